@@ -1,0 +1,46 @@
+# `make demo` and `make test` are all that a newcomer needs; see README.md.
+
+CARGO ?= cargo
+# Programs that the tests drive for real.
+NEEDED := git tmux
+
+.PHONY: all demo test lint fmt check-tools bench faults install build clean
+
+all: lint test build
+
+build:
+	$(CARGO) build --release --locked
+
+demo:
+	$(CARGO) run --quiet --release --locked -p ralph -- demo
+
+test: check-tools lint
+	$(CARGO) test --workspace --locked --no-fail-fast
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt:
+	$(CARGO) fmt --all
+
+# Installs what the tests need where that is possible, else says what is missing.
+check-tools:
+	@sh scripts/install-tools $(NEEDED)
+
+# Ratios against the floor, side by side in one run: docs/performance.md.
+bench:
+	$(CARGO) bench --locked -p ralph
+
+# Kills everything at random moments and resumes; FAULTS=n for the number of faults,
+# SEED=n to repeat a round.
+faults:
+	$(CARGO) build --release --locked -p ralph
+	RALPH_FAULTS=$${FAULTS:-300} RALPH_FAULT_SEED=$${SEED:-} \
+	  $(CARGO) test --release --locked -p ralph --test faults -- --nocapture
+
+install:
+	$(CARGO) install --locked --path crates/ralph
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,538 @@
+//! Claude Code's `stream-json`: one JSON object a line.
+//!
+//! Read with flat structures that borrow from the line. The parts of a message are moved into
+//! events as they are; nothing is copied that has no escape in it.
+//!
+//! What the stream means, where that is not plain to see (measured, see the captures):
+//! - A process may print several results. The last one counts: its cost is that of the whole
+//!   session, while its usage is only its own turn's, so usage is added up and cost is not.
+//! - A message comes as several events with one `message.id`. A tag may span those.
+//! - Messages of the model `<synthetic>` are Claude Code's own words about a failure.
+//! - A sub-agent's messages carry `parent_tool_use_id`. Its words are not the agent's.
+//!
+//! Deliberately absent: partial messages (`stream_event`), as the whole ones follow, and the
+//! task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
+
+use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
+use super::lines::Line;
+use super::loose::{Loose, Object, loose};
+use super::seen::{Seen, Tokens};
+use super::{Sink, record_tag};
+use crate::claim::TagScanner;
+use crate::money::Usd;
+use crate::text::clip;
+use serde::Deserialize;
+use serde::de::{MapAccess, SeqAccess};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+const ERROR_CHARS: usize = 500;
+const SAMPLE_CHARS: usize = 200;
+/// Ids and kinds are short; a stream that says otherwise does not fill the journal.
+const WORD_CHARS: usize = 100;
+
+#[derive(Debug, Default)]
+pub(super) struct Claude {
+    scanner: TagScanner,
+    /// The id of the agent's message that is being read.
+    message: String,
+    /// Why Claude Code itself spoke instead of the model; its result tells whether that was final.
+    error_kind: Option<String>,
+    /// Denied tool calls: the stream tells of most of them twice.
+    denied: BTreeSet<String>,
+}
+
+/// Every line's fields in one structure. `type` need not come first, so a tagged enum would have
+/// to buffer; and a field costs nothing where it is missing.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "loose")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    subtype: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    session_id: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    parent_tool_use_id: Cow<'a, str>,
+    /// assistant, user: an object. permission_denied: a string.
+    #[serde(borrow, deserialize_with = "loose")]
+    message: Message<'a>,
+    /// assistant, api_retry
+    #[serde(borrow, deserialize_with = "loose")]
+    error: Cow<'a, str>,
+    /// init
+    #[serde(borrow, deserialize_with = "loose")]
+    model: Cow<'a, str>,
+    /// notification
+    #[serde(borrow, deserialize_with = "loose")]
+    text: Cow<'a, str>,
+    /// model_fallback
+    #[serde(borrow, deserialize_with = "loose")]
+    content: Cow<'a, str>,
+    /// permission_denied
+    #[serde(borrow, deserialize_with = "loose")]
+    tool_name: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    tool_use_id: Cow<'a, str>,
+    /// api_retry
+    #[serde(deserialize_with = "loose")]
+    attempt: u32,
+    #[serde(deserialize_with = "loose")]
+    max_retries: u32,
+    #[serde(deserialize_with = "loose")]
+    retry_delay_ms: u64,
+    #[serde(deserialize_with = "loose")]
+    error_status: Option<f64>,
+    #[serde(borrow, deserialize_with = "loose")]
+    rate_limit_info: RateLimit<'a>,
+    /// result
+    #[serde(borrow, deserialize_with = "loose")]
+    result: Cow<'a, str>,
+    #[serde(deserialize_with = "loose")]
+    is_error: bool,
+    #[serde(borrow, deserialize_with = "loose")]
+    errors: Vec<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    terminal_reason: Cow<'a, str>,
+    #[serde(deserialize_with = "loose")]
+    api_error_status: Option<f64>,
+    #[serde(deserialize_with = "loose")]
+    total_cost_usd: Option<f64>,
+    #[serde(deserialize_with = "loose")]
+    usage: Usage,
+    #[serde(deserialize_with = "loose")]
+    num_turns: u32,
+    #[serde(deserialize_with = "loose")]
+    duration_ms: u64,
+    #[serde(borrow, deserialize_with = "loose")]
+    permission_denials: Vec<Denial<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MessageBody<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    id: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    model: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    content: Content<'a>,
+}
+
+enum Message<'a> {
+    Body(MessageBody<'a>),
+    Words(Cow<'a, str>),
+}
+
+/// A message's parts. A bare string stands for one text part.
+#[derive(Default)]
+struct Content<'a>(Vec<Block<'a>>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "loose")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    text: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    thinking: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    id: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "loose")]
+    tool_use_id: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    content: Output<'a>,
+    #[serde(deserialize_with = "loose")]
+    is_error: bool,
+}
+
+/// A tool's output: a string, or the texts of a list.
+#[derive(Default)]
+struct Output<'a>(Cow<'a, str>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutputPart<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "loose")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    text: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RateLimit<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    status: Cow<'a, str>,
+    #[serde(rename = "resetsAt", deserialize_with = "loose")]
+    resets_at: Option<f64>,
+    #[serde(borrow, rename = "rateLimitType", deserialize_with = "loose")]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    #[serde(deserialize_with = "loose")]
+    input_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    output_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    cache_creation_input_tokens: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Denial<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    tool_name: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    tool_use_id: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TodoWrite<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    todos: Vec<Todo<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Todo<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    content: Cow<'a, str>,
+    #[serde(deserialize_with = "loose")]
+    status: TodoStatus,
+}
+
+impl<'de: 'a, 'a> Object<'de> for MessageBody<'a> {}
+impl<'de: 'a, 'a> Object<'de> for Block<'a> {}
+impl<'de: 'a, 'a> Object<'de> for OutputPart<'a> {}
+impl<'de: 'a, 'a> Object<'de> for RateLimit<'a> {}
+impl<'de> Object<'de> for Usage {}
+impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
+impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
+
+impl Claude {
+    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        let bytes = match line {
+            Line::Whole(bytes) => bytes.trim_ascii(),
+            Line::TooLong { bytes } => return unparsed(bytes, Cow::Borrowed(""), seen, sink),
+        };
+        if bytes.is_empty() {
+            return;
+        }
+        // A structure could also be read from a list, so the first byte is asked. Checking the
+        // text once as a whole is faster than at every string in it.
+        if bytes.first() == Some(&b'{') {
+            if let Some(event) = str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str(text).ok()) {
+                return self.event(event, seen, sink);
+            }
+            if let Ok(event) = serde_json::from_str(&mended(bytes)) {
+                return self.event(event, seen, sink);
+            }
+        }
+        // Four bytes a character: as many as the sample can take.
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SAMPLE_CHARS)]);
+        unparsed(bytes.len() as u64, clip(&start, SAMPLE_CHARS), seen, sink);
+    }
+
+    pub(super) fn finish(self, seen: &mut Seen) {
+        record_tag(seen, &self.scanner);
+    }
+
+    fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        match &*event.kind {
+            "assistant" => self.assistant(event, seen, sink),
+            "user" => user(event, seen, sink),
+            "system" => self.system(event, seen, sink),
+            "result" => self.result(event, seen, sink),
+            "rate_limit_event" => rate_limit(event.rate_limit_info, seen, sink),
+            "stream_event" => {}
+            _ => count(&mut seen.other),
+        }
+    }
+
+    fn assistant(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        let Message::Body(message) = event.message else {
+            return count(&mut seen.other);
+        };
+        if message.model == "<synthetic>" {
+            self.error_kind = word(&event.error);
+            return notices(message.content, sink);
+        }
+        let parent = Some(event.parent_tool_use_id).filter(|id| !id.is_empty());
+        if parent.is_none() && (message.id.is_empty() || message.id != self.message) {
+            self.message.clear();
+            self.message.push_str(&message.id);
+            self.scanner.boundary();
+            count(&mut seen.steps);
+        }
+        for block in message.content.0 {
+            let parent = parent.clone();
+            match &*block.kind {
+                "text" if !block.text.trim().is_empty() => {
+                    if parent.is_none() {
+                        seen.text = true;
+                        self.scanner.feed(&block.text);
+                    }
+                    sink(AgentEvent::Text { text: block.text, parent });
+                }
+                "thinking" if !block.thinking.trim().is_empty() => {
+                    sink(AgentEvent::Thinking { text: block.thinking, parent });
+                }
+                // Also those that run elsewhere: `server_tool_use`, `mcp_tool_use`.
+                kind if kind.ends_with("tool_use") => tool_start(block, parent, seen, sink),
+                kind if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+                _ => {}
+            }
+        }
+    }
+
+    fn system(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        match &*event.subtype {
+            "init" => {
+                seen.session = word(&event.session_id).or(seen.session.take());
+                sink(AgentEvent::Session { id: event.session_id, model: event.model });
+            }
+            "api_retry" => sink(AgentEvent::Retry {
+                attempt: event.attempt,
+                of: event.max_retries,
+                delay_ms: event.retry_delay_ms,
+                why: match event.error_status {
+                    Some(status) => Cow::Owned(format!("{status} {}", event.error)),
+                    None => event.error,
+                },
+            }),
+            "permission_denied" => {
+                let why = match event.message {
+                    Message::Words(words) => words,
+                    Message::Body(_) => Cow::Borrowed(""),
+                };
+                let denial = Denial { tool_name: event.tool_name, tool_use_id: event.tool_use_id };
+                self.deny(denial, why, seen, sink);
+            }
+            "notification" => sink(AgentEvent::Notice { text: event.text }),
+            "model_fallback" => sink(AgentEvent::Notice { text: event.content }),
+            "compact_boundary" => sink(AgentEvent::Notice { text: "conversation compacted".into() }),
+            _ => count(&mut seen.other),
+        }
+    }
+
+    fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+        let id = denial.tool_use_id;
+        if !id.is_empty() && !self.denied.insert(id.into_owned()) {
+            return;
+        }
+        count(&mut seen.denied);
+        sink(AgentEvent::Denied { tool: denial.tool_name, why });
+    }
+
+    fn result(&mut self, mut event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        for denial in std::mem::take(&mut event.permission_denials) {
+            self.deny(denial, Cow::Borrowed(""), seen, sink);
+        }
+        let error = failure(&event);
+        // The result repeats the last words. They are news only if none came before, as with
+        // `--output-format json`.
+        if error.is_none() && !seen.text && !event.result.trim().is_empty() {
+            seen.text = true;
+            self.scanner.boundary();
+            self.scanner.feed(&event.result);
+        }
+        let tokens = Tokens {
+            input: event.usage.input_tokens,
+            output: event.usage.output_tokens,
+            cache_read: event.usage.cache_read_input_tokens,
+            cache_write: event.usage.cache_creation_input_tokens,
+        };
+        let cost = event.total_cost_usd.map(Usd::from_dollars);
+        let error_kind = self.error_kind.take();
+        seen.result = true;
+        seen.cost = cost.or(seen.cost);
+        seen.tokens += tokens;
+        seen.session = word(&event.session_id).or(seen.session.take());
+        seen.error_kind = error_kind.filter(|_| error.is_some());
+        seen.api_status = event.api_error_status.filter(|_| error.is_some()).map(|status| status as u16);
+        seen.error.clone_from(&error);
+        let (turns, duration_ms) = (event.num_turns, event.duration_ms);
+        sink(AgentEvent::Result(ResultInfo { text: event.result, error, cost, tokens, turns, duration_ms }));
+    }
+}
+
+fn user(event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    let Message::Body(message) = event.message else {
+        return count(&mut seen.other);
+    };
+    for block in message.content.0 {
+        match &*block.kind {
+            kind if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+            // What hooks and signals put into the conversation. To a sub-agent it is its prompt.
+            "text" if event.parent_tool_use_id.is_empty() => sink(AgentEvent::Notice { text: block.text }),
+            _ => {}
+        }
+    }
+}
+
+fn notices(content: Content<'_>, sink: Sink<'_>) {
+    for block in content.0 {
+        if !block.text.trim().is_empty() {
+            sink(AgentEvent::Notice { text: block.text });
+        }
+    }
+}
+
+fn tool_start<'a>(block: Block<'a>, parent: Option<Cow<'a, str>>, seen: &mut Seen, sink: Sink<'_>) {
+    count(&mut seen.tools);
+    let json = block.input.map_or("{}", RawValue::get);
+    // A sub-agent's list would take the place of the agent's own.
+    let is_list = block.name == "TodoWrite" && parent.is_none();
+    sink(AgentEvent::ToolStart { id: block.id, name: block.name, input: ToolInput::new(json), parent });
+    if is_list && let Ok(list) = serde_json::from_str::<TodoWrite<'_>>(json) {
+        let items = list.todos.into_iter().map(|todo| TodoItem { text: todo.content, status: todo.status });
+        sink(AgentEvent::Todo(items.collect()));
+    }
+}
+
+fn tool_end(block: Block<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    if block.is_error {
+        count(&mut seen.tool_errors);
+    }
+    sink(AgentEvent::ToolEnd { id: block.tool_use_id, output: block.content.0, is_error: block.is_error });
+}
+
+fn rate_limit(limit: RateLimit<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    let resets_at = limit.resets_at.map(|seconds| seconds as i64);
+    seen.blocked_until = resets_at.filter(|_| limit.status == "rejected");
+    sink(AgentEvent::RateLimit { status: limit.status, resets_at, kind: limit.kind });
+}
+
+fn unparsed(bytes: u64, sample: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+    count(&mut seen.unparsed);
+    sink(AgentEvent::Unparsed { bytes, sample });
+}
+
+/// What a result says went wrong. A failed request is `subtype: "success"` with `is_error`; older
+/// versions say `error_max_turns` without it.
+fn failure(event: &Event<'_>) -> Option<String> {
+    if !event.is_error && !event.subtype.starts_with("error") {
+        return None;
+    }
+    let detail =
+        if event.result.trim().is_empty() { event.errors.join("; ") } else { event.result.to_string() };
+    let reason = [&event.terminal_reason, &event.subtype].into_iter().find(|reason| !reason.is_empty());
+    let label = match (event.api_error_status, reason.map_or("", |reason| &**reason)) {
+        (Some(status), _) => format!("API error {status}"),
+        (None, "api_error") => "API error".to_owned(),
+        (None, "") => "error".to_owned(),
+        (None, reason) => reason.to_owned(),
+    };
+    // The text often begins with what the label says.
+    let mut detail = detail.trim();
+    detail = detail.strip_prefix("API Error:").unwrap_or(detail).trim_start();
+    if let Some(status) = event.api_error_status {
+        detail = detail.strip_prefix(&status.to_string()).unwrap_or(detail).trim_start();
+    }
+    let whole = if detail.is_empty() { label } else { format!("{label}: {detail}") };
+    Some(clip(&whole, ERROR_CHARS).into_owned())
+}
+
+/// A line without what JSON's rules for text forbid: bytes that are not UTF-8, and halves of
+/// surrogate pairs, which JavaScript prints when it has cut a text between them. Both become U+FFFD.
+fn mended(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let len = match (utf16_escape(rest), rest.get(6..).and_then(utf16_escape)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                mended.push('\u{FFFD}');
+                rest = &rest[6..];
+                continue;
+            }
+            // Past the escaped character too, lest `\\u` be taken for an escape.
+            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&rest[..len]);
+        rest = &rest[len..];
+    }
+    mended.push_str(rest);
+    mended
+}
+
+/// The code unit of `\uXXXX` at the start of a text.
+fn utf16_escape(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+fn word(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| clip(text, WORD_CHARS).into_owned())
+}
+
+fn count(counter: &mut u32) {
+    *counter = counter.saturating_add(1);
+}
+
+impl Default for Message<'_> {
+    fn default() -> Self {
+        Message::Body(MessageBody::default())
+    }
+}
+
+impl<'de: 'a, 'a> Loose<'de> for Message<'a> {
+    fn string(text: Cow<'de, str>) -> Message<'a> {
+        Message::Words(text)
+    }
+
+    fn map<A: MapAccess<'de>>(map: A) -> Result<Message<'a>, A::Error> {
+        MessageBody::map(map).map(Message::Body)
+    }
+}
+
+impl<'de: 'a, 'a> Loose<'de> for Content<'a> {
+    fn string(text: Cow<'de, str>) -> Content<'a> {
+        Content(vec![Block { kind: Cow::Borrowed("text"), text, ..Block::default() }])
+    }
+
+    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Content<'a>, A::Error> {
+        Vec::seq(seq).map(Content)
+    }
+}
+
+impl<'de: 'a, 'a> Loose<'de> for Output<'a> {
+    fn string(text: Cow<'de, str>) -> Output<'a> {
+        Output(text)
+    }
+
+    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Output<'a>, A::Error> {
+        let mut whole = Cow::Borrowed("");
+        for part in Vec::<OutputPart<'a>>::seq(seq)? {
+            let text = match &*part.kind {
+                "image" => Cow::Borrowed("[image]"),
+                _ => part.text,
+            };
+            if whole.is_empty() {
+                whole = text;
+            } else if !text.is_empty() {
+                let whole = whole.to_mut();
+                whole.push('\n');
+                whole.push_str(&text);
+            }
+        }
+        Ok(Output(whole))
+    }
+}

@@ -1,0 +1,132 @@
+//! What agents print, read as one kind of events.
+//!
+//! A [`StreamReader`] takes an agent's output in reads of any size, hands [`AgentEvent`]s to a
+//! sink while it goes, and ends with [`Seen`], the small record that a journal keeps.
+//! [`answer`] judges that record together with the exit code, since either alone may lie.
+//!
+//! Invariants: no input is an error, only data (`Unparsed`); how the stream is cut into reads
+//! changes nothing; memory is bounded by one line.
+//!
+//! Deliberately absent: pipes and processes. Bytes come in, events go out.
+
+mod claude;
+mod command;
+mod event;
+mod lines;
+mod loose;
+mod plain;
+mod seen;
+
+pub use command::{CommandLine, CommandLineError, Invocation, PromptVia, command_line};
+pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
+pub use lines::{Line, Lines};
+pub use seen::{Answer, Exit, Seen, Tokens, answer};
+
+use crate::claim::TagScanner;
+use crate::text::clip;
+use claude::Claude;
+use plain::Plain;
+use serde::{Deserialize, Serialize};
+
+/// A claim is a word or two. A longer one is recorded as cut, and then equals no wanted word.
+const TAG_CHARS: usize = 200;
+
+/// Which language an agent speaks: its flags and its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// Claude Code's `stream-json`.
+    Claude,
+    /// Any other command: its output is text, its exit code the only verdict.
+    Plain,
+}
+
+impl Dialect {
+    /// The dialect of a program, known by its base name.
+    pub fn of_program(program: &str) -> Dialect {
+        match program.rsplit('/').next() {
+            Some("claude") => Dialect::Claude,
+            _ => Dialect::Plain,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Claude => "claude",
+            Dialect::Plain => "plain",
+        }
+    }
+}
+
+/// Where events go while the stream is read.
+type Sink<'s> = &'s mut dyn FnMut(AgentEvent<'_>);
+
+/// Reads one agent's output from beginning to end.
+#[derive(Debug)]
+pub struct StreamReader {
+    lines: Lines,
+    reader: Reader,
+    seen: Seen,
+}
+
+#[derive(Debug)]
+enum Reader {
+    Claude(Claude),
+    Plain(Plain),
+}
+
+impl StreamReader {
+    /// `prompt` is what the agent was sent. Only a plain agent's reader looks at it, to tell its
+    /// echo from the agent's own words.
+    pub fn new(dialect: Dialect, prompt: &str) -> StreamReader {
+        let reader = match dialect {
+            Dialect::Claude => Reader::Claude(Claude::default()),
+            Dialect::Plain => Reader::Plain(Plain::new(prompt)),
+        };
+        StreamReader { lines: Lines::default(), reader, seen: Seen::default() }
+    }
+
+    /// The next bytes of output. Events are lent to `sink` for the length of the call.
+    pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) {
+        let StreamReader { lines, reader, seen } = self;
+        lines.feed(bytes, &mut |line| reader.line(line, seen, sink));
+    }
+
+    /// The output is over; what it came to.
+    pub fn finish(mut self, sink: Sink<'_>) -> Seen {
+        let StreamReader { lines, reader, seen } = &mut self;
+        lines.finish(&mut |line| reader.line(line, seen, sink));
+        match self.reader {
+            Reader::Claude(claude) => claude.finish(&mut self.seen),
+            Reader::Plain(plain) => plain.finish(&mut self.seen),
+        }
+        self.seen
+    }
+}
+
+impl Reader {
+    fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        match self {
+            Reader::Claude(claude) => claude.line(line, seen, sink),
+            Reader::Plain(plain) => plain.line(line, seen, sink),
+        }
+    }
+}
+
+fn record_tag(seen: &mut Seen, scanner: &TagScanner) {
+    seen.tag = scanner.tag().map(|tag| clip(tag, TAG_CHARS).into_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_base_name() {
+        assert_eq!(Dialect::of_program("claude"), Dialect::Claude);
+        assert_eq!(Dialect::of_program("/usr/local/bin/claude"), Dialect::Claude);
+        assert_eq!(Dialect::of_program("./claude.sh"), Dialect::Plain);
+        assert_eq!(Dialect::of_program("claude/run"), Dialect::Plain);
+        assert_eq!(Dialect::of_program(""), Dialect::Plain);
+    }
+}

@@ -1,0 +1,196 @@
+//! What a stream came to, and whether that is an answer.
+//!
+//! [`Seen`] is the whole of a stream that the policy knows: small, bounded, and written to the
+//! journal as it is. [`answer`] is the one place that weighs it against the exit code.
+//!
+//! Deliberately absent: completion. `Seen::tag` is what the agent claims; what the claim is
+//! worth is decided where the checks are known.
+
+use super::Dialect;
+use crate::money::Usd;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::AddAssign;
+
+/// The record of one agent's stream. Every field at its default is left out of the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// The agent said something: its own words, not blank, not the prompt's echo.
+    #[serde(skip_serializing_if = "is_default")]
+    pub text: bool,
+    /// The content of the first completion tag, trimmed, at most 200 characters.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tag: Option<String>,
+    /// The agent's own messages, sub-agents' excluded. One for a plain agent that said anything.
+    #[serde(skip_serializing_if = "is_default")]
+    pub steps: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    pub tools: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    pub tool_errors: u32,
+    /// What the session cost, as its last result says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cost: Option<Usd>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: Tokens,
+    /// The stream said that it is over.
+    #[serde(skip_serializing_if = "is_default")]
+    pub result: bool,
+    /// What the stream reports as its failure, at most 500 characters.
+    #[serde(skip_serializing_if = "is_default")]
+    pub error: Option<String>,
+    /// The agent's own word for that failure: `rate_limit`, `authentication_failed`, …
+    #[serde(skip_serializing_if = "is_default")]
+    pub error_kind: Option<String>,
+    /// The HTTP status behind that failure.
+    #[serde(skip_serializing_if = "is_default")]
+    pub api_status: Option<u16>,
+    /// The service refuses until then (Unix seconds), if a limit was hit and not lifted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub blocked_until: Option<i64>,
+    /// Tool calls that were refused.
+    #[serde(skip_serializing_if = "is_default")]
+    pub denied: u32,
+    /// Lines that are not in the dialect.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unparsed: u32,
+    /// Events in the dialect's form that mean nothing to us.
+    #[serde(skip_serializing_if = "is_default")]
+    pub other: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    pub session: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    #[serde(skip_serializing_if = "is_default")]
+    pub input: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub output: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub cache_read: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    pub cache_write: u64,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// What an agent's run is worth, before anyone asks what it claims.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Said,
+    /// It ended well and said nothing.
+    Empty,
+    Failed {
+        why: String,
+    },
+}
+
+/// Judges the stream and the exit code together.
+///
+/// The stream's own error comes first, because it tells more than `exit code 1`.
+pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
+    let failed = |why: String| Answer::Failed { why };
+    let result_missing = match dialect {
+        Dialect::Claude => !seen.result,
+        Dialect::Plain => false,
+    };
+    if let Some(error) = &seen.error {
+        failed(error.clone())
+    } else if !exit.is_success() {
+        failed(exit.to_string())
+    } else if result_missing {
+        failed("ended without a result".to_owned())
+    } else if seen.text {
+        Answer::Said
+    } else {
+        Answer::Empty
+    }
+}
+
+impl Exit {
+    pub fn is_success(self) -> bool {
+        self == Exit::Code(0)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(signal) => write!(f, "ended by signal {signal}"),
+        }
+    }
+}
+
+impl AddAssign for Tokens {
+    fn add_assign(&mut self, more: Tokens) {
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cache_read = self.cache_read.saturating_add(more.cache_read);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(why: &str) -> Answer {
+        Answer::Failed { why: why.to_owned() }
+    }
+
+    #[test]
+    fn claude_is_believed_only_with_a_result_and_a_good_exit() {
+        let said = Seen { text: true, result: true, ..Seen::default() };
+        let error = Seen { error: Some("API error 429: slow down".into()), ..said.clone() };
+        let cut = Seen { result: false, ..said.clone() };
+        let empty = Seen { text: false, ..said.clone() };
+        for (exit, seen, expected) in [
+            (Exit::Code(0), &said, Answer::Said),
+            (Exit::Code(0), &empty, Answer::Empty),
+            (Exit::Code(0), &cut, why("ended without a result")),
+            (Exit::Code(0), &error, why("API error 429: slow down")),
+            (Exit::Code(1), &error, why("API error 429: slow down")),
+            (Exit::Code(3), &said, why("exit code 3")),
+            (Exit::Signal(9), &cut, why("ended by signal 9")),
+        ] {
+            assert_eq!(answer(Dialect::Claude, exit, seen), expected);
+        }
+    }
+
+    #[test]
+    fn a_plain_agent_is_judged_by_its_exit_code() {
+        let said = Seen { text: true, ..Seen::default() };
+        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &said), Answer::Said);
+        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &Seen::default()), Answer::Empty);
+        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said), why("exit code 2"));
+    }
+
+    #[test]
+    fn the_record_of_nothing_is_small_and_reads_back() {
+        assert_eq!(serde_json::to_string(&Seen::default()).unwrap(), "{}");
+        let seen = Seen {
+            tag: Some("DONE".into()),
+            tokens: Tokens { input: 3, ..Tokens::default() },
+            ..Seen::default()
+        };
+        let text = serde_json::to_string(&seen).unwrap();
+        assert_eq!(text, r#"{"tag":"DONE","tokens":{"input":3}}"#);
+        assert_eq!(serde_json::from_str::<Seen>(&text).unwrap(), seen);
+        assert_eq!(serde_json::to_string(&Exit::Signal(9)).unwrap(), r#"{"signal":9}"#);
+    }
+}

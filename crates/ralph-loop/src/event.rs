@@ -1,0 +1,200 @@
+//! The facts that a run consists of.
+//!
+//! An event is one line of the journal. Facts are small and speak for themselves: ids,
+//! outcomes, hashes. Long texts (prompts, excerpts of output) lie beside the journal and
+//! are named by hash.
+
+use crate::check::CheckEnd;
+use crate::dialect::{Answer, Exit, Seen};
+use crate::plan::Item;
+use crate::run::Run;
+use crate::verdict::Judgement;
+use serde::{Deserialize, Serialize};
+
+/// The version of the journal that this program writes.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub v: u32,
+    /// Counts from 1 without a gap.
+    pub seq: u64,
+    /// Which life of the run wrote it: 1, and one more after each resume.
+    pub epoch: u32,
+    /// Wall clock, milliseconds since 1970. For people; nothing is decided by it.
+    pub at: i64,
+    /// How long the run has been alive, downtime left out. Never runs backwards.
+    pub up_ms: u64,
+    pub fact: Fact,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// Always the first, and only that.
+    Opened(Box<Run>),
+    /// A new process has taken the run up; what was in flight is gone.
+    Resumed {
+        pid: u32,
+    },
+    /// The intent: written before the step is carried out.
+    Began {
+        id: StepId,
+        step: Step,
+    },
+    Ended {
+        id: StepId,
+        end: End,
+    },
+    /// The intent to end a step early.
+    Cancelled {
+        id: StepId,
+        how: How,
+        why: Why,
+    },
+    /// An iteration is over.
+    Judged(Judgement),
+    /// Somebody asked the loop to stop: a signal.
+    StopAsked,
+    /// The moment that the policy waited for has come.
+    Woke,
+    Stopped {
+        reason: StopReason,
+        note: Option<String>,
+    },
+}
+
+pub type StepId = u64;
+
+/// One thing that the shell carries out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Record the tree before an iteration.
+    Snapshot {
+        iteration: u32,
+    },
+    /// Run an agent with a fresh context.
+    Agent {
+        iteration: u32,
+        /// Counts from 1 within the iteration: an empty answer or a crash begins another.
+        attempt: u32,
+        /// Which of the run's agents.
+        agent: usize,
+        item: Item,
+    },
+    Check {
+        iteration: u32,
+        index: usize,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Snapshot(SnapshotEnd),
+    Agent(Box<AgentEnd>),
+    Check(CheckEnd),
+    /// The machinery died under the step; the step itself has shown nothing.
+    Lost {
+        why: String,
+    },
+    /// The step cannot be carried out, now or again, without a person's help.
+    Impossible {
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotEnd {
+    /// The git id of the tree; none when it could not be recorded.
+    pub tree: Option<String>,
+    /// Paths that are not in it: too large, unreadable, a repository of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// What has changed since the run's first tree, by hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Why there is no tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentEnd {
+    pub exit: Exit,
+    pub answer: Answer,
+    pub seen: Seen,
+    pub duration_ms: u64,
+    /// The composed prompt, by hash.
+    pub prompt: String,
+    /// Processes that the agent left behind and that were ended.
+    #[serde(default)]
+    pub swept: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// SIGTERM, and time to comply.
+    Ask,
+    /// The whole tree, now.
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The step took longer than it may.
+    Timeout { after_ms: u64 },
+    /// The run took longer than it may.
+    MaxTime,
+    /// A second signal.
+    StopAsked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    Completed,
+    MaxIterations,
+    BudgetExhausted,
+    Timeout,
+    TooManyFailures,
+    Stalled,
+    Halted,
+    Interrupted,
+    Error,
+}
+
+impl StopReason {
+    /// The word in the last line, in JSON and in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            StopReason::Completed => "completed",
+            StopReason::MaxIterations => "max_iterations",
+            StopReason::BudgetExhausted => "budget_exhausted",
+            StopReason::Timeout => "timeout",
+            StopReason::TooManyFailures => "too_many_failures",
+            StopReason::Stalled => "stalled",
+            StopReason::Halted => "halted",
+            StopReason::Interrupted => "interrupted",
+            StopReason::Error => "error",
+        }
+    }
+
+    /// A run that reached one of its limits would only reach it again.
+    pub fn resumable(self) -> bool {
+        match self {
+            StopReason::TooManyFailures
+            | StopReason::Halted
+            | StopReason::Interrupted
+            | StopReason::Error => true,
+            StopReason::Completed
+            | StopReason::MaxIterations
+            | StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::Stalled => false,
+        }
+    }
+}

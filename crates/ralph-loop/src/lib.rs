@@ -1,0 +1,31 @@
+//! The policy of ralph's loop.
+//!
+//! A run is a list of recorded facts ([`event`]). [`State::apply`] folds one of them,
+//! [`next()`] names what follows; together they decide everything. Nothing in this crate
+//! sees a clock, a disk, a process or a future: time and results arrive inside facts, so
+//! a run that is replayed from its journal is the run that was lived.
+//!
+//! Deliberately absent: retries of an agent's own API calls (the agent owns those), and
+//! any text for people beyond the prompt and the progress file.
+
+pub mod check;
+pub mod claim;
+pub mod dialect;
+pub mod echo;
+pub mod event;
+pub mod history;
+pub mod limits;
+pub mod money;
+mod next;
+pub mod plan;
+pub mod progress;
+pub mod prompt;
+pub mod run;
+pub mod state;
+pub mod text;
+pub mod time;
+pub mod verdict;
+
+pub use next::{Action, GRACE_MS, next, wake_at};
+pub use run::Run;
+pub use state::State;

@@ -1,0 +1,63 @@
+//! What a run may use up.
+
+use crate::money::Usd;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    pub iterations: u32,
+    /// Of the whole run; time when nothing runs (a crash, a night off) does not count.
+    pub max_time_ms: Option<u64>,
+    pub max_cost: Option<Usd>,
+    /// Failed agents in a row that end the run.
+    pub max_failures: u32,
+    /// Iterations in a row that changed nothing and failed alike; 0 is off.
+    pub stall_after: u32,
+    /// Of one agent.
+    pub agent_timeout_ms: Option<u64>,
+    pub backoff: Backoff,
+}
+
+/// Waits after failures: `base`, twice that, four times … up to `cap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backoff {
+    pub base_ms: u64,
+    pub cap_ms: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { base_ms: 1_000, cap_ms: 300_000 }
+    }
+}
+
+impl Backoff {
+    pub fn wait_ms(self, failures_in_a_row: u32) -> u64 {
+        let doublings = failures_in_a_row.saturating_sub(1).min(63);
+        self.base_ms.saturating_mul(1 << doublings).min(self.cap_ms)
+    }
+}
+
+/// An agent that answered with nothing is run again this often within one iteration.
+pub const EMPTY_ANSWERS_RERUN: u32 = 3;
+
+/// Steps in a row whose machinery died under them before the run gives up.
+pub const LOSSES_ENDURED: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_cap() {
+        let waits: Vec<u64> = (1..=11).map(|n| Backoff::default().wait_ms(n) / 1000).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    }
+
+    #[test]
+    fn no_number_of_failures_overflows() {
+        assert_eq!(Backoff::default().wait_ms(u32::MAX), 300_000);
+        assert_eq!(Backoff { base_ms: u64::MAX, cap_ms: u64::MAX }.wait_ms(70), u64::MAX);
+        assert_eq!(Backoff { base_ms: 0, cap_ms: 0 }.wait_ms(5), 0);
+    }
+}

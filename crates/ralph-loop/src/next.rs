@@ -1,0 +1,189 @@
+//! What the loop does next.
+//!
+//! [`next`] reads like the table it came from: a step in flight is only steered; between
+//! steps an iteration is judged, then the reasons to stop are asked in their order of
+//! weight, then the next step begins. It never decides from anything but the run and its
+//! state, so calling it twice changes nothing.
+
+use crate::event::{How, Step, StepId, StopReason, Why};
+use crate::limits::{EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
+use crate::plan::Pick;
+use crate::run::Run;
+use crate::state::{Flight, Phase, State};
+use crate::verdict::{Claim, Judgement, Verdict};
+
+/// Recorded as a fact first, then carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    Start(Step),
+    Cancel(StepId, How, Why),
+    /// Ends the iteration. There is nothing to carry out: the fact itself is the effect.
+    Judge(Judgement),
+    Stop(StopReason, Option<String>),
+}
+
+/// How long a step that was asked to end may take before it is killed.
+pub const GRACE_MS: u64 = 5_000;
+
+pub fn next(run: &Run, state: &State) -> Vec<Action> {
+    if state.stopped.is_some() {
+        return Vec::new();
+    }
+    let action = match state.flights.first() {
+        Some(flight) => steer(run, state, flight),
+        None => between_steps(run, state),
+    };
+    action.into_iter().collect()
+}
+
+/// The moment, in the run's own time, at which `next` has to be asked again even if
+/// nothing happens.
+pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
+    if state.stopped.is_some() {
+        return None;
+    }
+    let Some(flight) = state.flights.first() else {
+        return [Some(backoff_end(run, state)), run.limits.max_time_ms].into_iter().flatten().min();
+    };
+    match flight.cancel {
+        Some(cancel) if cancel.how == How::Ask => Some(cancel.since_ms + GRACE_MS),
+        Some(_) => None,
+        None => {
+            let timeout = timeout_ms(run, &flight.step).map(|ms| flight.since_ms.saturating_add(ms));
+            [timeout, run.limits.max_time_ms].into_iter().flatten().min()
+        }
+    }
+}
+
+/// A step in flight goes on unless it takes too long or somebody asks twice.
+fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
+    let cancel = |how, why| Some(Action::Cancel(flight.id, how, why));
+    let asked = flight.cancel;
+    if asked.is_some_and(|c| c.how == How::Kill) {
+        return None;
+    }
+    if state.stops_asked >= 2 {
+        return cancel(How::Kill, Why::StopAsked);
+    }
+    if let Some(asked) = asked {
+        let out_of_patience = state.up_ms >= asked.since_ms + GRACE_MS;
+        return out_of_patience.then(|| cancel(How::Kill, asked.why)).flatten();
+    }
+    if out_of_time(run, state) {
+        return cancel(How::Ask, Why::MaxTime);
+    }
+    let after_ms = timeout_ms(run, &flight.step)?;
+    (state.up_ms >= flight.since_ms.saturating_add(after_ms))
+        .then(|| cancel(How::Ask, Why::Timeout { after_ms }))
+        .flatten()
+}
+
+fn between_steps(run: &Run, state: &State) -> Option<Action> {
+    if let Some(judgement) = judgement_due(run, state) {
+        return Some(Action::Judge(judgement));
+    }
+    if let Some(trouble) = &state.trouble {
+        return Some(Action::Stop(StopReason::Error, Some(trouble.clone())));
+    }
+    if state.stops_asked > 0 {
+        return Some(Action::Stop(StopReason::Interrupted, None));
+    }
+    if state.streaks.losses > LOSSES_ENDURED {
+        let note = "the process that watches over agents keeps dying".to_string();
+        return Some(Action::Stop(StopReason::Error, Some(note)));
+    }
+    match &state.phase {
+        Phase::Answered { empty, results, .. } => {
+            if out_of_time(run, state) {
+                return Some(Action::Stop(StopReason::Timeout, None));
+            }
+            if worth_another_try(run, state, *empty) {
+                return start_agent(state);
+            }
+            Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
+        }
+        Phase::Ready { snapshot_taken } => begin_iteration(run, state, *snapshot_taken),
+        Phase::Failed { .. } => None, // judged above
+    }
+}
+
+/// The judgement of an iteration in which nothing is left to find out.
+fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
+    let (claim, verdict) = match &state.phase {
+        Phase::Ready { .. } => return None,
+        Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }),
+        Phase::Answered { claim, empty, results } => {
+            if results.len() < run.checks.len() || worth_another_try(run, state, *empty) {
+                return None;
+            }
+            (claim.clone(), Verdict::of(results))
+        }
+    };
+    let settlement = run.plan.judge(&state.plan, &claim, &verdict);
+    Some(Judgement { iteration: state.iteration(), claim, verdict, settlement })
+}
+
+/// An empty answer is mostly a hiccup of the model's service and costs little to repeat;
+/// where nobody listens to the answer it means nothing.
+fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
+    empty && run.plan.listens() && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
+}
+
+/// Completion is judged before every limit: a claim in the last allowed iteration counts.
+fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
+    let stop = |reason| Some(Action::Stop(reason, None));
+    match state.plan.pick() {
+        Pick::Done => return stop(StopReason::Completed),
+        Pick::Stuck(why) => return Some(Action::Stop(StopReason::Halted, Some(why))),
+        Pick::Work(_) => {}
+    }
+    let limits = &run.limits;
+    if out_of_time(run, state) {
+        return stop(StopReason::Timeout);
+    }
+    if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures {
+        return stop(StopReason::TooManyFailures);
+    }
+    if limits.max_cost.is_some_and(|most| state.spent >= most) {
+        return stop(StopReason::BudgetExhausted);
+    }
+    if state.judged >= limits.iterations {
+        return stop(StopReason::MaxIterations);
+    }
+    if limits.stall_after > 0 && state.stall.iterations >= limits.stall_after {
+        return stop(StopReason::Stalled);
+    }
+    if state.up_ms < backoff_end(run, state) {
+        return None;
+    }
+    if run.wants_snapshots() && !snapshot_taken {
+        return Some(Action::Start(Step::Snapshot { iteration: state.iteration() }));
+    }
+    start_agent(state)
+}
+
+fn start_agent(state: &State) -> Option<Action> {
+    let Pick::Work(item) = state.plan.pick() else { return None };
+    let (iteration, attempt) = (state.iteration(), state.attempts + 1);
+    Some(Action::Start(Step::Agent { iteration, attempt, agent: 0, item }))
+}
+
+fn out_of_time(run: &Run, state: &State) -> bool {
+    run.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
+}
+
+/// Until when failures in a row keep the next agent waiting.
+fn backoff_end(run: &Run, state: &State) -> u64 {
+    match state.streaks.failures {
+        0 => 0,
+        n => state.streaks.failed_at_ms.saturating_add(run.limits.backoff.wait_ms(n)),
+    }
+}
+
+fn timeout_ms(run: &Run, step: &Step) -> Option<u64> {
+    match step {
+        Step::Snapshot { .. } => None,
+        Step::Agent { .. } => run.limits.agent_timeout_ms,
+        Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
+    }
+}

@@ -1,0 +1,213 @@
+//! The prompt of one iteration, put together from what is known.
+//!
+//! Order, from the top: the iteration count, the failures that go before the base, the
+//! base (or the failures that stand in its place), the failures that go after it, and
+//! last the context. Parts are kept apart by an empty line.
+
+use crate::check::{CheckOutcome, CheckResult, CheckSpec, FailAction};
+use crate::plan::prompt::Completion;
+use crate::text;
+use std::fmt::Write;
+
+pub struct Parts<'a> {
+    pub base: &'a str,
+    /// Checks that failed in the iteration before.
+    pub failures: Vec<Failure<'a>>,
+    pub iteration: u32,
+    pub of: u32,
+    pub iteration_count: bool,
+    pub context: Option<Context<'a>>,
+}
+
+pub struct Failure<'a> {
+    pub spec: &'a CheckSpec,
+    pub result: &'a CheckResult,
+    pub excerpt: &'a str,
+}
+
+pub struct Context<'a> {
+    pub completion: &'a Completion,
+    pub checks: &'a [CheckSpec],
+    /// What has changed since the run began.
+    pub diff: Option<&'a str>,
+    /// The progress file.
+    pub progress: &'a str,
+}
+
+/// The most of the diff and of the progress file that a prompt carries, in characters.
+pub const CONTEXT_CHARS: usize = 5_000;
+
+pub fn compose(parts: &Parts<'_>) -> String {
+    let texts =
+        |action| parts.failures.iter().filter(move |f| f.spec.fail_action == action).map(Failure::message);
+    let mut blocks: Vec<String> = Vec::new();
+    if parts.iteration_count {
+        let left = parts.of.saturating_sub(parts.iteration);
+        blocks.push(format!("Iteration {} of {}, {left} remaining.", parts.iteration, parts.of));
+    }
+    blocks.extend(texts(FailAction::Prepend));
+    let before_base = blocks.len();
+    blocks.extend(texts(FailAction::Replace));
+    if blocks.len() == before_base {
+        blocks.push(parts.base.to_string());
+    }
+    blocks.extend(texts(FailAction::Append));
+    blocks.extend(parts.context.as_ref().map(|context| context.block(parts)));
+    blocks.join("\n\n")
+}
+
+impl Failure<'_> {
+    fn message(&self) -> String {
+        let CheckSpec { command, origin, hint, .. } = self.spec;
+        let how = match self.result.outcome {
+            CheckOutcome::TimedOut { .. } => format!("failed: {}", self.result.outcome),
+            outcome @ (CheckOutcome::Failed(_) | CheckOutcome::Passed) => outcome.to_string(),
+        };
+        let mut out = format!("{} \"{command}\" {how}.\n", origin.noun());
+        if let Some(hint) = hint {
+            let _ = writeln!(out, "Hint: {hint}"); // writing to a String cannot fail
+        }
+        let _ = write!(
+            out,
+            "Output file: {}\nOutput (truncated):\n{}",
+            self.result.log.display(),
+            self.excerpt.trim_end()
+        );
+        out
+    }
+}
+
+impl Context<'_> {
+    fn block(&self, parts: &Parts<'_>) -> String {
+        let mut out = format!(
+            "---\nThis is iteration {} of {}. You begin with a fresh context: what earlier iterations did \
+             is in the files, and summed up here.\n",
+            parts.iteration, parts.of
+        );
+        match (self.completion, self.checks.is_empty()) {
+            (Completion::Response(word), no_checks) => {
+                let _ = write!(
+                    out,
+                    "\nWhen the whole task is done, end your answer with this line:\n\
+                     <response>{word}</response>\n{}",
+                    if no_checks {
+                        ""
+                    } else {
+                        "It is believed only if all checks pass after you have ended.\n"
+                    }
+                );
+            }
+            (Completion::ChecksOnly, _) => out.push_str("\nThe task is done when all checks pass.\n"),
+        }
+        if !self.checks.is_empty() {
+            out.push_str("\nChecks, run for you after you have ended; each must exit with 0:\n");
+            for check in self.checks {
+                let _ = writeln!(out, "- {}", check.command);
+            }
+        }
+        if let Some(diff) = self.diff.filter(|diff| !diff.is_empty()) {
+            let _ = writeln!(out, "\nChanged since the run began:\n{}", text::head(diff, CONTEXT_CHARS));
+        }
+        if !self.progress.is_empty() {
+            let progress = text::tail(self.progress, CONTEXT_CHARS);
+            let _ = writeln!(out, "\nProgress so far:\n{}", progress.trim_end());
+        }
+        out.truncate(out.trim_end().len());
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Excerpt, Origin};
+    use crate::dialect::Exit;
+
+    fn spec(command: &str, fail_action: FailAction, hint: Option<&str>) -> CheckSpec {
+        CheckSpec {
+            command: command.into(),
+            timeout_ms: 120_000,
+            fail_action,
+            hint: hint.map(String::from),
+            excerpt: Excerpt::Head { chars: 5_000 },
+            origin: Origin::Guardrail,
+        }
+    }
+
+    fn result(outcome: CheckOutcome) -> CheckResult {
+        CheckResult { index: 0, outcome, log: ".ralph/guardrail_1_make.log".into(), excerpt: None }
+    }
+
+    #[track_caller]
+    fn check(actions: &[(&str, FailAction)], expected: &[&str]) {
+        let specs: Vec<_> = actions.iter().map(|(name, action)| spec(name, *action, None)).collect();
+        let failed = result(CheckOutcome::Failed(Exit::Code(1)));
+        let failures = specs.iter().map(|spec| Failure { spec, result: &failed, excerpt: "boom" }).collect();
+        let parts =
+            Parts { base: "BASE", failures, iteration: 2, of: 10, iteration_count: true, context: None };
+        let prompt = compose(&parts);
+        let heads: Vec<&str> = prompt
+            .split("\n\n")
+            .map(|block| block.lines().next().unwrap_or_default())
+            .map(|line| line.split('"').nth(1).unwrap_or(line))
+            .collect();
+        assert_eq!(heads, expected);
+    }
+
+    #[test]
+    fn failed_checks_stand_where_their_action_says() {
+        use FailAction::{Append, Prepend, Replace};
+        let count = "Iteration 2 of 10, 8 remaining.";
+        check(&[], &[count, "BASE"]);
+        check(&[("a", Append)], &[count, "BASE", "a"]);
+        check(&[("p", Prepend)], &[count, "p", "BASE"]);
+        check(&[("r", Replace)], &[count, "r"]);
+        check(
+            &[
+                ("a1", Append),
+                ("r1", Replace),
+                ("p1", Prepend),
+                ("r2", Replace),
+                ("a2", Append),
+                ("p2", Prepend),
+            ],
+            &[count, "p1", "p2", "r1", "r2", "a1", "a2"],
+        );
+    }
+
+    #[test]
+    fn a_failure_is_told_with_hint_log_and_output() {
+        let spec = spec("make lint", FailAction::Append, Some("Fix lint errors only."));
+        let failed = result(CheckOutcome::Failed(Exit::Code(2)));
+        let failure = Failure { spec: &spec, result: &failed, excerpt: "x.rs:1: no\n" };
+        assert_eq!(
+            failure.message(),
+            "Guardrail \"make lint\" failed with exit code 2.\nHint: Fix lint errors only.\n\
+             Output file: .ralph/guardrail_1_make.log\nOutput (truncated):\nx.rs:1: no"
+        );
+        let slow = result(CheckOutcome::TimedOut { after_ms: 120_000 });
+        let failure = Failure { spec: &spec, result: &slow, excerpt: "" };
+        assert!(failure.message().starts_with("Guardrail \"make lint\" failed: timed out after 120s.\n"));
+    }
+
+    #[test]
+    fn the_context_says_how_to_finish_and_comes_last() {
+        let checks = [spec("make test", FailAction::Append, None)];
+        let completion = Completion::Response("DONE".into());
+        let context = Context {
+            completion: &completion,
+            checks: &checks,
+            diff: Some("+new line"),
+            progress: "## Iteration 1 — FAIL\n",
+        };
+        let parts = Parts {
+            base: "BASE",
+            failures: vec![],
+            iteration: 2,
+            of: 3,
+            iteration_count: false,
+            context: Some(context),
+        };
+        insta::assert_snapshot!(compose(&parts));
+    }
+}

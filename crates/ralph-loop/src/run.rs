@@ -1,0 +1,56 @@
+//! A run as it was asked for.
+//!
+//! Settings and flags become one immutable [`Run`], journaled whole as the first fact:
+//! a resumed run has the plan and the limits it began with, whatever the settings say
+//! by then.
+
+use crate::check::CheckSpec;
+use crate::dialect::Dialect;
+use crate::limits::Limits;
+use crate::plan::Plan;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: String,
+    pub plan: Plan,
+    pub agents: Vec<AgentSpec>,
+    pub checks: Vec<CheckSpec>,
+    pub limits: Limits,
+    /// The directory that agents and checks work in.
+    pub workspace: PathBuf,
+    /// Whether that directory belongs to a git work tree.
+    pub git: bool,
+    /// Record the tree before each iteration.
+    pub checkpoints: bool,
+    pub prompt: PromptOptions,
+}
+
+impl Run {
+    /// The tree is recorded for the history, or because a stall can be told from it alone.
+    pub fn wants_snapshots(&self) -> bool {
+        self.git && (self.checkpoints || (self.limits.stall_after > 0 && !self.checks.is_empty()))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// What people call it: `claude`, or the program's name.
+    pub name: String,
+    pub dialect: Dialect,
+    pub program: String,
+    pub args: Vec<String>,
+    pub model: Option<String>,
+    /// May act without asking: nobody is there at night to answer.
+    pub autonomous: bool,
+}
+
+/// What the prompt carries besides the text it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptOptions {
+    /// How to finish, the checks, and what has happened so far.
+    pub context: bool,
+    /// `Iteration X of Y, Z remaining.` on top.
+    pub iteration_count: bool,
+}

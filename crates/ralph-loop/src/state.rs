@@ -1,0 +1,392 @@
+//! Where a run stands: the fold of its facts.
+//!
+//! [`State::apply`] is the only way in, live and on replay alike. A fact that cannot
+//! follow from what came before is refused as [`Illegal`], so a damaged or forged journal
+//! is noticed where it goes wrong. The state is bounded: it keeps what the next decision
+//! needs and no list of iterations.
+
+use crate::check::{CheckEnd, CheckOutcome, CheckResult};
+use crate::dialect::Answer;
+use crate::event::{AgentEnd, End, Event, Fact, How, SnapshotEnd, Step, StepId, StopReason, VERSION, Why};
+use crate::money::Usd;
+use crate::plan::{PlanFact, PlanState};
+use crate::time;
+use crate::verdict::{Claim, Judgement, Verdict};
+use thiserror::Error;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub seq: u64,
+    pub epoch: u32,
+    pub up_ms: u64,
+    pub phase: Phase,
+    pub flights: Vec<Flight>,
+    pub steps_begun: StepId,
+    /// Iterations that are over; the current one is the next number.
+    pub judged: u32,
+    /// Agents begun within the current iteration.
+    pub attempts: u32,
+    pub spent: Usd,
+    pub streaks: Streaks,
+    pub stall: Stall,
+    /// The run's first tree, and what has changed since by the last snapshot.
+    pub base_tree: Option<String>,
+    pub diff: Option<String>,
+    /// What failed in the iteration before, for the next prompt.
+    pub feedback: Vec<CheckResult>,
+    /// How often somebody has asked to stop.
+    pub stops_asked: u32,
+    /// A step that cannot be carried out without help.
+    pub trouble: Option<String>,
+    pub plan: PlanState,
+    pub stopped: Option<Stopped>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Between iterations.
+    Ready {
+        /// The tree before the coming iteration is recorded.
+        snapshot_taken: bool,
+    },
+    /// The agent has answered; the checks are next.
+    Answered { claim: Claim, empty: bool, results: Vec<CheckResult> },
+    /// The agent has failed.
+    Failed { why: String },
+}
+
+/// A step that has begun and not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    pub id: StepId,
+    pub step: Step,
+    pub since_ms: u64,
+    pub cancel: Option<Cancel>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel {
+    pub how: How,
+    pub why: Why,
+    pub since_ms: u64,
+}
+
+/// Things in a row that a limit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streaks {
+    pub failures: u32,
+    pub failed_at_ms: u64,
+    /// Within the current iteration.
+    pub empty_answers: u32,
+    pub losses: u32,
+}
+
+/// Iterations that left the same checks red and the tree as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    pub iterations: u32,
+    tree: Option<String>,
+    failed: Vec<usize>,
+    /// What the last iteration left red, until the next snapshot tells what it changed.
+    unsettled: Option<Vec<usize>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stopped {
+    pub reason: StopReason,
+    pub note: Option<String>,
+}
+
+/// A fact that cannot follow from those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Illegal {
+    #[error("a journal begins with `opened`")]
+    NotOpened,
+    #[error("written by journal version {0}, this program knows up to {VERSION}")]
+    Version(u32),
+    #[error("event {found} where {expected} was due")]
+    Sequence { expected: u64, found: u64 },
+    #[error("epoch {found} where {expected} was due")]
+    Epoch { expected: u32, found: u32 },
+    #[error("time runs backwards")]
+    Backwards,
+    #[error("the run had stopped")]
+    AlreadyStopped,
+    #[error("a run that ended as `{0}` does not go on")]
+    NotResumable(&'static str),
+    #[error("`{0}` does not fit where the run stood")]
+    OutOfPlace(&'static str),
+    #[error("step {0} was not in flight")]
+    NoSuchStep(StepId),
+}
+
+impl State {
+    /// The state after the first event of a journal.
+    pub fn open(event: &Event) -> Result<State, Illegal> {
+        if event.v > VERSION {
+            return Err(Illegal::Version(event.v));
+        }
+        let Fact::Opened(run) = &event.fact else { return Err(Illegal::NotOpened) };
+        if event.seq != 1 {
+            return Err(Illegal::Sequence { expected: 1, found: event.seq });
+        }
+        if event.epoch != 1 {
+            return Err(Illegal::Epoch { expected: 1, found: event.epoch });
+        }
+        Ok(State {
+            seq: 1,
+            epoch: 1,
+            up_ms: event.up_ms,
+            phase: Phase::Ready { snapshot_taken: false },
+            flights: Vec::new(),
+            steps_begun: 0,
+            judged: 0,
+            attempts: 0,
+            spent: Usd::ZERO,
+            streaks: Streaks::default(),
+            stall: Stall::default(),
+            base_tree: None,
+            diff: None,
+            feedback: Vec::new(),
+            stops_asked: 0,
+            trouble: None,
+            plan: run.plan.start(),
+            stopped: None,
+        })
+    }
+
+    /// The number of the iteration that is under way or comes next.
+    pub fn iteration(&self) -> u32 {
+        self.judged + 1
+    }
+
+    pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        self.admit(event)?;
+        match &event.fact {
+            Fact::Opened(_) => return Err(Illegal::OutOfPlace("opened")),
+            Fact::Resumed { .. } => self.resume()?,
+            Fact::Began { id, step } => self.begin(*id, step, event.up_ms)?,
+            Fact::Ended { id, end } => self.end(*id, end, event.up_ms)?,
+            Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
+            Fact::Judged(judgement) => self.judge(judgement)?,
+            Fact::StopAsked => self.stops_asked += 1,
+            Fact::Woke => {}
+            Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
+        }
+        self.seq = event.seq;
+        self.epoch = event.epoch;
+        self.up_ms = event.up_ms;
+        Ok(())
+    }
+
+    fn admit(&self, event: &Event) -> Result<(), Illegal> {
+        if event.v > VERSION {
+            return Err(Illegal::Version(event.v));
+        }
+        if event.seq != self.seq + 1 {
+            return Err(Illegal::Sequence { expected: self.seq + 1, found: event.seq });
+        }
+        if event.up_ms < self.up_ms {
+            return Err(Illegal::Backwards);
+        }
+        let resumes = matches!(event.fact, Fact::Resumed { .. });
+        if self.stopped.is_some() && !resumes {
+            return Err(Illegal::AlreadyStopped);
+        }
+        let expected = self.epoch + u32::from(resumes);
+        if event.epoch != expected {
+            return Err(Illegal::Epoch { expected, found: event.epoch });
+        }
+        Ok(())
+    }
+
+    /// What was in flight is cut short and will be begun again. Whoever resumes a run has
+    /// seen why it stopped, so failures are counted anew.
+    fn resume(&mut self) -> Result<(), Illegal> {
+        if let Some(stopped) = &self.stopped {
+            if !stopped.reason.resumable() {
+                return Err(Illegal::NotResumable(stopped.reason.word()));
+            }
+            self.streaks.failures = 0;
+        }
+        self.flights.clear();
+        self.stopped = None;
+        self.stops_asked = 0;
+        self.trouble = None;
+        self.streaks.losses = 0;
+        Ok(())
+    }
+
+    fn begin(&mut self, id: StepId, step: &Step, now: u64) -> Result<(), Illegal> {
+        let iteration = self.iteration();
+        let fits = self.flights.is_empty()
+            && id == self.steps_begun + 1
+            && match (step, &self.phase) {
+                (Step::Snapshot { iteration: of }, Phase::Ready { snapshot_taken: false }) => {
+                    *of == iteration
+                }
+                (Step::Agent { iteration: of, attempt, .. }, Phase::Ready { .. }) => {
+                    *of == iteration && *attempt == self.attempts + 1
+                }
+                (
+                    Step::Agent { iteration: of, attempt, .. },
+                    Phase::Answered { empty: true, results, .. },
+                ) => *of == iteration && *attempt == self.attempts + 1 && results.is_empty(),
+                (Step::Check { iteration: of, index }, Phase::Answered { results, .. }) => {
+                    *of == iteration && *index == results.len()
+                }
+                (_, Phase::Ready { .. } | Phase::Answered { .. } | Phase::Failed { .. }) => false,
+            };
+        if !fits {
+            return Err(Illegal::OutOfPlace("began"));
+        }
+        if let Step::Agent { .. } = step {
+            self.attempts += 1;
+            self.phase = Phase::Ready { snapshot_taken: true };
+        }
+        self.steps_begun = id;
+        self.flights.push(Flight { id, step: step.clone(), since_ms: now, cancel: None });
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: StepId, how: How, why: Why, now: u64) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if flight.cancel.is_some_and(|earlier| earlier.how >= how) {
+            return Err(Illegal::OutOfPlace("cancelled"));
+        }
+        flight.cancel = Some(Cancel { how, why, since_ms: now });
+        Ok(())
+    }
+
+    fn end(&mut self, id: StepId, end: &End, now: u64) -> Result<(), Illegal> {
+        let at = self.flights.iter().position(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        let fits = matches!(
+            (&self.flights[at].step, end),
+            (Step::Snapshot { .. }, End::Snapshot(_))
+                | (Step::Agent { .. }, End::Agent(_))
+                | (Step::Check { .. }, End::Check(_))
+                | (_, End::Lost { .. } | End::Impossible { .. })
+        );
+        if !fits {
+            return Err(Illegal::OutOfPlace("ended"));
+        }
+        let flight = self.flights.remove(at);
+        if !matches!(end, End::Lost { .. }) {
+            self.streaks.losses = 0;
+        }
+        match end {
+            End::Snapshot(end) => self.end_snapshot(end),
+            End::Agent(end) => self.end_agent(&flight, end, now),
+            End::Check(end) => self.end_check(&flight, end),
+            End::Lost { .. } => self.streaks.losses += 1,
+            End::Impossible { why } => self.trouble = Some(why.clone()),
+        }
+        Ok(())
+    }
+
+    fn end_snapshot(&mut self, end: &SnapshotEnd) {
+        self.phase = Phase::Ready { snapshot_taken: true };
+        self.stall.learn(end.tree.as_deref());
+        if self.base_tree.is_none() {
+            self.base_tree.clone_from(&end.tree);
+        }
+        self.diff.clone_from(&end.diff);
+    }
+
+    fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
+        // Money is gone even if the work was cut short.
+        self.spent += end.seen.cost.unwrap_or_default();
+        let failed = match flight.cancel.map(|cancel| cancel.why) {
+            // To be run again by whoever resumes.
+            Some(Why::MaxTime | Why::StopAsked) => return,
+            Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
+            None => match &end.answer {
+                Answer::Failed { why } => Some(why.clone()),
+                Answer::Said | Answer::Empty => None,
+            },
+        };
+        match failed {
+            Some(why) => {
+                self.streaks.failures += 1;
+                self.streaks.failed_at_ms = now;
+                self.phase = Phase::Failed { why };
+            }
+            None => {
+                let empty = end.answer == Answer::Empty;
+                self.streaks.empty_answers += u32::from(empty);
+                self.streaks.failures = 0;
+                self.phase =
+                    Phase::Answered { claim: Claim(end.seen.tag.clone()), empty, results: Vec::new() };
+            }
+        }
+    }
+
+    fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
+        let outcome = match flight.cancel.map(|cancel| cancel.why) {
+            // To be run again by whoever resumes.
+            Some(Why::MaxTime | Why::StopAsked) => return,
+            Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
+            None => CheckOutcome::of(end.exit),
+        };
+        if let Phase::Answered { results, .. } = &mut self.phase {
+            let index = results.len();
+            results.push(CheckResult { index, outcome, log: end.log.clone(), excerpt: end.excerpt.clone() });
+        }
+    }
+
+    fn judge(&mut self, judgement: &Judgement) -> Result<(), Illegal> {
+        let results = match &mut self.phase {
+            Phase::Answered { results, .. } => std::mem::take(results),
+            Phase::Failed { .. } => Vec::new(),
+            Phase::Ready { .. } => return Err(Illegal::OutOfPlace("judged")),
+        };
+        if !self.flights.is_empty() || judgement.iteration != self.iteration() {
+            return Err(Illegal::OutOfPlace("judged"));
+        }
+        self.judged += 1;
+        self.attempts = 0;
+        self.streaks.empty_answers = 0;
+        self.stall.judge(&judgement.verdict);
+        // A failed agent has checked nothing: what was red before it still is.
+        if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
+            self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
+        }
+        self.plan.apply(&PlanFact::Judged(judgement.settlement));
+        self.phase = Phase::Ready { snapshot_taken: false };
+        Ok(())
+    }
+
+    fn stop(&mut self, reason: StopReason, note: Option<&String>) -> Result<(), Illegal> {
+        if !self.flights.is_empty() {
+            return Err(Illegal::OutOfPlace("stopped"));
+        }
+        self.stopped = Some(Stopped { reason, note: note.cloned() });
+        Ok(())
+    }
+}
+
+impl Stall {
+    fn judge(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Red { failed } => self.unsettled = Some(failed.clone()),
+            Verdict::Green { .. } | Verdict::AgentFailed { .. } => {
+                self.unsettled = None;
+                self.iterations = 0;
+            }
+        }
+    }
+
+    /// The tree as the last iteration left it. An unknown tree is a changed one: a run is
+    /// never ended on a guess.
+    fn learn(&mut self, tree: Option<&str>) {
+        let unchanged = tree.is_some() && self.tree.as_deref() == tree;
+        self.tree = tree.map(String::from);
+        let Some(failed) = self.unsettled.take() else { return };
+        self.iterations = match (unchanged, failed == self.failed) {
+            (true, true) => self.iterations + 1,
+            (true, false) => 1,
+            (false, _) => 0,
+        };
+        self.failed = failed;
+    }
+}

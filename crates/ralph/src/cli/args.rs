@@ -1,0 +1,122 @@
+//! Arguments that several commands share, and how their values are read.
+
+use crate::error::CliError;
+use crate::report::Loudness;
+use clap::{Args, ValueEnum};
+use ralph_loop::money::Usd;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    Human,
+    /// One object at the end
+    Json,
+    /// Events as they happen, one JSON object a line
+    Ndjson,
+}
+
+#[derive(Args)]
+pub struct OutputArgs {
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    pub format: Format,
+    /// Print the result only
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Also tell what happens behind the scenes, on standard error
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl OutputArgs {
+    pub fn loudness(&self) -> Loudness {
+        match (self.quiet, self.verbose) {
+            (true, _) => Loudness::Quiet,
+            (false, true) => Loudness::Verbose,
+            (false, false) => Loudness::Normal,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct ProjectArgs {
+    /// Work in this directory instead of the current one
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub project_dir: Option<PathBuf>,
+}
+
+impl ProjectArgs {
+    /// The directory, absolute and without links.
+    pub fn dir(&self) -> Result<PathBuf, CliError> {
+        let asked = self.project_dir.as_deref().unwrap_or(Path::new("."));
+        let dir = asked.canonicalize().map_err(|cause| {
+            CliError::usage(format!("cannot enter the project directory: {}", asked.display())).cause(cause)
+        })?;
+        if !dir.is_dir() {
+            return Err(CliError::usage(format!("the project is not a directory: {}", dir.display())));
+        }
+        if dir.to_str().is_none() {
+            let message = format!("the project's path is not valid UTF-8: {}", dir.display());
+            return Err(
+                CliError::usage(message).hint("rename the directory; the journal could not record it")
+            );
+        }
+        Ok(dir)
+    }
+}
+
+/// `90`, `90s`, `15m`, `2h`, `1.5h`; in milliseconds.
+pub fn duration(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a time like 90, 90s, 15m or 2h".to_string();
+    let text = text.trim();
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, &text[number.len()..]),
+        None => (text, "s"),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "m" => number * 60.0,
+        "h" => number * 3_600.0,
+        "d" => number * 86_400.0,
+        _ => number,
+    };
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return Err("expected a time above 0".to_string());
+    }
+    Ok((seconds * 1000.0).ceil() as u64)
+}
+
+/// A positive amount of US dollars, with or without the sign.
+pub fn dollars(text: &str) -> Result<Usd, String> {
+    let number = text.trim().trim_start_matches('$').parse::<f64>();
+    match number {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Usd::from_dollars(amount)),
+        Ok(_) => Err("expected an amount above 0".to_string()),
+        Err(_) => Err("expected an amount in US dollars like 2.50".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        let read = |text| duration(text).ok();
+        assert_eq!(read("90"), Some(90_000));
+        assert_eq!(read("90s"), Some(90_000));
+        assert_eq!(read("0.5"), Some(500));
+        assert_eq!(read("15m"), Some(900_000));
+        assert_eq!(read("1.5h"), Some(5_400_000));
+        for bad in ["", "0", "-1", "1x", "m", "inf", "NaN", "1 h 2"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_positive_dollars() {
+        assert_eq!(dollars("$2.50"), Ok(Usd::from_dollars(2.5)));
+        assert!(["0", "-1", "x", "inf"].iter().all(|bad| dollars(bad).is_err()));
+    }
+}

@@ -1,0 +1,163 @@
+//! `ralph demo`: the whole loop at work on a scripted agent.
+//!
+//! Everything but the agent's wit is real: a git repository with a failing check, the
+//! engine, the keeper, the feedback. The agent comes from `crates/fake-agent`, behind a
+//! small `claude` script, so that it is driven exactly as Claude Code would be.
+
+use super::args::OutputArgs;
+use super::report_on;
+use crate::error::CliError;
+use crate::fsx;
+use crate::git;
+use crate::layout::{self, Home};
+use crate::report::Out;
+use crate::session::{self, Sharing};
+use clap::Args;
+use ralph_loop::Run;
+use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
+use ralph_loop::dialect::Dialect;
+use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::plan::Plan;
+use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
+use ralph_loop::run::{AgentSpec, PromptOptions};
+use serde_json::{Value, json};
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+A scratch repository holds a small shell function with two bugs and a test that finds them. The
+scripted agent needs three iterations: it claims to be done too early, and the failed check tells
+it what is still wrong. Everything is removed at the end unless --keep is given.
+
+Example:
+  ralph demo --keep")]
+pub struct DemoArgs {
+    /// Keep the scratch repository to look at
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const PROMPT: &str = "Make ./test.sh pass: `add` and `double` in calc.sh are wrong.";
+
+const CALC: &str = "\
+# Small sums for a small demo.
+add() { echo $(($1 - $2)); }
+double() { echo $(($1 * 3)); }
+";
+
+const TEST: &str = "\
+#!/bin/sh
+. ./calc.sh
+failed=0
+check() { [ \"$2\" = \"$3\" ] || { echo \"$1: expected $3, got $2\"; failed=1; }; }
+check 'add 2 3' \"$(add 2 3)\" 5
+check 'double 4' \"$(double 4)\" 8
+exit $failed
+";
+
+pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
+    let trouble = |cause: io::Error| CliError::failed("cannot set the demo up").cause(cause);
+    let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
+    let root = scratch.path().canonicalize().map_err(trouble)?;
+    let run = set_up(&root).map_err(trouble)?;
+    // The demo's record is as much a scratch as its repository.
+    let home = Home::at(root.join("home"));
+    let ended =
+        report_on(&args.output, |reporter| session::open(&home, run, Some(PROMPT), Sharing::Alone, reporter));
+    if args.keep {
+        let mut out = Out::stdout();
+        let kept = scratch.keep();
+        out.line(&format!("Kept: {}", kept.join("project").display()));
+        out.flush();
+    }
+    ended
+}
+
+fn set_up(root: &Path) -> io::Result<Run> {
+    let project = root.join("project");
+    fsx::dir(&project)?;
+    fsx::write_whole(&project.join("calc.sh"), CALC.as_bytes())?;
+    fsx::write_program(&project.join("test.sh"), TEST.as_bytes())?;
+    let git = git::scratch_repository(&project);
+    let script = root.join("script.json");
+    fsx::write_whole(&script, script_of_three().to_string().as_bytes())?;
+    let agent = root.join("claude");
+    let ralph = std::env::current_exe()?;
+    let role = fake_agent::SUBCOMMAND;
+    let wrapper = format!("#!/bin/sh\nexec {} {role} {} \"$@\"\n", quoted(&ralph), quoted(&script));
+    fsx::write_program(&agent, wrapper.as_bytes())?;
+    Ok(Run {
+        id: "demo".into(),
+        plan: Plan::Prompt(PromptPlan {
+            source: PromptSource::Text { hash: layout::hash(PROMPT.as_bytes()) },
+            completion: Completion::Response("DONE".into()),
+        }),
+        agents: vec![AgentSpec {
+            name: "claude (scripted, built in)".into(),
+            dialect: Dialect::Claude,
+            program: agent.to_string_lossy().into_owned(),
+            args: Vec::new(),
+            model: None,
+            autonomous: true,
+        }],
+        checks: vec![CheckSpec {
+            command: "./test.sh".into(),
+            timeout_ms: 120_000,
+            fail_action: FailAction::Append,
+            hint: None,
+            excerpt: Excerpt::Tail { chars: 2_000 },
+            origin: Origin::Flag,
+        }],
+        limits: Limits {
+            iterations: 10,
+            max_time_ms: None,
+            max_cost: None,
+            max_failures: 5,
+            stall_after: 5,
+            agent_timeout_ms: None,
+            backoff: Backoff::default(),
+        },
+        workspace: project,
+        git,
+        checkpoints: true,
+        prompt: PromptOptions { context: true, iteration_count: false },
+    })
+}
+
+/// First it looks, then it mends half and boasts, then it reads the feedback.
+fn script_of_three() -> Value {
+    let fixed = |add: &str, double: &str| {
+        let content = CALC.replace("$1 - $2", add).replace("$1 * 3", double);
+        json!({"write": {"path": "calc.sh", "content": content}})
+    };
+    let look =
+        json!({"tool": {"name": "Read", "input": {"file_path": "calc.sh"}, "output": CALC, "error": false}});
+    json!({
+        "dialect": "claude",
+        "by": "iteration",
+        "calls": [
+            [
+                {"say": "I will look at the code first."}, look, {"sleep_ms": 300},
+                {"say": "Both functions look odd. I have changed nothing yet."}, {"cost": 0.011},
+            ],
+            [
+                {"say": "`add` subtracts. That must be the bug."}, {"sleep_ms": 300}, fixed("$1 + $2", "$1 * 3"),
+                {"say": "All fixed.\n<response>DONE</response>"}, {"cost": 0.017},
+            ],
+            [
+                {"say": "The check says `double 4: expected 8, got 12`, so I was too quick."}, {"sleep_ms": 300},
+                fixed("$1 + $2", "$1 * 2"),
+                {"say": "Now both are right.\n<response>DONE</response>"}, {"cost": 0.014},
+            ],
+        ],
+    })
+}
+
+/// A path as one word of a shell script.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
+}

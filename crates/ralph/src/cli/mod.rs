@@ -1,0 +1,153 @@
+//! The command line: one file a command.
+
+mod args;
+mod demo;
+mod resume;
+mod run;
+mod runs;
+mod show;
+
+use crate::error::{CliError, Code};
+use crate::layout::Home;
+use crate::process;
+use crate::report::{Out, RunResult, say};
+use crate::session::Ended;
+use args::Format;
+use clap::{Parser, Subcommand};
+use ralph_loop::event::StopReason;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs coding agents in a loop, each iteration with a fresh context, until the work is
+/// proven done.
+#[derive(Parser)]
+#[command(name = "ralph", version, propagate_version = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ralph demo                                    see it at work, without any agent
+  ralph run \"fix the failing test\" --check \"make test\"
+  ralph run -f PROMPT.md -n 20 -- codex exec -
+  ralph resume                                  carry on after a crash or Ctrl+C
+
+Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration,
+130 interrupted.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Loop one prompt until the checks pass and the agent says done
+    #[command(alias = "loop")]
+    Run(Box<run::RunArgs>),
+    /// Carry on with a run that crashed, failed or was interrupted
+    Resume(resume::ResumeArgs),
+    /// List runs, newest first
+    Runs(runs::RunsArgs),
+    /// Tell the story of one run
+    Show(show::ShowArgs),
+    /// See a whole run at work on a scripted agent: no key, no network
+    Demo(demo::DemoArgs),
+}
+
+/// Internal roles of the program; they never meet clap.
+const KEEPER: &str = "__keeper";
+
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.first().and_then(|arg| arg.to_str()) {
+        Some(KEEPER) => return process::keeper_main(),
+        Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
+        _ => {}
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no error, for help as for everything else.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    if matches!(cli.command, Command::Run(_) | Command::Resume(_) | Command::Demo(_))
+        && let Err(cause) = process::become_subreaper()
+    {
+        return fail(&CliError::from_error(&cause, Code::Failed), Format::Human);
+    }
+    let (format, done) = match &cli.command {
+        Command::Run(args) => (args.output.format, run::run(args)),
+        Command::Resume(args) => (args.output.format, resume::resume(args)),
+        Command::Runs(args) => (Format::Human, runs::runs(args)),
+        Command::Show(args) => (Format::Human, show::show(args)),
+        Command::Demo(args) => (Format::Human, demo::demo(args)),
+    };
+    done.unwrap_or_else(|error| fail(&error, format))
+}
+
+/// Tells an error. Who asked for JSON gets an object on standard output as well.
+fn fail(error: &CliError, format: Format) -> ExitCode {
+    say(&error.to_string());
+    match format {
+        Format::Human => {}
+        Format::Json => print_json(&RunResult::refused(error.report())),
+        Format::Ndjson => crate::report::Ndjson::stdout().close(&RunResult::refused(error.report())),
+    }
+    ExitCode::from(error.code as u8)
+}
+
+fn print_json(value: &impl serde::Serialize) {
+    let mut out = Out::stdout();
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        out.line(&text);
+    }
+    out.flush();
+}
+
+fn home() -> Result<Home, CliError> {
+    Home::find().ok_or_else(|| {
+        CliError::usage("there is no home directory to keep runs in").hint("set HOME or RALPH_HOME")
+    })
+}
+
+fn exit_code(reason: StopReason) -> ExitCode {
+    match reason {
+        StopReason::Completed => ExitCode::SUCCESS,
+        StopReason::Interrupted => ExitCode::from(130),
+        StopReason::MaxIterations
+        | StopReason::BudgetExhausted
+        | StopReason::Timeout
+        | StopReason::TooManyFailures
+        | StopReason::Stalled
+        | StopReason::Halted
+        | StopReason::Error => ExitCode::from(Code::Failed as u8),
+    }
+}
+
+/// Lives a run with the reporter that was asked for, and tells how it ended.
+fn report_on(
+    output: &args::OutputArgs,
+    live: impl FnOnce(&mut dyn crate::report::Reporter) -> Result<Ended, CliError>,
+) -> Result<ExitCode, CliError> {
+    use crate::report::{Human, Ndjson, Silent, Style};
+    let ended = match output.format {
+        Format::Human => {
+            let mut human = Human::new(Style::of_stdout(), output.loudness());
+            let ended = live(&mut human)?;
+            human.close(&ended.summary());
+            ended
+        }
+        Format::Json => {
+            let ended = live(&mut Silent)?;
+            print_json(&ended.result()?);
+            ended
+        }
+        Format::Ndjson => {
+            let mut ndjson = Ndjson::stdout();
+            let ended = live(&mut ndjson)?;
+            ndjson.close(&ended.result()?);
+            ended
+        }
+    };
+    Ok(exit_code(ended.stopped.reason))
+}

@@ -1,0 +1,48 @@
+//! `ralph resume`: carry on with a run that did not end by itself.
+
+use super::args::{OutputArgs, ProjectArgs};
+use super::runs::{self, RunLine};
+use super::{home, report_on};
+use crate::error::CliError;
+use crate::layout::Home;
+use crate::session::{self, Sharing};
+use clap::Args;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+The plan, the limits, the counters and the cost carry on; the iteration that was cut short is
+run again. Without RUN the newest one of this directory that can be resumed is taken.
+
+Example:
+  ralph resume 20261115-221503-4f2a")]
+pub struct ResumeArgs {
+    /// The run's id, or the beginning of it
+    run: Option<String>,
+    /// Allow other runs in the same directory
+    #[arg(long)]
+    share_workspace: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let id = match &args.run {
+        Some(name) => runs::find(&home, name)?,
+        None => newest_resumable(&home, &args.project.dir()?)?,
+    };
+    let sharing = if args.share_workspace { Sharing::Shared } else { Sharing::Alone };
+    report_on(&args.output, |reporter| session::resume(&home, &id, sharing, reporter))
+}
+
+fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
+    let fits = |line: &RunLine| line.resumable && line.workspace.as_deref() == Some(dir);
+    runs::all(home)?.into_iter().find(fits).map(|line| line.id).ok_or_else(|| {
+        CliError::failed(format!("no run to resume in this directory: {}", dir.display()))
+            .hint("`ralph runs` lists all of them")
+    })
+}

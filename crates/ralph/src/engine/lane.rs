@@ -1,0 +1,200 @@
+//! One lane: a keeper and the step that it is busy with.
+//!
+//! The lane knows how to begin a step and how to tell that it has ended. Every program of
+//! a step is started by the keeper; only ralph's own short git commands are not.
+
+use super::compose;
+use super::pipe;
+use super::projections::Projections;
+use super::step::{AgentStep, CheckStep, check_log};
+use crate::fsx;
+use crate::git::checkpoint::{Checkpoints, Taken};
+use crate::layout::{Project, RunDir};
+use crate::lock::RunLock;
+use crate::process::{self, Keeper, ProcessError, Stdio3};
+use crate::texts::Texts;
+use ralph_loop::check::log_names;
+use ralph_loop::dialect::{CommandLineError, Invocation, PromptVia, StreamReader, command_line};
+use ralph_loop::event::How;
+use ralph_loop::run::AgentSpec;
+use ralph_loop::{Run, State};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+use thiserror::Error;
+use tokio::task::JoinHandle;
+
+pub(super) struct Lane {
+    pub(super) keeper: Option<Keeper>,
+    pub(super) current: Current,
+    lock: RunLock,
+    run_dir: RunDir,
+    pub(super) project: Project,
+    pub(super) texts: Texts,
+    checkpoints: Option<Checkpoints>,
+}
+
+/// What the lane is busy with.
+pub(super) enum Current {
+    Nothing,
+    /// A step that could not begin because the keeper is dead.
+    Doomed,
+    Agent(Box<AgentStep>),
+    Check(CheckStep),
+    Snapshot(JoinHandle<Taken>),
+}
+
+/// Why a step could not begin.
+#[derive(Debug, Error)]
+pub(super) enum StartError {
+    #[error("{0}")]
+    Compose(#[from] compose::ComposeError),
+    #[error("{0}")]
+    CommandLine(#[from] CommandLineError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{}", with_cause(.0))]
+    Process(#[from] ProcessError),
+    #[error("the run has no agent number {0}")]
+    NoSuchAgent(usize),
+    #[error("the run has no check number {0}")]
+    NoSuchCheck(usize),
+}
+
+fn with_cause(error: &ProcessError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+impl Lane {
+    pub(super) fn new(
+        run_dir: RunDir,
+        project: Project,
+        lock: RunLock,
+        checkpoints: Option<Checkpoints>,
+    ) -> Lane {
+        let texts = Texts::of(&run_dir);
+        Lane { keeper: None, current: Current::Nothing, lock, run_dir, project, texts, checkpoints }
+    }
+
+    pub(super) fn start_agent(
+        &mut self,
+        run: &Run,
+        state: &State,
+        (iteration, attempt, agent): (u32, u32, usize),
+        projections: &Projections,
+    ) -> Result<(), StartError> {
+        let spec = run.agents.get(agent).ok_or(StartError::NoSuchAgent(agent))?;
+        let prompt = compose::prompt(run, state, &self.texts, projections)?;
+        let hash = self.texts.put(&prompt)?;
+        let prompt_file = self.run_dir.text(&hash);
+        let line = command_line(spec.dialect, &invocation(spec), &prompt_file.to_string_lossy(), &prompt)?;
+        let stdin: OwnedFd = match line.stdin {
+            PromptVia::Stdin => File::open(&prompt_file)?.into(),
+            PromptVia::Nothing => File::open("/dev/null")?.into(),
+        };
+        let (stdout, agents_stdout) = pipe::large()?;
+        let (stderr, agents_stderr) = pipe::large()?;
+        let step = AgentStep {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            dialect: line.output,
+            reader: StreamReader::new(line.output, &prompt),
+            raw_out: fsx::fresh(&self.run_dir.stdout(iteration, attempt))?,
+            raw_err: fsx::fresh(&self.run_dir.stderr(iteration, attempt))?,
+            prompt: hash,
+            started: Instant::now(),
+            problem: None,
+        };
+        let argv = line.argv.into_iter().map(OsString::from).collect();
+        let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
+        self.spawn(run, iteration, argv, stdio)?;
+        self.current = Current::Agent(Box::new(step));
+        Ok(())
+    }
+
+    pub(super) fn start_check(&mut self, run: &Run, iteration: u32, index: usize) -> Result<(), StartError> {
+        let spec = run.checks.get(index).ok_or(StartError::NoSuchCheck(index))?;
+        let name = &log_names(&run.checks)[index];
+        let log = Project::check_log(iteration, name);
+        let file = check_log(&self.project, &log)?;
+        let stdout = OwnedFd::from(file);
+        let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
+        let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
+        self.spawn(run, iteration, argv, stdio)?;
+        self.current = Current::Check(CheckStep { index, log, started: Instant::now() });
+        Ok(())
+    }
+
+    /// Git runs on a thread of its own, so that signals are heard meanwhile.
+    pub(super) fn start_snapshot(&mut self, with_diff: bool) {
+        let Some(mut checkpoints) = self.checkpoints.take() else {
+            self.current = Current::Nothing;
+            return;
+        };
+        let project = self.project.dir().to_path_buf();
+        self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
+            let taken = checkpoints.take(&project, with_diff);
+            (checkpoints, taken)
+        }));
+    }
+
+    pub(super) fn has_checkpoints(&self) -> bool {
+        self.checkpoints.is_some()
+    }
+
+    pub(super) fn put_back(&mut self, checkpoints: Checkpoints) {
+        self.checkpoints = Some(checkpoints);
+    }
+
+    /// A keeper that cannot be reached has died, and says so by itself.
+    pub(super) fn cancel(&mut self, how: How) {
+        let Some(keeper) = &self.keeper else { return };
+        let _ = match how {
+            How::Ask => keeper.terminate(),
+            How::Kill => keeper.sweep(),
+        };
+    }
+
+    /// Ends whatever runs; returns when nothing is left.
+    pub(super) fn close(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.finish();
+        }
+    }
+
+    fn spawn(
+        &mut self,
+        run: &Run,
+        iteration: u32,
+        argv: Vec<OsString>,
+        stdio: Stdio3,
+    ) -> Result<(), StartError> {
+        let env = [
+            ("RALPH_RUN", run.id.clone()),
+            ("RALPH_ITERATION", iteration.to_string()),
+            ("RALPH_MAX_ITERATIONS", run.limits.iterations.to_string()),
+        ];
+        let env = env.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
+        let keeper = match &mut self.keeper {
+            Some(keeper) => keeper,
+            none => none.insert(Keeper::start(Some(self.lock.as_fd()), &[])?),
+        };
+        Ok(keeper.spawn(&command, stdio)?)
+    }
+}
+
+fn invocation(spec: &AgentSpec) -> Invocation<'_> {
+    Invocation {
+        program: &spec.program,
+        args: &spec.args,
+        model: spec.model.as_deref(),
+        autonomous: spec.autonomous,
+        streaming: true,
+    }
+}

@@ -1,0 +1,94 @@
+//! The loop: awaits one event, records it, folds it, carries out what follows.
+//!
+//! No policy lives here. What happens next is `ralph_loop::next`, what has happened is
+//! the journal; in between is this loop and a [`Host`] that touches the world.
+
+mod clock;
+mod compose;
+mod host;
+mod lane;
+mod pipe;
+mod projections;
+mod step;
+
+pub use clock::{Clock, wall_ms};
+pub use host::{Equipment, RealHost};
+pub use projections::Projections;
+
+use ralph_loop::event::{Event, Fact, How, Step, StepId, VERSION};
+use ralph_loop::state::{Illegal, Stopped};
+use ralph_loop::{Action, Run, State, next, wake_at};
+use std::io;
+use thiserror::Error;
+
+/// The world, as far as the loop needs it.
+#[expect(async_fn_in_trait, reason = "one thread drives it; nothing is sent elsewhere")]
+pub trait Host {
+    /// The wall clock in milliseconds since 1970, and the run's own time.
+    fn now(&self) -> (i64, u64);
+    /// Makes an event durable against the end of this process.
+    fn record(&mut self, event: &Event) -> io::Result<()>;
+    /// Lets everyone who watches see an event that is recorded.
+    fn show(&mut self, run: &Run, state: &State, event: &Event);
+    /// Begins a step. It ends by a fact from [`Host::wait`], also if it cannot begin.
+    fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step);
+    fn cancel(&mut self, id: StepId, how: How);
+    /// The next thing that happens; [`Fact::Woke`] at the given moment of the run's time.
+    async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact;
+}
+
+#[derive(Debug, Error)]
+pub enum EngineError {
+    #[error("cannot write the journal")]
+    Journal(#[source] io::Error),
+    #[error("the loop contradicts itself: {0}")]
+    Illegal(#[from] Illegal),
+}
+
+/// Runs until the run has stopped.
+pub async fn drive<H: Host>(run: &Run, state: &mut State, host: &mut H) -> Result<Stopped, EngineError> {
+    loop {
+        let actions = next(run, state);
+        if actions.is_empty() {
+            if let Some(stopped) = &state.stopped {
+                return Ok(stopped.clone());
+            }
+            let fact = host.wait(run, state, wake_at(run, state)).await;
+            take(run, state, host, fact)?;
+            continue;
+        }
+        for action in actions {
+            carry_out(run, state, host, action)?;
+        }
+    }
+}
+
+/// Every action is a fact first: a crash in between finds the intent in the journal.
+fn carry_out<H: Host>(run: &Run, state: &mut State, host: &mut H, action: Action) -> Result<(), EngineError> {
+    match action {
+        Action::Start(step) => {
+            let id = state.steps_begun + 1;
+            take(run, state, host, Fact::Began { id, step: step.clone() })?;
+            host.start(run, state, id, &step);
+        }
+        Action::Cancel(id, how, why) => {
+            take(run, state, host, Fact::Cancelled { id, how, why })?;
+            host.cancel(id, how);
+        }
+        Action::Judge(judgement) => take(run, state, host, Fact::Judged(judgement))?,
+        Action::Stop(reason, note) => take(run, state, host, Fact::Stopped { reason, note })?,
+    }
+    Ok(())
+}
+
+/// Records a fact, folds it, shows it.
+pub fn take<H: Host>(run: &Run, state: &mut State, host: &mut H, fact: Fact) -> Result<(), EngineError> {
+    let (at, up_ms) = host.now();
+    let resumes = matches!(fact, Fact::Resumed { .. });
+    let epoch = state.epoch + u32::from(resumes);
+    let event = Event { v: VERSION, seq: state.seq + 1, epoch, at, up_ms, fact };
+    host.record(&event).map_err(EngineError::Journal)?;
+    state.apply(&event)?;
+    host.show(run, state, &event);
+    Ok(())
+}

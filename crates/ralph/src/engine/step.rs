@@ -1,0 +1,206 @@
+//! A step that runs a program, from its start to the fact that ends it.
+
+use super::pipe::{self, Got};
+use crate::fsx;
+use crate::layout::Project;
+use crate::report::Reporter;
+use crate::texts::Texts;
+use ralph_loop::Run;
+use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
+use ralph_loop::dialect::{self, Answer, Dialect, Exit, Seen, StreamReader};
+use ralph_loop::event::{AgentEnd, End};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tokio::net::unix::pipe::Receiver;
+
+/// An agent at work.
+pub(super) struct AgentStep {
+    pub(super) stdout: Option<Receiver>,
+    pub(super) stderr: Option<Receiver>,
+    pub(super) dialect: Dialect,
+    pub(super) reader: StreamReader,
+    pub(super) raw_out: File,
+    pub(super) raw_err: File,
+    pub(super) prompt: String,
+    pub(super) started: Instant,
+    /// The first failure to keep what the agent printed.
+    pub(super) problem: Option<io::Error>,
+}
+
+/// Which of an agent's pipes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Stdout,
+    Stderr,
+}
+
+impl AgentStep {
+    /// Reads what is there: kept as it is, shown as events. Stops when the pipe is dry or
+    /// after some megabytes, so that signals and timers get their turn.
+    pub(super) fn pump(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) {
+        const TURN: usize = 32;
+        for _ in 0..TURN {
+            let from = match source {
+                Source::Stdout => &mut self.stdout,
+                Source::Stderr => &mut self.stderr,
+            };
+            let Some(pipe) = from else { return };
+            match pipe::try_read(pipe, buffer) {
+                Got::Bytes(n) => self.take(source, &buffer[..n], reporter),
+                Got::Dry => return reporter.dry(),
+                Got::End => {
+                    *from = None;
+                    return reporter.dry();
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
+        let kept = match source {
+            Source::Stdout => {
+                self.reader.feed(bytes, &mut |event| reporter.agent(&event));
+                self.raw_out.write_all(bytes)
+            }
+            Source::Stderr => {
+                reporter.agent_stderr(bytes);
+                self.raw_err.write_all(bytes)
+            }
+        };
+        if let Err(cause) = kept {
+            self.problem.get_or_insert(cause);
+        }
+    }
+
+    /// The agent is gone, and everything it had started.
+    pub(super) fn finish(
+        mut self,
+        exit: Exit,
+        swept: u32,
+        buffer: &mut [u8],
+        reporter: &mut dyn Reporter,
+    ) -> End {
+        // Nobody is left to write: what is in the pipes is all there is. A stranger who was
+        // handed the descriptor can keep a pipe open, but not make us wait.
+        for source in [Source::Stdout, Source::Stderr] {
+            let open = |step: &AgentStep| match source {
+                Source::Stdout => step.stdout.is_some(),
+                Source::Stderr => step.stderr.is_some(),
+            };
+            while open(&self) && self.drain_once(source, buffer, reporter) {}
+        }
+        let seen = self.reader.finish(&mut |event| reporter.agent(&event));
+        reporter.dry();
+        if let Some(cause) = self.problem {
+            return End::Impossible { why: format!("cannot keep what the agent printed: {cause}") };
+        }
+        let answer = dialect::answer(self.dialect, exit, &seen);
+        let duration_ms = elapsed_ms(self.started);
+        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms, prompt: self.prompt, swept }))
+    }
+
+    /// False once there is nothing more to read.
+    fn drain_once(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
+        let pipe = match source {
+            Source::Stdout => &self.stdout,
+            Source::Stderr => &self.stderr,
+        };
+        let Some(pipe) = pipe else { return false };
+        match pipe::try_read(pipe, buffer) {
+            Got::Bytes(n) => {
+                self.take(source, &buffer[..n], reporter);
+                true
+            }
+            Got::Dry | Got::End => false,
+        }
+    }
+
+    /// The agent's program could not be started: the agent's failure, not ralph's.
+    pub(super) fn not_started(self, error: &str) -> End {
+        let why = format!("could not be started: {error}");
+        End::Agent(Box::new(AgentEnd {
+            exit: Exit::Code(127),
+            answer: Answer::Failed { why },
+            seen: Seen::default(),
+            duration_ms: elapsed_ms(self.started),
+            prompt: self.prompt,
+            swept: 0,
+        }))
+    }
+}
+
+/// A check at work. It writes straight into its log.
+pub(super) struct CheckStep {
+    pub(super) index: usize,
+    pub(super) log: PathBuf,
+    pub(super) started: Instant,
+}
+
+impl CheckStep {
+    pub(super) fn finish(
+        self,
+        run: &Run,
+        project: &Project,
+        exit: Exit,
+        swept: u32,
+        texts: &mut Texts,
+    ) -> End {
+        let duration_ms = elapsed_ms(self.started);
+        let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
+        let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
+        if exit == Exit::Code(0) {
+            return End::Check(end);
+        }
+        let kept = excerpt(spec, &project.dir().join(&end.log)).and_then(|text| {
+            end.summary = summary(&text);
+            texts.put(&text)
+        });
+        match kept {
+            Ok(hash) => {
+                end.excerpt = Some(hash);
+                End::Check(end)
+            }
+            Err(cause) => End::Impossible { why: format!("cannot keep the output of a check: {cause}") },
+        }
+    }
+}
+
+/// The log of a check, empty, and a descriptor for the check to write to.
+pub(super) fn check_log(project: &Project, log: &Path) -> io::Result<File> {
+    fsx::dir(&project.ralph_dir())?;
+    fsx::fresh(&project.dir().join(log))
+}
+
+/// Reads no more of the log than the excerpt can need: four bytes a character at most.
+fn excerpt(spec: &CheckSpec, log: &Path) -> io::Result<String> {
+    let mut file = fs_err::File::open(log)?;
+    let window = |chars: usize| chars as u64 * 4 + 8;
+    let mut bytes = Vec::new();
+    match spec.excerpt {
+        Excerpt::Head { chars } => file.take(window(chars)).read_to_end(&mut bytes)?,
+        Excerpt::Tail { chars } => {
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(window(chars))))?;
+            file.read_to_end(&mut bytes)?
+        }
+    };
+    Ok(spec.excerpt.of(&String::from_utf8_lossy(&bytes)).into_owned())
+}
+
+/// The line that says most: the first one that names an error, else the last with a word.
+fn summary(text: &str) -> Option<String> {
+    const LONGEST: usize = 160;
+    let lines = || text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
+    let names_an_error = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        ["error", "fail", "panic", "assert", "expected"].iter().any(|word| line.contains(word))
+    };
+    let line = lines().find(names_an_error).or_else(|| lines().next_back())?;
+    Some(ralph_loop::text::printable(line).chars().take(LONGEST).collect())
+}
+
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,69 @@
+//! Errors as people get to see them: what failed, why, and a way out.
+
+use crate::report::ErrorReport;
+use std::error::Error;
+use std::fmt;
+
+/// How a command ends other than well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// It could not do what was asked.
+    Failed = 1,
+    /// Bad usage, configuration or prerequisites.
+    Usage = 2,
+}
+
+#[derive(Debug)]
+pub struct CliError {
+    pub message: String,
+    pub cause: Option<String>,
+    pub hint: Option<String>,
+    pub code: Code,
+}
+
+impl CliError {
+    pub fn usage(message: impl Into<String>) -> CliError {
+        CliError { message: message.into(), cause: None, hint: None, code: Code::Usage }
+    }
+
+    pub fn failed(message: impl Into<String>) -> CliError {
+        CliError { code: Code::Failed, ..CliError::usage(message) }
+    }
+
+    /// The error's own words and those of what lies behind it.
+    pub fn from_error(error: &dyn Error, code: Code) -> CliError {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        let cause = (!causes.is_empty()).then(|| causes.join(": "));
+        CliError { message: error.to_string(), cause, hint: None, code }
+    }
+
+    pub fn cause(self, cause: impl fmt::Display) -> CliError {
+        CliError { cause: Some(cause.to_string()), ..self }
+    }
+
+    pub fn hint(self, hint: impl Into<String>) -> CliError {
+        CliError { hint: Some(hint.into()), ..self }
+    }
+
+    pub fn report(&self) -> ErrorReport {
+        ErrorReport { message: self.message.clone(), cause: self.cause.clone(), hint: self.hint.clone() }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ralph: error: {}", self.message)?;
+        if let Some(cause) = &self.cause {
+            write!(f, "\n  cause: {cause}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Writing files so that no reader ever sees half of one.
+//!
+//! With `journal/`, the only place that writes state. A whole file is written beside its
+//! place and renamed into it; an interrupted write leaves the old one.
+#![expect(clippy::disallowed_methods, reason = "this is the one place that writes state")]
+
+use fs_err as fs;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Creates a directory and its parents that only this user can read.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(path).map_err(|cause| named(&cause, "create", path))
+}
+
+/// Creates a directory of the project and its parents.
+pub fn dir(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Replaces a file as a whole.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(beside)
+        .map_err(|cause| named(&cause, "write in", beside))?;
+    file.write_all(content).map_err(|cause| named(&cause, "write", path))?;
+    file.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
+    Ok(())
+}
+
+/// A file that can be run.
+pub fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_whole(path, content)?;
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+}
+
+/// Adds to the end of a file, which need not exist.
+pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
+    fs::OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
+}
+
+/// A new, empty file to be written piece by piece; what stood there before is gone.
+/// Every holder of the descriptor writes at the end.
+pub fn fresh(path: &Path) -> io::Result<File> {
+    fs::write(path, b"")?;
+    Ok(fs::OpenOptions::new().append(true).open(path)?.into_parts().0)
+}
+
+/// A file to be locked, created if missing, its content kept.
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map_err(|cause| named(&cause, "open", path))
+}
+
+/// Rewrites a file that is held open, such as a lock that is held.
+pub fn rewrite(file: &mut File, content: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(content)
+}
+
+pub fn read_from_start(file: &mut File) -> io::Result<String> {
+    let mut content = String::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_string(&mut content)?;
+    Ok(content)
+}
+
+/// Whether files can be made in a directory.
+pub fn probe(dir: &Path) -> io::Result<()> {
+    tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
+}
+
+pub fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+fn named(cause: &io::Error, verb: &str, path: &Path) -> io::Error {
+    io::Error::new(cause.kind(), format!("failed to {verb} `{}`: {cause}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("progress.md");
+        write_whole(&path, b"one").unwrap();
+        write_whole(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

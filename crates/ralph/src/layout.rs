@@ -1,0 +1,182 @@
+//! Where everything lies. The only file that spells paths.
+//!
+//! ralph's own home is outside every workspace, so that an agent that cleans up its
+//! directory does not take the record of the run with it.
+
+use sha2::{Digest, Sha256};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// `$RALPH_HOME`, else `$XDG_STATE_HOME/ralph`, else `~/.local/state/ralph`.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    pub fn find() -> Option<Home> {
+        let dir = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = dir("RALPH_HOME")
+            .or_else(|| dir("XDG_STATE_HOME").map(|state| state.join("ralph")))
+            .or_else(|| env::home_dir().map(|home| home.join(".local/state/ralph")))?;
+        // The home outlives changes of directory.
+        std::path::absolute(root).ok().map(|root| Home { root })
+    }
+
+    pub fn at(root: PathBuf) -> Home {
+        Home { root }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    pub fn run(&self, id: &str) -> RunDir {
+        RunDir { dir: self.runs().join(id) }
+    }
+
+    pub fn locks(&self) -> PathBuf {
+        self.root.join("locks")
+    }
+
+    /// The lock of a workspace, named by its canonical path.
+    pub fn workspace_lock(&self, workspace: &Path) -> PathBuf {
+        let digest = hash(workspace.as_os_str().as_encoded_bytes());
+        self.locks().join(format!("{}.lock", &digest[..32]))
+    }
+}
+
+/// Everything that is kept of one run.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    dir: PathBuf,
+}
+
+impl RunDir {
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal.jsonl")
+    }
+
+    /// Held by the run's processes as long as one of them lives.
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    pub fn texts(&self) -> PathBuf {
+        self.dir.join("texts")
+    }
+
+    pub fn text(&self, hash: &str) -> PathBuf {
+        self.texts().join(hash)
+    }
+
+    pub fn streams(&self) -> PathBuf {
+        self.dir.join("streams")
+    }
+
+    /// What an agent printed, as it was.
+    pub fn stdout(&self, iteration: u32, attempt: u32) -> PathBuf {
+        self.streams().join(format!("{iteration}-{attempt}.out"))
+    }
+
+    pub fn stderr(&self, iteration: u32, attempt: u32) -> PathBuf {
+        self.streams().join(format!("{iteration}-{attempt}.err"))
+    }
+
+    /// The git directory of the run's checkpoints.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.dir.join("checkpoints.git")
+    }
+}
+
+/// The files of ralph in a project, all below its directory.
+#[derive(Clone, Debug)]
+pub struct Project {
+    dir: PathBuf,
+}
+
+/// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
+/// are the user's and stay in.
+pub const RUNTIME_FILES: &[&str] = &[
+    "/.ralph/*",
+    "!/.ralph/settings.json",
+    "!/.ralph/settings.local.json",
+    "!/.ralph/templates/",
+    "/ralph.log",
+    "/.ralph-active",
+];
+
+impl Project {
+    pub fn at(dir: PathBuf) -> Project {
+        Project { dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn ralph_dir(&self) -> PathBuf {
+        self.dir.join(".ralph")
+    }
+
+    pub fn settings(&self) -> PathBuf {
+        self.ralph_dir().join("settings.json")
+    }
+
+    pub fn local_settings(&self) -> PathBuf {
+        self.ralph_dir().join("settings.local.json")
+    }
+
+    pub fn progress(&self) -> PathBuf {
+        self.ralph_dir().join("progress.md")
+    }
+
+    /// Relative to the project, as the agent is told it.
+    pub fn check_log(iteration: u32, name: &str) -> PathBuf {
+        PathBuf::from(".ralph").join(format!("guardrail_{iteration}_{name}.log"))
+    }
+}
+
+/// `~/.config/ralph/settings.json`, or where XDG says.
+pub fn user_settings() -> Option<PathBuf> {
+    let config = env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = config.or_else(|| env::home_dir().map(|home| home.join(".config")))?;
+    Some(config.join("ralph/settings.json"))
+}
+
+/// The name of a text or a place: SHA-256 in hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Names that become paths, branches or tmux targets.
+pub fn is_safe_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=64).contains(&name.len())
+        && name.chars().all(allowed)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !name.contains("..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_leave_their_directory_are_not_safe() {
+        for good in ["a", "20261115-101500-4f2a", "A.b_c-9"] {
+            assert!(is_safe_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "../x", "a/b", "-x", "a..b", "a b", "é", &"x".repeat(65)] {
+            assert!(!is_safe_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One workspace, one run.
+//!
+//! Two OS locks, both free the moment their holders are dead, whatever killed them. The
+//! *run lock* is held by the loop and by its keeper: while it is held, something of the
+//! run may be alive. The *workspace lock* keeps a second run out of the same tree and
+//! tells who holds it.
+
+use crate::fsx;
+use crate::layout::{Home, RunDir};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum LockError {
+    #[error("run {run} is working in this directory (process {pid}): {}", workspace.display())]
+    WorkspaceTaken { workspace: PathBuf, run: String, pid: u32 },
+    #[error("this run is alive already: {run}")]
+    RunAlive { run: String },
+    #[error("cannot lock {}", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Who holds a workspace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Holder {
+    run: String,
+    pid: u32,
+}
+
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+}
+
+impl RunLock {
+    pub fn acquire(run: &RunDir, id: &str) -> Result<RunLock, LockError> {
+        let path = run.lock();
+        match try_lock(&path)? {
+            Some(file) => Ok(RunLock { file }),
+            None => Err(LockError::RunAlive { run: id.to_string() }),
+        }
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Whether anything of a run is alive. A run without a lock file never got that far.
+    pub fn is_held(run: &RunDir) -> bool {
+        let path = run.lock();
+        path.exists() && matches!(try_lock(&path), Ok(None))
+    }
+}
+
+#[derive(Debug)]
+pub struct WorkspaceLock {
+    _file: File,
+    /// The run that held the workspace before and may have left something behind.
+    pub previous: Option<String>,
+}
+
+impl WorkspaceLock {
+    pub fn acquire(home: &Home, workspace: &Path, run: &str) -> Result<WorkspaceLock, LockError> {
+        let path = home.workspace_lock(workspace);
+        let io = |cause| LockError::Io { path: path.clone(), cause };
+        let Some(mut file) = try_lock(&path)? else {
+            return Err(taken(workspace, holder(&path)));
+        };
+        let previous = fsx::read_from_start(&mut file).map_err(io)?;
+        let previous = serde_json::from_str::<Holder>(&previous).ok();
+        if let Some(before) = &previous
+            && before.run != run
+            && !becomes_free(&home.run(&before.run))
+        {
+            return Err(taken(workspace, previous));
+        }
+        let holder = Holder { run: run.to_string(), pid: std::process::id() };
+        let text = serde_json::to_vec(&holder).map_err(|cause| io(cause.into()))?;
+        fsx::rewrite(&mut file, &text).map_err(io)?;
+        Ok(WorkspaceLock { _file: file, previous: previous.map(|before| before.run) })
+    }
+}
+
+fn taken(workspace: &Path, holder: Option<Holder>) -> LockError {
+    // A holder writes its name right after it has the lock; in between it has none.
+    let (run, pid) = holder.map_or((String::from("(starting)"), 0), |h| (h.run, h.pid));
+    LockError::WorkspaceTaken { workspace: workspace.to_path_buf(), run, pid }
+}
+
+fn holder(path: &Path) -> Option<Holder> {
+    serde_json::from_str(&fs_err::read_to_string(path).ok()?).ok()
+}
+
+/// The lock, or nothing if somebody else has it.
+fn try_lock(path: &Path) -> Result<Option<File>, LockError> {
+    let io = |cause| LockError::Io { path: path.to_path_buf(), cause };
+    let file = fsx::lock_file(path).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(cause)) => Err(io(cause)),
+    }
+}
+
+/// A run whose loop was killed is still being swept up by its keeper, for a moment.
+fn becomes_free(run: &RunDir) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while RunLock::is_held(run) {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_run_is_refused_and_told_who_holds_the_workspace() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_path_buf());
+        fsx::private_dir(&home.locks()).unwrap();
+        let first = WorkspaceLock::acquire(&home, Path::new("/w"), "one").unwrap();
+        let refused = WorkspaceLock::acquire(&home, Path::new("/w"), "two").unwrap_err();
+        assert!(matches!(refused, LockError::WorkspaceTaken { run, .. } if run == "one"));
+        WorkspaceLock::acquire(&home, Path::new("/elsewhere"), "two").unwrap();
+        drop(first);
+        let second = WorkspaceLock::acquire(&home, Path::new("/w"), "two").unwrap();
+        assert_eq!(second.previous.as_deref(), Some("one"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Every process that ralph starts.
+//!
+//! Agents and checks are spawned by a [`Keeper`], a process of its own, so that nothing of
+//! a run outlives it: a step is over only when `wait` says that no child is left, and
+//! whatever holds out is frozen, killed and reaped. Short programs of ralph's own (git,
+//! `agent --version`) run through [`tool`] and are not swept, because what they leave
+//! behind (gpg-agent, a credential cache) belongs to the user.
+//!
+//! Invariant: a process of a run dies with the first of its step, its keeper, its engine.
+//!
+//! Deliberately absent: timeouts of agents (the engine's policy), reading what they print
+//! (the caller has the other ends of the pipes), and other users' processes (`sudo`),
+//! which nobody without their rights can end.
+
+#[cfg(target_os = "linux")]
+mod client;
+#[cfg(not(target_os = "linux"))]
+mod groups;
+/// Not used on Linux, but kept compiling and tested there.
+#[cfg(all(test, target_os = "linux"))]
+pub mod groups;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod leftovers;
+#[cfg(target_os = "linux")]
+mod ours;
+#[cfg(target_os = "linux")]
+mod procfs;
+#[cfg(target_os = "linux")]
+mod reaper;
+#[cfg(target_os = "linux")]
+mod sweep;
+pub mod tool;
+#[cfg(target_os = "linux")]
+mod wire;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::process::WaitStatus;
+
+#[cfg(target_os = "linux")]
+pub use self::client::Keeper;
+#[cfg(not(target_os = "linux"))]
+pub use self::groups::{Keeper, become_subreaper, end_leftovers, keeper_main};
+#[cfg(target_os = "linux")]
+pub use self::keeper::keeper_main;
+#[cfg(target_os = "linux")]
+pub use self::leftovers::end_leftovers;
+#[cfg(target_os = "linux")]
+pub use self::reaper::become_subreaper;
+
+pub use ralph_loop::dialect::Exit;
+
+/// `None` for a status that is no end: stopped or continued.
+fn exit_of(status: WaitStatus) -> Option<Exit> {
+    status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
+}
+
+/// A process to start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The program and its arguments. A bare name is looked up in `PATH`; a relative path
+    /// is relative to `cwd`.
+    pub argv: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// Set on top of the keeper's environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Removed from the keeper's environment.
+    pub env_remove: Vec<OsString>,
+}
+
+/// What a process gets as its standard streams. Closed here once the keeper has them, so
+/// that a reader of the other end sees the end of the stream.
+#[derive(Debug)]
+pub struct Stdio3 {
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// A word from the keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeeperEvent {
+    Started {
+        pid: u32,
+    },
+    /// The answer to a spawn that failed, as the system put it.
+    NotStarted {
+        error: String,
+        kind: io::ErrorKind,
+    },
+    /// The process ended, and nothing that it started is left.
+    Ended {
+        exit: Exit,
+        /// How many others than the process itself had to be killed.
+        swept: u32,
+    },
+    /// The keeper died. The engine, a subreaper too, has killed what it left behind.
+    Gone {
+        swept: u32,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error("cannot make the keeper's socket")]
+    Socket(#[source] io::Error),
+    #[error("cannot start the keeper")]
+    Start(#[source] io::Error),
+    #[error("cannot become the reaper of orphaned processes")]
+    Reaper(#[source] io::Error),
+    #[error("the command is too long: {bytes} bytes of at most {limit}")]
+    TooLong { bytes: usize, limit: usize },
+    #[error("the keeper already runs a process")]
+    Busy,
+    #[error("the keeper is gone")]
+    Gone,
+    #[error("cannot reach the keeper")]
+    Send(#[source] io::Error),
+}

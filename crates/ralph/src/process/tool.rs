@@ -1,0 +1,330 @@
+//! Short programs of ralph's own, run to their end: git, `agent --version`.
+//!
+//! Invariant: `run` returns when the program has ended, even if a daemon that it left
+//! behind (gpg-agent, a credential cache) still holds its output open.
+//!
+//! Deliberately absent: sweeping. Such daemons are the user's. Agents and checks go through
+//! a keeper. There is no terminal either: a tool has a process group of its own, so a
+//! program that asks questions there is stopped; callers tell it not to ask.
+#![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::Exit;
+
+/// How often to look for the program's end where the system has no descriptor for it.
+const LOOK: Duration = Duration::from_millis(10);
+const CHUNK: usize = 64 * 1024;
+/// The most that a pipe holds, unless the administrator allows more.
+const PIPE: usize = 1024 * 1024;
+
+/// A program to run.
+#[derive(Debug)]
+pub struct Tool<'a> {
+    program: OsString,
+    command: Command,
+    stdin: Option<&'a [u8]>,
+    timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub exit: Exit,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl ToolOutput {
+    pub fn success(&self) -> bool {
+        self.exit == Exit::Code(0)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    #[error("cannot start the program: {}", program.display())]
+    NotStarted { program: OsString, source: io::Error },
+    #[error("cannot talk to the program: {}", program.display())]
+    Broken { program: OsString, source: io::Error },
+    #[error("ended after {} s without an answer: {}", after.as_secs_f32(), program.display())]
+    TimedOut { program: OsString, after: Duration },
+}
+
+impl<'a> Tool<'a> {
+    pub fn new(program: impl AsRef<OsStr>) -> Tool<'a> {
+        let program = program.as_ref().to_owned();
+        Tool { command: Command::new(&program), program, stdin: None, timeout: None }
+    }
+
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub fn cwd(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// What the program reads; without it, nothing.
+    pub fn stdin(mut self, bytes: &'a [u8]) -> Self {
+        self.stdin = Some(bytes);
+        self
+    }
+
+    /// After this time the program's group is killed.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    pub fn run(mut self) -> Result<ToolOutput, ToolError> {
+        let started = Instant::now();
+        let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = match spawn(&mut self.command) {
+            Ok(child) => child,
+            Err(source) => return Err(ToolError::NotStarted { program: self.program, source }),
+        };
+        let deadline = self.timeout.map(|limit| started + limit);
+        let talked = talk(&mut child, self.stdin.unwrap_or_default(), deadline);
+        if !matches!(talked, Ok(Some(_))) {
+            // Not reaped yet, so the number is still the group's.
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            let _ = child.wait();
+        }
+        forget(&child);
+        match talked {
+            Ok(Some(output)) => Ok(output),
+            Ok(None) => Err(ToolError::TimedOut { program: self.program, after: started.elapsed() }),
+            Err(source) => Err(ToolError::Broken { program: self.program, source }),
+        }
+    }
+}
+
+/// Feeds and reads the program until it ends. `None` at the deadline.
+fn talk(child: &mut Child, input: &[u8], deadline: Option<Instant>) -> io::Result<Option<ToolOutput>> {
+    let mut stdin = Feed { pipe: pipe(child.stdin.take())?, left: input };
+    let mut stdout = Drain { pipe: pipe(child.stdout.take())?, bytes: Vec::new() };
+    let mut stderr = Drain { pipe: pipe(child.stderr.take())?, bytes: Vec::new() };
+    let end = pidfd(child);
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        // Asked before the last reading, so that nothing it wrote is missed.
+        let status = child.try_wait()?;
+        stdin.write()?;
+        stdout.read(&mut buffer)?;
+        stderr.read(&mut buffer)?;
+        if let Some(status) = status {
+            let exit = exit_of(status);
+            return Ok(Some(ToolOutput { exit, stdout: stdout.bytes, stderr: stderr.bytes }));
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Ok(None);
+        }
+        let look = if end.is_some() { None } else { Some(LOOK) };
+        sleep([&end, &stdout.pipe, &stderr.pipe], &stdin.pipe, left.into_iter().chain(look).min());
+    }
+}
+
+/// Sleeps until something can be read or written. What it is does not matter: trying all of
+/// them is cheap, because none blocks.
+fn sleep(readable: [&Option<File>; 3], writable: &Option<File>, limit: Option<Duration>) {
+    let readable = readable.into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN));
+    let writable = writable.iter().map(|file| PollFd::new(file, PollFlags::OUT));
+    let mut descriptors: Vec<PollFd<'_>> = readable.chain(writable).collect();
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    // An interruption is as good a reason to look as any other.
+    let _ = poll(&mut descriptors, limit.as_ref());
+}
+
+/// Input on its way; closed when all is written or the program wants no more.
+struct Feed<'a> {
+    pipe: Option<File>,
+    left: &'a [u8],
+}
+
+impl Feed<'_> {
+    fn write(&mut self) -> io::Result<()> {
+        while let Some(pipe) = &mut self.pipe {
+            if self.left.is_empty() {
+                self.pipe = None;
+                break;
+            }
+            match pipe.write(self.left) {
+                Ok(written) => self.left = &self.left[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.left = &[],
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Output so far; closed at its end.
+struct Drain {
+    pipe: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Drain {
+    /// Reads what there is, but no more than a pipe holds: a daemon that the program left
+    /// may write for ever.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        for _ in 0..PIPE / CHUNK {
+            let Some(pipe) = &mut self.pipe else { break };
+            match pipe.read(buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Our end of a pipe, not blocking.
+fn pipe(end: Option<impl Into<OwnedFd>>) -> io::Result<Option<File>> {
+    let Some(end) = end else { return Ok(None) };
+    let end = end.into();
+    rustix::io::ioctl_fionbio(&end, true)?;
+    Ok(Some(File::from(end)))
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or(0)), Exit::Code)
+}
+
+#[cfg(target_os = "linux")]
+fn pidfd(child: &Child) -> Option<File> {
+    let flags = rustix::process::PidfdFlags::empty();
+    rustix::process::pidfd_open(Pid::from_child(child), flags).ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pidfd(_: &Child) -> Option<File> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    super::ours::spawn(command, super::ours::Kind::Tool)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    command.spawn()
+}
+
+/// For a child that has been waited for.
+#[cfg(target_os = "linux")]
+fn forget(child: &Child) {
+    super::ours::forget(child);
+    super::ours::note_adopted();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn forget(_: &Child) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Tool<'_> {
+        Tool::new("sh").arg("-c").arg(script).timeout(Duration::from_secs(20))
+    }
+
+    fn check(script: &str, exit: Exit, stdout: &str, stderr: &str) {
+        let output = sh(script).run().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(
+            (output.exit, text(&output.stdout).as_str(), text(&output.stderr).as_str()),
+            (exit, stdout, stderr),
+            "{script}"
+        );
+    }
+
+    #[test]
+    fn a_tool_says_how_it_ended_and_what_it_printed() {
+        check("echo out; echo err >&2; exit 3", Exit::Code(3), "out\n", "err\n");
+        check("kill -KILL $$", Exit::Signal(9), "", "");
+        check("cat", Exit::Code(0), "", "");
+        check("exec >&- 2>&-; exit 4", Exit::Code(4), "", "");
+    }
+
+    #[test]
+    fn more_than_a_pipe_holds_goes_through_in_both_directions() {
+        let input = vec![b'x'; 3 << 20];
+        let output = sh("tee /dev/stderr").stdin(&input).run().unwrap();
+        assert!(output.success() && output.stdout == input && output.stderr == input);
+    }
+
+    #[test]
+    fn a_tool_need_not_read_its_input() {
+        assert!(sh("exit 0").stdin(&vec![b'x'; 1 << 20]).run().unwrap().success());
+    }
+
+    #[test]
+    fn environment_and_directory_are_set() {
+        let output = sh("echo $A $HOME; pwd").env("A", "a").env_remove("HOME").cwd("/").run().unwrap();
+        assert_eq!(output.stdout, b"a\n/\n");
+    }
+
+    #[test]
+    fn a_daemon_that_holds_the_output_is_not_waited_for() {
+        let started = Instant::now();
+        let output = sh("sleep 30 & echo $!").run().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10));
+        let daemon = str::from_utf8(&output.stdout).unwrap().trim().parse().unwrap();
+        rustix::process::kill_process(Pid::from_raw(daemon).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn after_its_time_the_whole_group_is_killed() {
+        let marked = "sleep 7654.25 & trap '' TERM; wait";
+        let started = Instant::now();
+        let error = sh(marked).timeout(Duration::from_millis(100)).run().unwrap_err();
+        assert!(matches!(error, ToolError::TimedOut { .. }), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(10));
+        check("sleep 0.1; pgrep -f '[s]leep 7654.25'", Exit::Code(1), "", "");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = Tool::new("no-such-program").run().unwrap_err();
+        assert_eq!(error.to_string(), "cannot start the program: no-such-program");
+        assert!(
+            matches!(error, ToolError::NotStarted { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! A run as a stream of JSON lines, for other programs.
+//!
+//! `{"type":"event", …}` is a fact as the journal has it, `{"type":"agent", "kind": …}` a
+//! piece of the agent's stream, `{"type":"result", …}` the last line.
+
+use super::out::{Out, say};
+use super::{Reporter, RunResult};
+use ralph_loop::dialect::{AgentEvent, TodoStatus};
+use ralph_loop::event::Event;
+use ralph_loop::{Run, State};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub struct Ndjson {
+    out: Out,
+}
+
+#[derive(Serialize)]
+struct Tagged<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+impl Ndjson {
+    pub fn stdout() -> Ndjson {
+        Ndjson { out: Out::stdout() }
+    }
+
+    pub fn close(&mut self, result: &RunResult) {
+        self.put(&Tagged { kind: "result", body: result });
+        self.out.flush();
+    }
+
+    fn put(&mut self, line: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(line) {
+            self.out.line(&text);
+        }
+    }
+}
+
+impl Reporter for Ndjson {
+    fn event(&mut self, _: &Run, _: &State, event: &Event) {
+        self.put(&Tagged { kind: "event", body: event });
+    }
+
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.put(&agent_json(event));
+    }
+
+    fn agent_stderr(&mut self, bytes: &[u8]) {
+        self.put(&json!({"type": "agent", "kind": "stderr", "text": String::from_utf8_lossy(bytes)}));
+    }
+
+    fn warn(&mut self, message: &str) {
+        say(&format!("ralph: warning: {message}"));
+    }
+
+    fn dry(&mut self) {
+        self.out.flush();
+    }
+
+    fn wants_ticks(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, _: &Run, _: &State, _: u64) {}
+}
+
+fn agent_json(event: &AgentEvent<'_>) -> Value {
+    let mut line = match event {
+        AgentEvent::Session { id, model } => json!({"kind": "session", "id": id, "model": model}),
+        AgentEvent::Text { text, parent } => json!({"kind": "text", "text": text, "parent": parent}),
+        AgentEvent::Thinking { text, parent } => json!({"kind": "thinking", "text": text, "parent": parent}),
+        AgentEvent::ToolStart { id, name, input, parent } => {
+            json!({"kind": "tool_start", "id": id, "name": name, "input": input.summary(), "parent": parent})
+        }
+        AgentEvent::ToolEnd { id, output, is_error } => {
+            json!({"kind": "tool_end", "id": id, "output": output, "is_error": is_error})
+        }
+        AgentEvent::Todo(items) => {
+            let word = |status| match status {
+                TodoStatus::Pending => "pending",
+                TodoStatus::InProgress => "in_progress",
+                TodoStatus::Completed => "completed",
+            };
+            let items: Vec<_> =
+                items.iter().map(|i| json!({"text": i.text, "status": word(i.status)})).collect();
+            json!({"kind": "todo", "items": items})
+        }
+        AgentEvent::Retry { attempt, of, delay_ms, why } => {
+            json!({"kind": "retry", "attempt": attempt, "of": of, "delay_ms": delay_ms, "why": why})
+        }
+        AgentEvent::RateLimit { status, resets_at, kind } => {
+            json!({"kind": "rate_limit", "status": status, "resets_at": resets_at, "limit": kind})
+        }
+        AgentEvent::Denied { tool, why } => json!({"kind": "denied", "tool": tool, "why": why}),
+        AgentEvent::Result(info) => json!({
+            "kind": "result", "text": info.text, "error": info.error, "cost": info.cost.map(ralph_loop::money::Usd::dollars),
+            "turns": info.turns, "duration_ms": info.duration_ms, "tokens": info.tokens,
+        }),
+        AgentEvent::Notice { text } => json!({"kind": "notice", "text": text}),
+        AgentEvent::Unparsed { bytes, sample } => {
+            json!({"kind": "unparsed", "bytes": bytes, "sample": sample})
+        }
+    };
+    line["type"] = "agent".into();
+    line
+}

@@ -1,0 +1,49 @@
+//! Standard output and standard error, buffered, and indifferent to a reader that left.
+#![expect(clippy::disallowed_methods, reason = "this is where reports are printed")]
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+/// Standard output. Once its reader is gone, or the disk behind it is full, what is written
+/// here goes nowhere: the work matters more than the report of it.
+pub struct Out {
+    buffer: Option<BufWriter<Stdout>>,
+}
+
+impl Out {
+    pub fn stdout() -> Out {
+        Out { buffer: Some(BufWriter::with_capacity(64 << 10, io::stdout())) }
+    }
+
+    pub fn line(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.bytes(b"\n");
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.write_all(bytes).is_err()) {
+            self.leave();
+        }
+    }
+
+    pub fn flush(&mut self) {
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.flush().is_err()) {
+            self.leave();
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buffer.as_ref().is_none_or(|buffer| buffer.buffer().is_empty())
+    }
+
+    fn leave(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            // What is still buffered must not be tried again when it is dropped.
+            drop(buffer.into_parts());
+        }
+    }
+}
+
+/// A line on standard error. If even that is gone there is nobody to tell.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

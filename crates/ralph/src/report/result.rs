@@ -1,0 +1,120 @@
+//! How a run ended: as one object for programs, and as closing lines for people.
+
+use super::style::{Style, Tone};
+use ralph_loop::event::StopReason;
+use ralph_loop::history::Iteration;
+use ralph_loop::money::Usd;
+use ralph_loop::time::span;
+use serde::Serialize;
+
+/// `--format json`: printed at every end, whatever the exit code.
+#[derive(Debug, Serialize)]
+pub struct RunResult {
+    pub run: Option<String>,
+    pub plan: Option<&'static str>,
+    pub success: bool,
+    pub stop_reason: &'static str,
+    pub total_iterations: usize,
+    /// US dollars, as far as agents report them.
+    pub total_cost: f64,
+    /// Seconds, downtime left out.
+    pub total_duration: f64,
+    pub iterations: Vec<Iteration>,
+    pub worktree_path: String,
+    pub error: Option<ErrorReport>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ErrorReport {
+    pub message: String,
+    pub cause: Option<String>,
+    pub hint: Option<String>,
+}
+
+impl RunResult {
+    /// A run that could not even begin.
+    pub fn refused(error: ErrorReport) -> RunResult {
+        RunResult {
+            run: None,
+            plan: None,
+            success: false,
+            stop_reason: StopReason::Error.word(),
+            total_iterations: 0,
+            total_cost: 0.0,
+            total_duration: 0.0,
+            iterations: Vec::new(),
+            worktree_path: String::new(),
+            error: Some(error),
+        }
+    }
+}
+
+/// What the closing lines tell.
+pub struct Summary {
+    pub run: String,
+    pub reason: StopReason,
+    pub note: Option<String>,
+    pub iterations: u32,
+    pub cost: Usd,
+    pub up_ms: u64,
+    pub max_failures: u32,
+    pub stall_after: u32,
+}
+
+impl Summary {
+    pub fn closing_lines(&self, style: Style) -> Vec<String> {
+        let good = self.reason == StopReason::Completed;
+        let mark = if good { style.ok() } else { style.bad() };
+        let word = style.paint(if good { Tone::Good } else { Tone::Bad }, self.reason.word());
+        let iterations = if self.iterations == 1 {
+            "1 iteration".into()
+        } else {
+            format!("{} iterations", self.iterations)
+        };
+        let mut lines = vec![
+            String::new(),
+            format!(
+                "{mark} {word}: {} ({iterations}, cost: {}, time: {})",
+                self.why(),
+                self.cost,
+                span(self.up_ms)
+            ),
+        ];
+        lines.extend(self.advice().map(|advice| format!("  {advice}")));
+        lines
+    }
+
+    fn why(&self) -> String {
+        if let Some(note) = &self.note {
+            return note.clone();
+        }
+        match self.reason {
+            StopReason::Completed => "proven done".into(),
+            StopReason::MaxIterations => "the iterations are used up".into(),
+            StopReason::BudgetExhausted => "the budget is used up".into(),
+            StopReason::Timeout => "the time is used up".into(),
+            StopReason::TooManyFailures => format!("the agent failed {} times in a row", self.max_failures),
+            StopReason::Stalled => {
+                format!("{} iterations changed nothing and failed alike", self.stall_after)
+            }
+            StopReason::Halted => "nothing that is left can be begun".into(),
+            StopReason::Interrupted => "stopped as asked".into(),
+            StopReason::Error => "something went wrong".into(),
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        let id = &self.run;
+        match self.reason {
+            StopReason::Completed => None,
+            StopReason::Interrupted
+            | StopReason::TooManyFailures
+            | StopReason::Halted
+            | StopReason::Error => Some(format!("carry on: ralph resume {id}")),
+            StopReason::MaxIterations
+            | StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::Stalled => Some(format!("what happened: ralph show {id}")),
+        }
+    }
+}

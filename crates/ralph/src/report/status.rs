@@ -1,0 +1,60 @@
+//! The line at the bottom of a terminal: where the run stands, while it stands there.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ralph_loop::event::Step;
+use ralph_loop::state::Flight;
+use ralph_loop::{Run, State, time};
+use std::io::IsTerminal;
+
+pub(super) struct StatusLine {
+    bar: ProgressBar,
+}
+
+impl StatusLine {
+    /// Only where both streams are a terminal: output and line share the screen.
+    pub(super) fn on_terminal() -> Option<StatusLine> {
+        if !rustix::stdio::stdout().is_terminal() || !rustix::stdio::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            bar.set_style(style);
+        }
+        Some(StatusLine { bar })
+    }
+
+    pub(super) fn show(&self, run: &Run, state: &State, up_ms: u64) {
+        self.bar.set_message(describe(run, state, up_ms));
+        self.bar.tick();
+    }
+
+    /// Runs something that prints, with the line out of its way.
+    pub(super) fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn describe(run: &Run, state: &State, up_ms: u64) -> String {
+    let doing = match state.flights.first() {
+        Some(Flight { step, since_ms, .. }) => {
+            let what = match step {
+                Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |a| &a.name),
+                Step::Check { index, .. } => run.checks.get(*index).map_or("check", |c| &c.command),
+                Step::Snapshot { .. } => "recording the tree",
+            };
+            format!("{what} {}", whole(up_ms.saturating_sub(*since_ms)))
+        }
+        None => "waiting".to_string(),
+    };
+    let iteration = state.iteration().min(run.limits.iterations);
+    format!("iteration {iteration}/{} | {} | {} | {doing}", run.limits.iterations, whole(up_ms), state.spent)
+}
+
+/// Whole seconds: tenths would only flicker.
+fn whole(ms: u64) -> String {
+    if ms < 60_000 { format!("{}s", ms / 1000) } else { time::span(ms) }
+}

@@ -1,0 +1,261 @@
+//! One life of a run in this process: from the locks to the last line of the journal.
+//!
+//! `run` opens a new run, `resume` takes one up; both go through [`live`].
+
+use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::git::Repository;
+use crate::git::checkpoint::Checkpoints;
+use crate::journal::{self, Journal};
+use crate::layout::{Home, Project, RunDir};
+use crate::lock::{LockError, RunLock, WorkspaceLock};
+use crate::process;
+use crate::report::{ErrorReport, Reporter, RunResult, Summary};
+use crate::texts::Texts;
+use ralph_loop::event::{Event, Fact, StopReason, VERSION};
+use ralph_loop::history::History;
+use ralph_loop::state::Stopped;
+use ralph_loop::{Run, State};
+use std::io;
+use std::path::Path;
+
+/// A run that has ended, or that this process has left.
+pub struct Ended {
+    pub run: Run,
+    pub state: State,
+    pub stopped: Stopped,
+    run_dir: RunDir,
+}
+
+/// Whether other runs may work in the same tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    Alone,
+    Shared,
+}
+
+/// Begins a new run. `prompt` is kept beside the journal if the plan refers to it.
+pub fn open(
+    home: &Home,
+    run: Run,
+    prompt: Option<&str>,
+    sharing: Sharing,
+    reporter: &mut dyn Reporter,
+) -> Result<Ended, CliError> {
+    prepare_home(home)?;
+    prepare_project(&run)?;
+    let workspace_lock = lock_workspace(home, &run, sharing)?;
+    let run_dir = home.run(&run.id);
+    let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir));
+    made.map_err(|cause| cannot_write(home.root(), &cause))?;
+    let lock = RunLock::acquire(&run_dir, &run.id).map_err(|e| lock_error(&e))?;
+    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    if let Some(prompt) = prompt {
+        Texts::of(&run_dir).put(prompt).map_err(unwritable)?;
+    }
+    let clock = Clock::from(0);
+    let event = Event {
+        v: VERSION,
+        seq: 1,
+        epoch: 1,
+        at: crate::engine::wall_ms(),
+        up_ms: 0,
+        fact: Fact::Opened(Box::new(run.clone())),
+    };
+    let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
+    journal.append(&event).map_err(unwritable)?;
+    let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut projections = Projections::default();
+    projections.follow(&run, &event);
+    reporter.event(&run, &state, &event);
+    let life = Life { run, state, run_dir, journal, lock, clock, projections };
+    let ended = live(life, None, reporter);
+    drop(workspace_lock);
+    ended
+}
+
+/// Takes a run up where it was left.
+pub fn resume(
+    home: &Home,
+    id: &str,
+    sharing: Sharing,
+    reporter: &mut dyn Reporter,
+) -> Result<Ended, CliError> {
+    let run_dir = home.run(id);
+    let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
+    process::end_leftovers(id);
+    let mut projections = Projections::default();
+    let replayed = journal::replay(&run_dir, |run, _, event| projections.follow(run, event))
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let run = replayed.run;
+    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|stopped| !stopped.reason.resumable()) {
+        let message = format!("run {id} is over: {}", stopped.reason.word());
+        let hint = match stopped.reason {
+            StopReason::Completed => "it is proven done; start another with `ralph run`",
+            _ => "it keeps the limits it began with; start another with higher ones",
+        };
+        return Err(CliError::failed(message).hint(hint));
+    }
+    prepare_project(&run)?;
+    let workspace_lock = lock_workspace(home, &run, sharing)?;
+    let journal =
+        Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
+    let clock = Clock::from(replayed.state.up_ms);
+    let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
+    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), reporter);
+    drop(workspace_lock);
+    ended
+}
+
+struct Life {
+    run: Run,
+    state: State,
+    run_dir: RunDir,
+    journal: Journal,
+    lock: RunLock,
+    clock: Clock,
+    projections: Projections,
+}
+
+fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<Ended, CliError> {
+    let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
+    let trouble = |error: &dyn std::error::Error| {
+        CliError::from_error(error, Code::Failed).hint(format!("carry on: ralph resume {}", run.id))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| trouble(&cause))?;
+    let _inside = runtime.enter();
+    let equipment = Equipment {
+        checkpoints: checkpoints(&run, &state, &run_dir),
+        run_dir: run_dir.clone(),
+        project: Project::at(run.workspace.clone()),
+        journal,
+        lock,
+        clock,
+        projections,
+        reporter,
+    };
+    let mut host = RealHost::new(equipment).map_err(|cause| trouble(&cause))?;
+    let driven = match first.map(|fact| take(&run, &mut state, &mut host, fact)) {
+        None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
+        Some(Err(cause)) => Err(cause),
+    };
+    let closed = host.close();
+    let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
+    closed.map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
+    Ok(Ended { run, state, stopped, run_dir })
+}
+
+fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints> {
+    if !run.wants_snapshots() {
+        return None;
+    }
+    let repository = Repository::around(&run.workspace)?;
+    Some(Checkpoints::of(run_dir.checkpoints(), repository, state.base_tree.clone()))
+}
+
+impl Ended {
+    pub fn summary(&self) -> Summary {
+        Summary {
+            run: self.run.id.clone(),
+            reason: self.stopped.reason,
+            note: self.stopped.note.clone(),
+            iterations: self.state.judged,
+            cost: self.state.spent,
+            up_ms: self.state.up_ms,
+            max_failures: self.run.limits.max_failures,
+            stall_after: self.run.limits.stall_after,
+        }
+    }
+
+    /// The iterations come from the journal: a run never holds them all in memory.
+    pub fn result(&self) -> Result<RunResult, CliError> {
+        result_of(&self.run_dir)
+    }
+}
+
+/// A run's result as its journal tells it.
+pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
+    let (mut history, mut iterations) = (History::default(), Vec::new());
+    let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let journal::Replayed { run, state, .. } = replayed;
+    let stopped = state.stopped.as_ref();
+    let reason = stopped.map(|stopped| stopped.reason);
+    let error = stopped.filter(|stopped| stopped.reason == StopReason::Error).map(|stopped| ErrorReport {
+        message: stopped.note.clone().unwrap_or_else(|| "something went wrong".into()),
+        cause: None,
+        hint: Some(format!("carry on: ralph resume {}", run.id)),
+    });
+    Ok(RunResult {
+        plan: Some(run.plan.name()),
+        success: reason == Some(StopReason::Completed),
+        stop_reason: reason.map_or("", StopReason::word),
+        total_iterations: iterations.len(),
+        total_cost: state.spent.dollars(),
+        total_duration: state.up_ms as f64 / 1000.0,
+        iterations,
+        worktree_path: String::new(),
+        error,
+        run: Some(run.id),
+    })
+}
+
+fn prepare_home(home: &Home) -> Result<(), CliError> {
+    [home.root().to_path_buf(), home.runs(), home.locks()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir))
+        .map_err(|cause| {
+            cannot_write(home.root(), &cause).hint("set RALPH_HOME to a directory that can be written")
+        })
+}
+
+/// Checks and the progress file need a place in the project that is no change of it.
+fn prepare_project(run: &Run) -> Result<(), CliError> {
+    let project = Project::at(run.workspace.clone());
+    let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
+    probed.map_err(|cause| {
+        CliError::usage(format!("cannot write into the project: {}", project.dir().display()))
+            .cause(cause)
+            .hint("an agent could not work there either; make it writable, or choose another with -C")
+    })?;
+    if let Some(repository) = run.git.then(|| Repository::around(&run.workspace)).flatten() {
+        repository
+            .exclude_runtime_files(&run.workspace)
+            .map_err(|cause| CliError::usage("cannot exclude ralph's own files from git").cause(cause))?;
+    }
+    Ok(())
+}
+
+fn lock_workspace(home: &Home, run: &Run, sharing: Sharing) -> Result<Option<WorkspaceLock>, CliError> {
+    if sharing == Sharing::Shared {
+        return Ok(None);
+    }
+    let tree =
+        Repository::around(&run.workspace).map_or_else(|| run.workspace.clone(), |repository| repository.top);
+    let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
+    if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
+        process::end_leftovers(previous);
+    }
+    Ok(Some(lock))
+}
+
+fn lock_error(error: &LockError) -> CliError {
+    let shown = CliError::from_error(error, Code::Usage);
+    match error {
+        LockError::WorkspaceTaken { .. } => {
+            shown.hint("wait for it, or, if you know that they do not meet, pass --share-workspace")
+        }
+        LockError::RunAlive { .. } => shown.hint("it needs no resuming; watch it where it runs"),
+        LockError::Io { .. } => shown,
+    }
+}
+
+fn cannot_write(path: &Path, cause: &io::Error) -> CliError {
+    CliError::failed(format!("cannot write: {}", path.display())).cause(cause)
+}
