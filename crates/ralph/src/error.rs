@@ -19,11 +19,13 @@ pub struct CliError {
     pub cause: Option<String>,
     pub hint: Option<String>,
     pub code: Code,
+    /// The run that it happened to, if there is one already.
+    pub run: Option<String>,
 }
 
 impl CliError {
     pub fn usage(message: impl Into<String>) -> CliError {
-        CliError { message: message.into(), cause: None, hint: None, code: Code::Usage }
+        CliError { message: message.into(), cause: None, hint: None, code: Code::Usage, run: None }
     }
 
     pub fn failed(message: impl Into<String>) -> CliError {
@@ -39,7 +41,7 @@ impl CliError {
             source = cause.source();
         }
         let cause = (!causes.is_empty()).then(|| causes.join(": "));
-        CliError { message: error.to_string(), cause, hint: None, code }
+        CliError { message: error.to_string(), cause, hint: None, code, run: None }
     }
 
     pub fn cause(self, cause: impl fmt::Display) -> CliError {
@@ -48,6 +50,11 @@ impl CliError {
 
     pub fn hint(self, hint: impl Into<String>) -> CliError {
         CliError { hint: Some(hint.into()), ..self }
+    }
+
+    /// Happened to a run that has begun and can be taken up again.
+    pub fn in_run(self, id: &str) -> CliError {
+        CliError { run: Some(id.to_string()), ..self.hint(format!("carry on: ralph resume {id}")) }
     }
 
     pub fn report(&self) -> ErrorReport {

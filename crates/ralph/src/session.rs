@@ -122,9 +122,7 @@ struct Life {
 
 fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<Ended, CliError> {
     let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
-    let trouble = |error: &dyn std::error::Error| {
-        CliError::from_error(error, Code::Failed).hint(format!("carry on: ralph resume {}", run.id))
-    };
+    let trouble = |error: &dyn std::error::Error| CliError::from_error(error, Code::Failed).in_run(&run.id);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -147,7 +145,7 @@ fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<
     };
     let closed = host.close();
     let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
-    closed.map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
+    closed.map_err(|cause| cannot_write(run_dir.dir(), &cause).in_run(&run.id))?;
     Ok(Ended { run, state, stopped, run_dir })
 }
 

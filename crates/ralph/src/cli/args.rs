@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::report::Loudness;
 use clap::{Args, ValueEnum};
 use ralph_loop::money::Usd;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,6 +15,18 @@ pub enum Format {
     Json,
     /// Events as they happen, one JSON object a line
     Ndjson,
+}
+
+impl Format {
+    /// The format that a command line asks for which clap could not read as a whole.
+    pub fn asked_for(args: &[OsString]) -> Format {
+        let words: Vec<&str> =
+            args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+        let spaced = words.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1]);
+        let joined = words.iter().filter_map(|word| word.strip_prefix("--format="));
+        let asked = spaced.chain(joined).next_back();
+        asked.and_then(|word| Format::from_str(word, false).ok()).unwrap_or(Format::Human)
+    }
 }
 
 #[derive(Args)]

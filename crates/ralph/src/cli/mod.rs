@@ -67,7 +67,13 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // A closed pipe is no error, for help as for everything else.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            if !error.use_stderr() {
+                return ExitCode::SUCCESS;
+            }
+            let message = error.to_string();
+            let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            print_refusal(&CliError::usage(message), Format::asked_for(&args));
+            return ExitCode::from(Code::Usage as u8);
         }
     };
     if matches!(cli.command, Command::Run(_) | Command::Resume(_) | Command::Demo(_))
@@ -88,12 +94,17 @@ pub fn main() -> ExitCode {
 /// Tells an error. Who asked for JSON gets an object on standard output as well.
 fn fail(error: &CliError, format: Format) -> ExitCode {
     say(&error.to_string());
+    print_refusal(error, format);
+    ExitCode::from(error.code as u8)
+}
+
+fn print_refusal(error: &CliError, format: Format) {
+    let result = || RunResult::refused(error.run.clone(), error.report());
     match format {
         Format::Human => {}
-        Format::Json => print_json(&RunResult::refused(error.report())),
-        Format::Ndjson => crate::report::Ndjson::stdout().close(&RunResult::refused(error.report())),
+        Format::Json => print_json(&result()),
+        Format::Ndjson => crate::report::Ndjson::stdout().close(&result()),
     }
-    ExitCode::from(error.code as u8)
 }
 
 fn print_json(value: &impl serde::Serialize) {

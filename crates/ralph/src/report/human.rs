@@ -310,9 +310,9 @@ impl Reporter for Human {
                 }
             }
         }
-        if let Some(status) = &self.status {
-            self.out.flush();
-            status.show(run, state, event.up_ms);
+        if self.status.is_some() {
+            self.dry();
+            self.tick(run, state, event.up_ms);
         }
     }
 

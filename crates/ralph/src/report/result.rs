@@ -32,10 +32,10 @@ pub struct ErrorReport {
 }
 
 impl RunResult {
-    /// A run that could not even begin.
-    pub fn refused(error: ErrorReport) -> RunResult {
+    /// A run that could not begin, or not go on.
+    pub fn refused(run: Option<String>, error: ErrorReport) -> RunResult {
         RunResult {
-            run: None,
+            run,
             plan: None,
             success: false,
             stop_reason: StopReason::Error.word(),
