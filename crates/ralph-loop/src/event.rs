@@ -6,8 +6,10 @@
 
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Exit, Seen};
+use crate::money::Usd;
 use crate::plan::Item;
 use crate::run::Run;
+use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +89,16 @@ pub enum Step {
         iteration: u32,
         index: usize,
     },
+    /// Ask an agent for a commit message.
+    Message {
+        iteration: u32,
+        agent: usize,
+    },
+    /// Run one of the source control tasks.
+    Scm {
+        iteration: u32,
+        task: usize,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,6 +107,8 @@ pub enum End {
     Snapshot(SnapshotEnd),
     Agent(Box<AgentEnd>),
     Check(CheckEnd),
+    Message(MessageEnd),
+    Scm(TaskOutcome),
     /// The machinery died under the step; the step itself has shown nothing.
     Lost {
         why: String,
@@ -131,6 +145,14 @@ pub struct AgentEnd {
     /// Processes that the agent left behind and that were ended.
     #[serde(default)]
     pub swept: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageEnd {
+    pub outcome: MessageOutcome,
+    /// What the agent charged for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -128,7 +128,12 @@ impl History {
                 let name = run.checks.get(index).map_or_else(String::new, |c| c.command.clone());
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
-            End::Check(_) | End::Snapshot(_) | End::Lost { .. } | End::Impossible { .. } => {}
+            End::Message(_)
+            | End::Scm(_)
+            | End::Check(_)
+            | End::Snapshot(_)
+            | End::Lost { .. }
+            | End::Impossible { .. } => {}
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod progress;
 pub mod prompt;
 pub mod run;
+pub mod scm;
 pub mod state;
 pub mod text;
 pub mod time;

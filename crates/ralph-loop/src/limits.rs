@@ -41,6 +41,9 @@ impl Backoff {
 /// An agent that answered with nothing is run again this often within one iteration.
 pub const EMPTY_ANSWERS_RERUN: u32 = 3;
 
+/// An agent that is asked for nothing but a commit message.
+pub const MESSAGE_TIMEOUT_MS: u64 = 300_000;
+
 /// Steps in a row whose machinery died under them before the run gives up.
 pub const LOSSES_ENDURED: u32 = 3;
 

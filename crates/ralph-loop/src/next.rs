@@ -6,9 +6,10 @@
 //! state, so calling it twice changes nothing.
 
 use crate::event::{How, Step, StepId, StopReason, Why};
-use crate::limits::{EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
+use crate::limits::{EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::plan::Pick;
 use crate::run::Run;
+use crate::scm::{self, Message};
 use crate::state::{Flight, Phase, State};
 use crate::verdict::{Claim, Judgement, Verdict};
 
@@ -48,10 +49,7 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
     match flight.cancel {
         Some(cancel) if cancel.how == How::Ask => Some(cancel.since_ms + GRACE_MS),
         Some(_) => None,
-        None => {
-            let timeout = timeout_ms(run, &flight.step).map(|ms| flight.since_ms.saturating_add(ms));
-            [timeout, run.limits.max_time_ms].into_iter().flatten().min()
-        }
+        None => deadline(run, flight).map(|(at, _)| at),
     }
 }
 
@@ -69,13 +67,24 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
         let out_of_patience = state.up_ms >= asked.since_ms + GRACE_MS;
         return out_of_patience.then(|| cancel(How::Kill, asked.why)).flatten();
     }
-    if out_of_time(run, state) {
-        return cancel(How::Ask, Why::MaxTime);
-    }
-    let after_ms = timeout_ms(run, &flight.step)?;
-    (state.up_ms >= flight.since_ms.saturating_add(after_ms))
-        .then(|| cancel(How::Ask, Why::Timeout { after_ms }))
-        .flatten()
+    let (at, why) = deadline(run, flight)?;
+    (state.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
+}
+
+/// When a step has to end, and by which limit. Recording the tree and committing what has
+/// passed its checks are short and are never cut off.
+fn deadline(run: &Run, flight: &Flight) -> Option<(u64, Why)> {
+    let after_ms = match &flight.step {
+        Step::Snapshot { .. } | Step::Scm { .. } => return None,
+        Step::Agent { .. } => run.limits.agent_timeout_ms,
+        Step::Message { .. } => Some(run.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
+        Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
+    };
+    let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), Why::Timeout { after_ms }));
+    // Work that is proven is still committed when the time is up.
+    let spared = matches!(flight.step, Step::Message { .. });
+    let runs = run.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
+    [runs, own].into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
 fn between_steps(run: &Run, state: &State) -> Option<Action> {
@@ -129,37 +138,56 @@ fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
     empty && run.plan.listens() && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
 }
 
-/// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
-    let stop = |reason| Some(Action::Stop(reason, None));
-    match state.plan.pick() {
-        Pick::Done => return stop(StopReason::Completed),
-        Pick::Stuck(why) => return Some(Action::Stop(StopReason::Halted, Some(why))),
-        Pick::Work(_) => {}
+    if let Some(step) = source_control(run, state) {
+        return Some(Action::Start(step));
     }
-    let limits = &run.limits;
-    if out_of_time(run, state) {
-        return stop(StopReason::Timeout);
-    }
-    if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures {
-        return stop(StopReason::TooManyFailures);
-    }
-    if limits.max_cost.is_some_and(|most| state.spent >= most) {
-        return stop(StopReason::BudgetExhausted);
-    }
-    if state.judged >= limits.iterations {
-        return stop(StopReason::MaxIterations);
-    }
-    if limits.stall_after > 0 && state.stall.iterations >= limits.stall_after {
-        return stop(StopReason::Stalled);
+    let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
+    if let Some((reason, note)) = reason_to_stop(run, state) {
+        // The tree at the end belongs to the history as well.
+        let recorded = snapshot_taken || !run.checkpoints || !run.git;
+        return Some(if recorded { Action::Stop(reason, note) } else { snapshot });
     }
     if state.up_ms < backoff_end(run, state) {
         return None;
     }
     if run.wants_snapshots() && !snapshot_taken {
-        return Some(Action::Start(Step::Snapshot { iteration: state.iteration() }));
+        return Some(snapshot);
     }
     start_agent(state)
+}
+
+/// Completion is judged before every limit: a claim in the last allowed iteration counts.
+fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
+    let limits = &run.limits;
+    let reason = match state.plan.pick() {
+        Pick::Done => StopReason::Completed,
+        Pick::Stuck(why) => return Some((StopReason::Halted, Some(why))),
+        Pick::Work(_) if out_of_time(run, state) => StopReason::Timeout,
+        Pick::Work(_) if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures => {
+            StopReason::TooManyFailures
+        }
+        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent >= most) => {
+            StopReason::BudgetExhausted
+        }
+        Pick::Work(_) if state.judged >= limits.iterations => StopReason::MaxIterations,
+        Pick::Work(_) if limits.stall_after > 0 && state.stall.iterations >= limits.stall_after => {
+            StopReason::Stalled
+        }
+        Pick::Work(_) => return None,
+    };
+    Some((reason, None))
+}
+
+/// The next source control step of the iteration before, if one is due.
+fn source_control(run: &Run, state: &State) -> Option<Step> {
+    let (scm, due) = (run.scm.as_ref()?, state.scm.as_ref()?);
+    let iteration = state.judged;
+    let task = scm.tasks.get(due.tasks_done)?;
+    if task == scm::COMMIT && due.message == Message::Unasked {
+        return Some(Step::Message { iteration, agent: 0 });
+    }
+    Some(Step::Scm { iteration, task: due.tasks_done })
 }
 
 fn start_agent(state: &State) -> Option<Action> {
@@ -177,13 +205,5 @@ fn backoff_end(run: &Run, state: &State) -> u64 {
     match state.streaks.failures {
         0 => 0,
         n => state.streaks.failed_at_ms.saturating_add(run.limits.backoff.wait_ms(n)),
-    }
-}
-
-fn timeout_ms(run: &Run, step: &Step) -> Option<u64> {
-    match step {
-        Step::Snapshot { .. } => None,
-        Step::Agent { .. } => run.limits.agent_timeout_ms,
-        Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
     }
 }

@@ -112,7 +112,6 @@ impl Context<'_> {
             let progress = text::tail(self.progress, CONTEXT_CHARS);
             let _ = writeln!(out, "\nProgress so far:\n{}", progress.trim_end());
         }
-        out.truncate(out.trim_end().len());
         out
     }
 }

@@ -8,6 +8,7 @@ use crate::check::CheckSpec;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::scm::ScmSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -18,12 +19,17 @@ pub struct Run {
     pub agents: Vec<AgentSpec>,
     pub checks: Vec<CheckSpec>,
     pub limits: Limits,
+    /// What happens to the changes of an iteration whose checks are green.
+    pub scm: Option<ScmSpec>,
     /// The directory that agents and checks work in.
     pub workspace: PathBuf,
+    pub place: Place,
     /// Whether that directory belongs to a git work tree.
     pub git: bool,
     /// Record the tree before each iteration.
     pub checkpoints: bool,
+    /// Files with more bytes are left out of checkpoints.
+    pub largest_file: u64,
     pub prompt: PromptOptions,
 }
 
@@ -44,6 +50,21 @@ pub struct AgentSpec {
     pub model: Option<String>,
     /// May act without asking: nobody is there at night to answer.
     pub autonomous: bool,
+}
+
+/// Where the workspace comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// It is the user's own directory.
+    Here,
+    /// A git worktree made for this run.
+    Worktree {
+        path: PathBuf,
+        branch: String,
+        /// The project that it was made from.
+        origin: PathBuf,
+    },
 }
 
 /// What the prompt carries besides the text it was given.

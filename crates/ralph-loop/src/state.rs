@@ -7,9 +7,12 @@
 
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
-use crate::event::{AgentEnd, End, Event, Fact, How, SnapshotEnd, Step, StepId, StopReason, VERSION, Why};
+use crate::event::{
+    AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, StopReason, VERSION, Why,
+};
 use crate::money::Usd;
-use crate::plan::{PlanFact, PlanState};
+use crate::plan::{Pick, PlanFact, PlanState};
+use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
 use crate::verdict::{Claim, Judgement, Verdict};
 use thiserror::Error;
@@ -34,6 +37,8 @@ pub struct State {
     pub diff: Option<String>,
     /// What failed in the iteration before, for the next prompt.
     pub feedback: Vec<CheckResult>,
+    /// Source control tasks of the last iteration, until the next one begins.
+    pub scm: Option<scm::Due>,
     /// How often somebody has asked to stop.
     pub stops_asked: u32,
     /// A step that cannot be carried out without help.
@@ -148,6 +153,7 @@ impl State {
             base_tree: None,
             diff: None,
             feedback: Vec::new(),
+            scm: None,
             stops_asked: 0,
             trouble: None,
             plan: run.plan.start(),
@@ -235,6 +241,13 @@ impl State {
                 (Step::Check { iteration: of, index }, Phase::Answered { results, .. }) => {
                     *of == iteration && *index == results.len()
                 }
+                (Step::Message { iteration: of, .. }, Phase::Ready { .. }) => {
+                    *of == self.judged
+                        && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
+                }
+                (Step::Scm { iteration: of, task }, Phase::Ready { .. }) => {
+                    *of == self.judged && self.scm.as_ref().is_some_and(|due| due.tasks_done == *task)
+                }
                 (_, Phase::Ready { .. } | Phase::Answered { .. } | Phase::Failed { .. }) => false,
             };
         if !fits {
@@ -242,6 +255,7 @@ impl State {
         }
         if let Step::Agent { .. } = step {
             self.attempts += 1;
+            self.scm = None;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
         self.steps_begun = id;
@@ -265,6 +279,8 @@ impl State {
             (Step::Snapshot { .. }, End::Snapshot(_))
                 | (Step::Agent { .. }, End::Agent(_))
                 | (Step::Check { .. }, End::Check(_))
+                | (Step::Message { .. }, End::Message(_))
+                | (Step::Scm { .. }, End::Scm(_))
                 | (_, End::Lost { .. } | End::Impossible { .. })
         );
         if !fits {
@@ -278,6 +294,8 @@ impl State {
             End::Snapshot(end) => self.end_snapshot(end),
             End::Agent(end) => self.end_agent(&flight, end, now),
             End::Check(end) => self.end_check(&flight, end),
+            End::Message(end) => self.end_message(&flight, end),
+            End::Scm(outcome) => self.end_task(outcome),
             End::Lost { .. } => self.streaks.losses += 1,
             End::Impossible { why } => self.trouble = Some(why.clone()),
         }
@@ -334,19 +352,52 @@ impl State {
         }
     }
 
+    fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
+        self.spent += end.cost.unwrap_or_default();
+        // To be asked for again by whoever resumes.
+        if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked, .. })) {
+            return;
+        }
+        match (&mut self.scm, &end.outcome) {
+            (Some(due), MessageOutcome::Text(text)) => due.message = scm::Message::Text(text.clone()),
+            (Some(due), MessageOutcome::NothingToCommit) => due.message = scm::Message::Needless,
+            (_, MessageOutcome::Failed { .. }) => self.scm = None,
+            (None, MessageOutcome::Text(_) | MessageOutcome::NothingToCommit) => {}
+        }
+    }
+
+    fn end_task(&mut self, outcome: &TaskOutcome) {
+        match (&mut self.scm, outcome) {
+            (Some(due), TaskOutcome::Done | TaskOutcome::NothingToCommit) => due.tasks_done += 1,
+            (_, TaskOutcome::Failed { .. }) => self.scm = None,
+            (None, TaskOutcome::Done | TaskOutcome::NothingToCommit) => {}
+        }
+    }
+
     fn judge(&mut self, judgement: &Judgement) -> Result<(), Illegal> {
-        let results = match &mut self.phase {
-            Phase::Answered { results, .. } => std::mem::take(results),
-            Phase::Failed { .. } => Vec::new(),
-            Phase::Ready { .. } => return Err(Illegal::OutOfPlace("judged")),
-        };
         if !self.flights.is_empty() || judgement.iteration != self.iteration() {
             return Err(Illegal::OutOfPlace("judged"));
         }
+        let founded = match &self.phase {
+            Phase::Answered { claim, results, .. } => {
+                judgement.claim == *claim && judgement.verdict == Verdict::of(results)
+            }
+            Phase::Failed { why } => judgement.verdict == Verdict::AgentFailed { why: why.clone() },
+            Phase::Ready { .. } => false,
+        };
+        if !founded {
+            return Err(Illegal::OutOfPlace("judged"));
+        }
+        let results = match &mut self.phase {
+            Phase::Answered { results, .. } => std::mem::take(results),
+            Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
+        };
         self.judged += 1;
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);
+        let green = judgement.verdict.is_green();
+        self.scm = green.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
@@ -357,7 +408,8 @@ impl State {
     }
 
     fn stop(&mut self, reason: StopReason, note: Option<&String>) -> Result<(), Illegal> {
-        if !self.flights.is_empty() {
+        let unproven = reason == StopReason::Completed && self.plan.pick() != Pick::Done;
+        if !self.flights.is_empty() || unproven {
             return Err(Illegal::OutOfPlace("stopped"));
         }
         self.stopped = Some(Stopped { reason, note: note.cloned() });

@@ -1,21 +1,90 @@
 //! Agents' real output, read whole and in pieces.
 //!
-//! `captures/` holds what real agents printed. Each event is shown as one line, so that a
-//! snapshot reads like the run it tells of.
+//! `captures/` holds what real agents printed, each with the exit code it ended with. Those called
+//! `described` follow an agent's documentation: nobody could run Amp, and no scripted model makes
+//! Codex do all that it can. Each event is shown as one line, so that a snapshot reads like the
+//! run it tells of.
 
 use proptest::prelude::*;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Seen, StreamReader, answer};
 use ralph_loop::text::clip;
 use std::fmt::Write;
 
-const TOOL: &[u8] = include_bytes!("captures/claude-tool.ndjson");
-const RATE_LIMITED: &[u8] = include_bytes!("captures/claude-err429-forever.ndjson");
-const DENIED: &[u8] = include_bytes!("captures/claude-default-perms.ndjson");
-const INTERRUPTED: &[u8] = include_bytes!("captures/claude-sig-INT.ndjson");
-const OLD: &[u8] = include_bytes!("captures/claude-old-ratelimit.ndjson");
-const BACKGROUND: &[u8] = include_bytes!("captures/claude-background.ndjson");
-const MAX_TURNS: &[u8] = include_bytes!("captures/claude-max-turns.ndjson");
-const CAPTURES: [&[u8]; 7] = [TOOL, RATE_LIMITED, DENIED, INTERRUPTED, OLD, BACKGROUND, MAX_TURNS];
+struct Capture {
+    name: &'static str,
+    dialect: Dialect,
+    exit: Exit,
+    bytes: &'static [u8],
+}
+
+macro_rules! capture {
+    ($name:literal, $dialect:ident, $how:ident($number:literal)) => {
+        Capture {
+            name: $name,
+            dialect: Dialect::$dialect,
+            exit: Exit::$how($number),
+            bytes: include_bytes!(concat!("captures/", $name, ".ndjson")),
+        }
+    };
+}
+
+const CAPTURES: &[Capture] = &[
+    capture!("claude-background", Claude, Code(0)),
+    capture!("claude-bigstdin", Claude, Code(0)),
+    capture!("claude-default-perms", Claude, Code(0)),
+    capture!("claude-err400", Claude, Code(1)),
+    capture!("claude-err401-r0", Claude, Code(1)),
+    capture!("claude-err429-forever", Claude, Code(1)),
+    capture!("claude-err429-r1", Claude, Code(1)),
+    capture!("claude-err429", Claude, Code(0)),
+    capture!("claude-err500-forever", Claude, Code(1)),
+    capture!("claude-err500-r2", Claude, Code(1)),
+    capture!("claude-err529-r1", Claude, Code(1)),
+    capture!("claude-fallback", Claude, Code(1)),
+    capture!("claude-hooks", Claude, Code(0)),
+    capture!("claude-loop", Claude, Code(0)),
+    capture!("claude-max-turns", Claude, Code(1)),
+    capture!("claude-no-key", Claude, Code(1)),
+    capture!("claude-old-err400", Claude, Code(1)),
+    capture!("claude-old-err401", Claude, Signal(9)),
+    capture!("claude-old-ratelimit", Claude, Code(0)),
+    capture!("claude-old-tool", Claude, Code(0)),
+    capture!("claude-outjson", Claude, Code(0)),
+    capture!("claude-partial", Claude, Code(0)),
+    capture!("claude-pre-continue-false", Claude, Code(0)),
+    capture!("claude-sig-INT", Claude, Code(0)),
+    capture!("claude-sig-model", Claude, Code(0)),
+    capture!("claude-stdin", Claude, Code(0)),
+    capture!("claude-text-err", Plain, Code(1)),
+    capture!("claude-text", Claude, Code(0)),
+    capture!("claude-tool", Claude, Code(0)),
+    capture!("codex-docform", Codex, Code(0)),
+    capture!("codex-drop", Codex, Code(0)),
+    capture!("codex-err400", Codex, Code(1)),
+    capture!("codex-err401", Codex, Code(1)),
+    capture!("codex-err429-forever", Codex, Code(1)),
+    capture!("codex-err429", Codex, Code(0)),
+    capture!("codex-hooks-nobypass", Codex, Code(0)),
+    capture!("codex-hooks-proj", Codex, Code(0)),
+    capture!("codex-o-fail", Codex, Code(1)),
+    capture!("codex-sandbox-default", Codex, Code(0)),
+    capture!("codex-sandbox-landlock", Codex, Code(0)),
+    capture!("codex-sandbox-ww", Codex, Code(0)),
+    capture!("codex-sig-INT", Codex, Code(1)),
+    capture!("codex-sig-TERM", Codex, Signal(15)),
+    capture!("codex-stdin", Codex, Code(0)),
+    capture!("codex-text", Codex, Code(0)),
+    capture!("codex-textmode", Plain, Code(0)),
+    capture!("codex-tool", Codex, Code(0)),
+    capture!("codex-described", Codex, Code(0)),
+    capture!("amp-described", Amp, Code(0)),
+    capture!("amp-described-error", Amp, Code(1)),
+];
+
+#[expect(clippy::unwrap_used, reason = "a test that names no capture is wrong itself")]
+fn capture(name: &str) -> &'static Capture {
+    CAPTURES.iter().find(|capture| capture.name == name).unwrap()
+}
 
 /// The events, a line each, and what they came to.
 fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, Seen) {
@@ -31,6 +100,10 @@ fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, Seen) {
 
 fn claude(stream: &str) -> (String, Seen) {
     read(Dialect::Claude, "", &[stream.as_bytes()])
+}
+
+fn codex(stream: &str) -> (String, Seen) {
+    read(Dialect::Codex, "", &[stream.as_bytes()])
 }
 
 fn plain(prompt: &str, output: &str) -> Seen {
@@ -76,41 +149,66 @@ fn record(seen: &Seen) -> String {
     serde_json::to_string_pretty(seen).unwrap_or_default()
 }
 
-/// A capture as a page: its events, its record, and the judgement.
-fn page(capture: &[u8], code: i32) -> String {
-    let (mut page, seen) = read(Dialect::Claude, "", &[capture]);
-    let _ = writeln!(page, "\n{}\n{:?}", record(&seen), answer(Dialect::Claude, Exit::Code(code), &seen));
-    page
+impl Capture {
+    fn read(&self) -> (String, Seen) {
+        read(self.dialect, "", &[self.bytes])
+    }
+
+    fn answer(&self) -> Answer {
+        answer(self.dialect, self.exit, &self.read().1)
+    }
+
+    /// A page: the events, the record, and the judgement.
+    fn page(&self) -> String {
+        let (mut page, seen) = self.read();
+        let _ = writeln!(page, "\n{}\n{}: {:?}", record(&seen), self.exit, self.answer());
+        page
+    }
 }
 
 #[test]
-fn a_run_with_tools_reads_as_it_went() {
-    insta::assert_snapshot!("tool", page(TOOL, 0));
+fn every_capture_reads_as_it_went() {
+    for capture in CAPTURES {
+        insta::assert_snapshot!(capture.name, capture.page());
+    }
 }
 
 #[test]
-fn a_rate_limit_is_a_failure_though_the_result_says_success() {
-    insta::assert_snapshot!("err429-forever", page(RATE_LIMITED, 1));
+fn every_capture_reads_the_same_byte_by_byte() {
+    for capture in CAPTURES {
+        let bytes: Vec<&[u8]> = capture.bytes.chunks(1).collect();
+        assert_eq!(read(capture.dialect, "", &bytes), capture.read(), "{}", capture.name);
+    }
 }
 
 #[test]
-fn denied_writes_are_counted_once_each() {
-    insta::assert_snapshot!("default-perms", page(DENIED, 0));
-}
-
-#[test]
-fn an_interrupted_run_is_a_failure_though_it_exits_with_zero() {
-    insta::assert_snapshot!("sig-INT", page(INTERRUPTED, 0));
-}
-
-#[test]
-fn an_older_version_is_read_too() {
-    insta::assert_snapshot!("old-ratelimit", page(OLD, 0));
+fn exit_codes_and_streams_are_judged_together() {
+    let failed = |why: &str| Answer::Failed { why: why.to_owned() };
+    for (name, expected) in [
+        ("claude-tool", Answer::Said),
+        ("claude-err429", Answer::Said),
+        ("claude-max-turns", failed("max_turns: Reached maximum number of turns (2)")),
+        ("claude-sig-model", failed("ended without a result")),
+        ("claude-old-err401", failed("ended by signal 9")),
+        ("claude-text-err", failed("exit code 1")),
+        ("codex-tool", Answer::Said),
+        ("codex-err429", Answer::Said),
+        ("codex-drop", Answer::Said),
+        ("codex-textmode", Answer::Said),
+        ("codex-err429-forever", failed("exceeded retry limit, last status: 429 Too Many Requests")),
+        ("codex-err400", failed("prompt is too long: 210000 tokens > 200000 maximum")),
+        ("codex-sig-INT", failed("exit code 1")),
+        ("codex-sig-TERM", failed("ended by signal 15")),
+        ("amp-described", Answer::Said),
+        ("amp-described-error", failed("API error 402: Execute mode requires credits.")),
+    ] {
+        assert_eq!(capture(name).answer(), expected, "{name}");
+    }
 }
 
 #[test]
 fn the_last_result_counts_and_its_cost_is_not_added() {
-    let (_, seen) = read(Dialect::Claude, "", &[BACKGROUND]);
+    let (_, seen) = capture("claude-background").read();
     assert_eq!(seen.cost.map(|cost| cost.to_string()).as_deref(), Some("$0.0150"));
     assert_eq!((seen.tokens.input, seen.tokens.output), (3000, 150));
     assert_eq!((seen.steps, seen.tools), (3, 1));
@@ -119,7 +217,7 @@ fn the_last_result_counts_and_its_cost_is_not_added() {
 
 #[test]
 fn a_failure_that_is_no_api_error_keeps_its_reason() {
-    let (_, seen) = read(Dialect::Claude, "", &[MAX_TURNS]);
+    let (_, seen) = capture("claude-max-turns").read();
     assert_eq!(seen.error.as_deref(), Some("max_turns: Reached maximum number of turns (2)"));
     assert_eq!(seen.api_status, None);
 }
@@ -212,26 +310,140 @@ not json
 {"type":"assistant","message":
 "#;
     let (events, seen) = claude(stream);
-    insta::assert_snapshot!("rare-kinds", format!("{events}\n{}", record(&seen)));
+    insta::assert_snapshot!("claude-rare-kinds", format!("{events}\n{}", record(&seen)));
 }
 
 #[test]
 fn a_line_with_broken_text_is_mended() {
-    let line = br#"{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"a\ud83d b\ud83d\ude00 \\ud83d c"#;
-    let stream = [line.as_slice(), b"\xff", br#""}]}}"#].concat();
-    let (events, seen) = read(Dialect::Claude, "", &[&stream]);
-    assert_eq!(events, "text \"a\u{fffd} b\u{1f600} \\\\ud83d c\u{fffd}\"\n");
-    assert_eq!(seen.unparsed, 0);
+    let text = [br"a\ud83d b\ud83d\ude00 \\ud83d c".as_slice(), b"\xff"].concat();
+    for (dialect, before, after) in [
+        (
+            Dialect::Claude,
+            r#"{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":""#,
+            r#""}]}}"#,
+        ),
+        (Dialect::Codex, r#"{"type":"item.completed","item":{"type":"agent_message","text":""#, r#""}}"#),
+    ] {
+        let (events, seen) = read(dialect, "", &[before.as_bytes(), &text, after.as_bytes()]);
+        assert_eq!(events, "text \"a\u{fffd} b\u{1f600} \\\\ud83d c\u{fffd}\"\n");
+        assert_eq!(seen.unparsed, 0);
+    }
 }
 
 #[test]
 fn a_line_that_is_too_long_is_told_and_not_kept() {
     let long = "x".repeat(9 << 20);
-    for dialect in [Dialect::Claude, Dialect::Plain] {
+    for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Amp, Dialect::Plain] {
         let (events, seen) = read(dialect, "", &[long.as_bytes(), b"\n"]);
         assert_eq!(events, format!("unparsed {} \"\"\n", 9 << 20));
         assert_eq!(seen.unparsed, 1);
     }
+}
+
+#[test]
+fn of_codex_only_a_whole_message_is_a_claim() {
+    for (line, tag) in [
+        (r#"{"type":"item.completed","item":{"type":"agent_message","text":"TAG"}}"#, Some("DONE")),
+        (r#"{"item":{"text":"TAG","type":"agent_message"},"type":"item.completed"}"#, Some("DONE")),
+        (r#"{"type":"item.updated","item":{"type":"agent_message","text":"TAG"}}"#, None),
+        (r#"{"type":"item.completed","item":{"type":"reasoning","text":"TAG"}}"#, None),
+        (r#"{"type":"item.completed","item":{"type":"error","message":"TAG"}}"#, None),
+        (
+            r#"{"type":"item.completed","item":{"type":"command_execution","command":"TAG","aggregated_output":"TAG"}}"#,
+            None,
+        ),
+        (r#"{"type":"item.completed","item":{"type":"todo_list","items":[{"text":"TAG"}]}}"#, None),
+        (r#"{"type":"error","message":"TAG"}"#, None),
+        (r#"{"type":"turn.failed","error":{"message":"TAG"}}"#, None),
+        ("TAG", None),
+    ] {
+        let (_, seen) = codex(&line.replace("TAG", DONE));
+        assert_eq!(seen.tag.as_deref(), tag, "{line}");
+        assert_eq!((seen.text, seen.steps), (tag.is_some(), u32::from(tag.is_some())), "{line}");
+    }
+}
+
+#[test]
+fn no_tag_reaches_over_two_messages_of_codex() {
+    let part = |text: &str| {
+        format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{text}"}}}}"#)
+    };
+    let (_, seen) = codex(&[part("<response>DO"), part("NE</response>")].join("\n"));
+    assert_eq!((seen.tag, seen.steps), (None, 2));
+}
+
+const FAILED: &str = r#"{"type":"turn.failed","error":{"message":"WHY"}}"#;
+const COMPLAINT: &str = r#"{"type":"error","message":"WHY"}"#;
+const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":1}}"#;
+
+#[test]
+fn codex_fails_with_its_turn_or_by_stopping_short() {
+    for (stream, result, error) in [
+        (vec![COMPLETED], true, None),
+        (vec![COMPLAINT, COMPLETED], true, None),
+        (vec![FAILED], true, Some("WHY")),
+        (vec![COMPLAINT, FAILED], true, Some("WHY")),
+        (vec![FAILED, COMPLETED], true, None),
+        (vec![COMPLAINT, r#"{"type":"turn.failed"}"#], true, Some("WHY")),
+        (vec![r#"{"type":"turn.failed"}"#], true, Some("the turn failed")),
+        (vec![COMPLAINT], false, Some("WHY")),
+        (vec![r#"{"type":"error","message":"Reconnecting... 5/5"}"#], false, None),
+        (vec![r#"{"type":"item.completed","item":{"type":"error","message":"WHY"}}"#], false, None),
+        (vec![r#"{"type":"error"}"#], false, None),
+        (vec![], false, None),
+    ] {
+        let (_, seen) = codex(&stream.join("\n"));
+        assert_eq!((seen.result, seen.error.as_deref()), (result, error), "{stream:?}");
+        let ended_short = Answer::Failed { why: "ended without a result".into() };
+        let answered = answer(Dialect::Codex, Exit::Code(0), &seen);
+        assert_eq!(answered == ended_short, !result && error.is_none(), "{stream:?}");
+    }
+}
+
+#[test]
+fn codex_says_what_kind_of_failure_it_was() {
+    for (why, kind, status) in [
+        (
+            "You’ve hit your usage limit. Upgrade to Pro or try again at Mar 17th, 2030 5:46 PM.",
+            Some("usage_limit"),
+            None,
+        ),
+        ("You've hit your usage limit.", Some("usage_limit"), None),
+        ("unexpected status 401 Unauthorized: bad key", None, Some(401)),
+        ("exceeded retry limit, last status: 429 Too Many Requests", None, Some(429)),
+        ("stream disconnected before completion", None, None),
+    ] {
+        for line in [COMPLAINT, FAILED] {
+            let (_, seen) = codex(&line.replace("WHY", why));
+            assert_eq!(seen.error.as_deref(), Some(why));
+            assert_eq!((seen.error_kind.as_deref(), seen.api_status), (kind, status), "{why}");
+        }
+    }
+    let limit = "You’ve hit your usage limit.";
+    let said = format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{limit}"}}}}"#);
+    let (_, seen) = codex(&said);
+    assert_eq!((seen.error, seen.error_kind), (None, None));
+}
+
+#[test]
+fn a_reconnection_of_codex_is_a_retry() {
+    for (message, shown) in [
+        ("Reconnecting... 1/5 (it broke (off))", "retry 1/5 in 0 ms: it broke (off)"),
+        ("Reconnecting… 2/5", "retry 2/5 in 0 ms: "),
+        ("Reconnecting...", "retry 0/0 in 0 ms: "),
+        ("Reconnecting soon", "retry 0/0 in 0 ms: soon"),
+    ] {
+        let (events, seen) = codex(&COMPLAINT.replace("WHY", message));
+        assert_eq!((events.trim_end(), seen.error), (shown.trim_end(), None));
+    }
+}
+
+#[test]
+fn amp_repeats_the_prompt_and_that_is_no_claim() {
+    let (events, seen) = capture("amp-described-error").read();
+    assert!(!events.contains("notice") && !events.contains("text"), "{events}");
+    assert_eq!((seen.tag, seen.text), (None, false));
+    assert_eq!((seen.api_status, seen.error_kind.as_deref()), (Some(402), Some("unknown_error")));
 }
 
 #[test]
@@ -291,15 +503,15 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn any_cut_of_a_capture_gives_the_same_events(which in 0..CAPTURES.len(), cuts in cuts()) {
-        let capture = CAPTURES[which];
-        let cut = read(Dialect::Claude, "", &pieces(capture, &cuts));
-        prop_assert_eq!(cut, read(Dialect::Claude, "", &[capture]));
+        let capture = &CAPTURES[which];
+        let cut = read(capture.dialect, "", &pieces(capture.bytes, &cuts));
+        prop_assert_eq!(cut, capture.read(), "{}", capture.name);
     }
 
     #[test]
     fn any_cut_of_any_output_gives_the_same_events(output in output(), cuts in cuts()) {
         let prompt = "Do it.\nSay <response>DONE</response>\nNow.\n";
-        for dialect in [Dialect::Claude, Dialect::Plain] {
+        for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Amp, Dialect::Plain] {
             let cut = read(dialect, prompt, &pieces(&output, &cuts));
             prop_assert_eq!(cut, read(dialect, prompt, &[&output]));
         }
@@ -310,11 +522,12 @@ proptest! {
         which in 0..CAPTURES.len(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30),
     ) {
-        let mut capture = CAPTURES[which].to_vec();
+        let capture = &CAPTURES[which];
+        let mut bytes = capture.bytes.to_vec();
         for (at, byte) in damage {
-            let at = at.index(capture.len());
-            capture[at] = byte;
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
         }
-        read(Dialect::Claude, "", &[&capture]);
+        read(capture.dialect, "", &[&bytes]);
     }
 }

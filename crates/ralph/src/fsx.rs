@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one place that writes state")]
 
 use fs_err as fs;
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -48,8 +49,10 @@ pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
 /// A new, empty file to be written piece by piece; what stood there before is gone.
 /// Every holder of the descriptor writes at the end.
 pub fn fresh(path: &Path) -> io::Result<File> {
-    fs::write(path, b"")?;
-    Ok(fs::OpenOptions::new().append(true).open(path)?.into_parts().0)
+    let mut options = std::fs::OpenOptions::new();
+    // The standard library knows no file that is both emptied and appended to.
+    options.append(true).create(true).custom_flags(OFlags::TRUNC.bits().cast_signed());
+    options.open(path).map_err(|cause| named(&cause, "create", path))
 }
 
 /// A file to be locked, created if missing, its content kept.
@@ -76,6 +79,20 @@ pub fn read_from_start(file: &mut File) -> io::Result<String> {
 /// Whether files can be made in a directory.
 pub fn probe(dir: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
+}
+
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path)
+}
+
+/// Whether the directory was empty and is gone.
+pub fn remove_empty_dir(path: &Path) -> bool {
+    fs::remove_dir(path).is_ok()
+}
+
+/// Puts something complete into its place, where nothing stands yet.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
 }
 
 pub fn remove(path: &Path) -> io::Result<()> {

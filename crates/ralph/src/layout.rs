@@ -91,6 +91,20 @@ impl RunDir {
         self.streams().join(format!("{iteration}-{attempt}.err"))
     }
 
+    /// What an agent said when it was asked for a commit message.
+    pub fn message(&self, iteration: u32) -> PathBuf {
+        self.streams().join(format!("{iteration}-message.out"))
+    }
+
+    /// Its standard error, and the file for agents that write their last words to one.
+    pub fn message_stderr(&self, iteration: u32) -> PathBuf {
+        self.streams().join(format!("{iteration}-message.err"))
+    }
+
+    pub fn message_file(&self, iteration: u32) -> PathBuf {
+        self.streams().join(format!("{iteration}-message.txt"))
+    }
+
     /// The git directory of the run's checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints.git")
@@ -137,6 +151,11 @@ impl Project {
 
     pub fn progress(&self) -> PathBuf {
         self.ralph_dir().join("progress.md")
+    }
+
+    /// The worktree of a run.
+    pub fn worktree(&self, run_id: &str) -> PathBuf {
+        self.ralph_dir().join("worktrees").join(run_id)
     }
 
     /// Relative to the project, as the agent is told it.

@@ -36,22 +36,44 @@ struct Holder {
     pid: u32,
 }
 
+/// Several times what a keeper needs to end the largest tree.
+const SWEEP: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(20);
+
 #[derive(Debug)]
 pub struct RunLock {
     file: File,
 }
 
 impl RunLock {
+    /// Waits a moment: the keeper of a loop that was killed holds it until it has swept up.
     pub fn acquire(run: &RunDir, id: &str) -> Result<RunLock, LockError> {
-        let path = run.lock();
-        match try_lock(&path)? {
-            Some(file) => Ok(RunLock { file }),
-            None => Err(LockError::RunAlive { run: id.to_string() }),
+        let deadline = Instant::now() + SWEEP;
+        loop {
+            match try_lock(&run.lock())? {
+                Some(file) => return Ok(RunLock { file }),
+                None if Instant::now() > deadline => {
+                    return Err(LockError::RunAlive { run: id.to_string() });
+                }
+                None => std::thread::sleep(LOOK),
+            }
         }
     }
 
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+
+    /// A run whose loop was killed is still being swept up by its keeper, for a moment.
+    pub fn becomes_free(run: &RunDir) -> bool {
+        let deadline = Instant::now() + SWEEP;
+        while RunLock::is_held(run) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 
     /// Whether anything of a run is alive. A run without a lock file never got that far.
@@ -79,7 +101,7 @@ impl WorkspaceLock {
         let previous = serde_json::from_str::<Holder>(&previous).ok();
         if let Some(before) = &previous
             && before.run != run
-            && !becomes_free(&home.run(&before.run))
+            && !RunLock::becomes_free(&home.run(&before.run))
         {
             return Err(taken(workspace, previous));
         }
@@ -109,18 +131,6 @@ fn try_lock(path: &Path) -> Result<Option<File>, LockError> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(cause)) => Err(io(cause)),
     }
-}
-
-/// A run whose loop was killed is still being swept up by its keeper, for a moment.
-fn becomes_free(run: &RunDir) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while RunLock::is_held(run) {
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 #[cfg(test)]

@@ -7,14 +7,17 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::Repository;
 use crate::git::checkpoint::Checkpoints;
+use crate::git::shadow::Shadow;
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
+use crate::place;
 use crate::process;
 use crate::report::{ErrorReport, Reporter, RunResult, Summary};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
+use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
 use ralph_loop::{Run, State};
 use std::io;
@@ -127,7 +130,7 @@ fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<
         .enable_all()
         .build()
         .map_err(|cause| trouble(&cause))?;
-    let _inside = runtime.enter();
+    let inside = runtime.enter();
     let equipment = Equipment {
         checkpoints: checkpoints(&run, &state, &run_dir),
         run_dir: run_dir.clone(),
@@ -143,7 +146,16 @@ fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
+    if state.stopped.is_some() {
+        match place::commit_rest(&run.place, &run.id) {
+            Ok(_) => {}
+            Err(cause) => host.warn(&format!("cannot commit what is left in the worktree: {cause}")),
+        }
+    }
     let closed = host.close();
+    drop(inside);
+    // A task that is no longer waited for must not hold up the end.
+    runtime.shutdown_background();
     let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
     closed.map_err(|cause| cannot_write(run_dir.dir(), &cause).in_run(&run.id))?;
     Ok(Ended { run, state, stopped, run_dir })
@@ -154,7 +166,8 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
         return None;
     }
     let repository = Repository::around(&run.workspace)?;
-    Some(Checkpoints::of(run_dir.checkpoints(), repository, state.base_tree.clone()))
+    let shadow = Shadow::over(repository, run_dir.checkpoints(), run.largest_file);
+    Some(Checkpoints::of(shadow, state.base_tree.clone()))
 }
 
 impl Ended {
@@ -168,6 +181,7 @@ impl Ended {
             up_ms: self.state.up_ms,
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
+            place: place::advice(&self.run.place),
         }
     }
 
@@ -198,7 +212,10 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
         total_cost: state.spent.dollars(),
         total_duration: state.up_ms as f64 / 1000.0,
         iterations,
-        worktree_path: String::new(),
+        worktree_path: match &run.place {
+            Place::Here => String::new(),
+            Place::Worktree { path, .. } => path.display().to_string(),
+        },
         error,
         run: Some(run.id),
     })
@@ -234,21 +251,26 @@ fn lock_workspace(home: &Home, run: &Run, sharing: Sharing) -> Result<Option<Wor
     if sharing == Sharing::Shared {
         return Ok(None);
     }
+    lock_tree(home, run).map(Some)
+}
+
+/// Keeps other runs out of a run's tree, and ends what the one before has left there.
+pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
     let tree =
         Repository::around(&run.workspace).map_or_else(|| run.workspace.clone(), |repository| repository.top);
     let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
         process::end_leftovers(previous);
     }
-    Ok(Some(lock))
+    Ok(lock)
 }
 
 fn lock_error(error: &LockError) -> CliError {
     let shown = CliError::from_error(error, Code::Usage);
     match error {
-        LockError::WorkspaceTaken { .. } => {
-            shown.hint("wait for it, or, if you know that they do not meet, pass --share-workspace")
-        }
+        LockError::WorkspaceTaken { .. } => shown.hint(
+            "work in a tree of your own with --worktree; --share-workspace if you know that they do not meet",
+        ),
         LockError::RunAlive { .. } => shown.hint("it needs no resuming; watch it where it runs"),
         LockError::Io { .. } => shown,
     }

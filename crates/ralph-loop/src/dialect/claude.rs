@@ -13,7 +13,9 @@
 //! Deliberately absent: partial messages (`stream_event`), as the whole ones follow, and the
 //! task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
 
+use super::api_error::ApiError;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
+use super::json::{ERROR_CHARS, Output, count, read_object, word};
 use super::lines::Line;
 use super::loose::{Loose, Object, loose};
 use super::seen::{Seen, Tokens};
@@ -27,10 +29,15 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-const ERROR_CHARS: usize = 500;
-const SAMPLE_CHARS: usize = 200;
-/// Ids and kinds are short; a stream that says otherwise does not fill the journal.
-const WORD_CHARS: usize = 100;
+/// Whose words a text is that comes from the user's side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum UserText {
+    /// Those of hooks and signals. To a sub-agent it is its prompt.
+    #[default]
+    Notice,
+    /// The prompt's, said again.
+    Prompt,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Claude {
@@ -41,6 +48,7 @@ pub(super) struct Claude {
     error_kind: Option<String>,
     /// Denied tool calls: the stream tells of most of them twice.
     denied: BTreeSet<String>,
+    user_text: UserText,
 }
 
 /// Every line's fields in one structure. `type` need not come first, so a tagged enum would have
@@ -59,7 +67,7 @@ struct Event<'a> {
     /// assistant, user: an object. permission_denied: a string.
     #[serde(borrow, deserialize_with = "loose")]
     message: Message<'a>,
-    /// assistant, api_retry
+    /// assistant, api_retry; Amp's result
     #[serde(borrow, deserialize_with = "loose")]
     error: Cow<'a, str>,
     /// init
@@ -153,19 +161,6 @@ struct Block<'a> {
     is_error: bool,
 }
 
-/// A tool's output: a string, or the texts of a list.
-#[derive(Default)]
-struct Output<'a>(Cow<'a, str>);
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutputPart<'a> {
-    #[serde(borrow, rename = "type", deserialize_with = "loose")]
-    kind: Cow<'a, str>,
-    #[serde(borrow, deserialize_with = "loose")]
-    text: Cow<'a, str>,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RateLimit<'a> {
@@ -217,34 +212,24 @@ struct Todo<'a> {
 
 impl<'de: 'a, 'a> Object<'de> for MessageBody<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Block<'a> {}
-impl<'de: 'a, 'a> Object<'de> for OutputPart<'a> {}
 impl<'de: 'a, 'a> Object<'de> for RateLimit<'a> {}
 impl<'de> Object<'de> for Usage {}
 impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
+    pub(super) fn new(user_text: UserText) -> Claude {
+        Claude { user_text, ..Claude::default() }
+    }
+
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
-        let bytes = match line {
-            Line::Whole(bytes) => bytes.trim_ascii(),
-            Line::TooLong { bytes } => return unparsed(bytes, Cow::Borrowed(""), seen, sink),
-        };
-        if bytes.is_empty() {
-            return;
-        }
-        // A structure could also be read from a list, so the first byte is asked. Checking the
-        // text once as a whole is faster than at every string in it.
-        if bytes.first() == Some(&b'{') {
-            if let Some(event) = str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str(text).ok()) {
-                return self.event(event, seen, sink);
+        read_object(line, seen, sink, |text, seen, sink| match serde_json::from_str(text) {
+            Ok(event) => {
+                self.event(event, seen, sink);
+                true
             }
-            if let Ok(event) = serde_json::from_str(&mended(bytes)) {
-                return self.event(event, seen, sink);
-            }
-        }
-        // Four bytes a character: as many as the sample can take.
-        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SAMPLE_CHARS)]);
-        unparsed(bytes.len() as u64, clip(&start, SAMPLE_CHARS), seen, sink);
+            Err(_) => false,
+        });
     }
 
     pub(super) fn finish(self, seen: &mut Seen) {
@@ -254,7 +239,7 @@ impl Claude {
     fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
         match &*event.kind {
             "assistant" => self.assistant(event, seen, sink),
-            "user" => user(event, seen, sink),
+            "user" => self.user(event, seen, sink),
             "system" => self.system(event, seen, sink),
             "result" => self.result(event, seen, sink),
             "rate_limit_event" => rate_limit(event.rate_limit_info, seen, sink),
@@ -294,6 +279,21 @@ impl Claude {
                 // Also those that run elsewhere: `server_tool_use`, `mcp_tool_use`.
                 kind if kind.ends_with("tool_use") => tool_start(block, parent, seen, sink),
                 kind if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+                _ => {}
+            }
+        }
+    }
+
+    fn user(&self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        let Message::Body(message) = event.message else {
+            return count(&mut seen.other);
+        };
+        for block in message.content.0 {
+            match (&*block.kind, self.user_text) {
+                (kind, _) if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+                ("text", UserText::Notice) if event.parent_tool_use_id.is_empty() => {
+                    sink(AgentEvent::Notice { text: block.text });
+                }
                 _ => {}
             }
         }
@@ -342,7 +342,9 @@ impl Claude {
         for denial in std::mem::take(&mut event.permission_denials) {
             self.deny(denial, Cow::Borrowed(""), seen, sink);
         }
-        let error = failure(&event);
+        let told = ApiError::read(&event.error);
+        let status = event.api_error_status.or(told.status.map(f64::from));
+        let error = failure(&event, &told, status);
         // The result repeats the last words. They are news only if none came before, as with
         // `--output-format json`.
         if error.is_none() && !seen.text && !event.result.trim().is_empty() {
@@ -357,30 +359,16 @@ impl Claude {
             cache_write: event.usage.cache_creation_input_tokens,
         };
         let cost = event.total_cost_usd.map(Usd::from_dollars);
-        let error_kind = self.error_kind.take();
+        let error_kind = self.error_kind.take().or(word(&told.kind));
         seen.result = true;
         seen.cost = cost.or(seen.cost);
         seen.tokens += tokens;
         seen.session = word(&event.session_id).or(seen.session.take());
         seen.error_kind = error_kind.filter(|_| error.is_some());
-        seen.api_status = event.api_error_status.filter(|_| error.is_some()).map(|status| status as u16);
+        seen.api_status = status.filter(|_| error.is_some()).map(|status| status as u16);
         seen.error.clone_from(&error);
         let (turns, duration_ms) = (event.num_turns, event.duration_ms);
         sink(AgentEvent::Result(ResultInfo { text: event.result, error, cost, tokens, turns, duration_ms }));
-    }
-}
-
-fn user(event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
-    let Message::Body(message) = event.message else {
-        return count(&mut seen.other);
-    };
-    for block in message.content.0 {
-        match &*block.kind {
-            kind if kind.ends_with("tool_result") => tool_end(block, seen, sink),
-            // What hooks and signals put into the conversation. To a sub-agent it is its prompt.
-            "text" if event.parent_tool_use_id.is_empty() => sink(AgentEvent::Notice { text: block.text }),
-            _ => {}
-        }
     }
 }
 
@@ -396,7 +384,7 @@ fn tool_start<'a>(block: Block<'a>, parent: Option<Cow<'a, str>>, seen: &mut See
     count(&mut seen.tools);
     let json = block.input.map_or("{}", RawValue::get);
     // A sub-agent's list would take the place of the agent's own.
-    let is_list = block.name == "TodoWrite" && parent.is_none();
+    let is_list = matches!(&*block.name, "TodoWrite" | "todo_write") && parent.is_none();
     sink(AgentEvent::ToolStart { id: block.id, name: block.name, input: ToolInput::new(json), parent });
     if is_list && let Ok(list) = serde_json::from_str::<TodoWrite<'_>>(json) {
         let items = list.todos.into_iter().map(|todo| TodoItem { text: todo.content, status: todo.status });
@@ -417,21 +405,16 @@ fn rate_limit(limit: RateLimit<'_>, seen: &mut Seen, sink: Sink<'_>) {
     sink(AgentEvent::RateLimit { status: limit.status, resets_at, kind: limit.kind });
 }
 
-fn unparsed(bytes: u64, sample: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
-    count(&mut seen.unparsed);
-    sink(AgentEvent::Unparsed { bytes, sample });
-}
-
 /// What a result says went wrong. A failed request is `subtype: "success"` with `is_error`; older
 /// versions say `error_max_turns` without it.
-fn failure(event: &Event<'_>) -> Option<String> {
+fn failure(event: &Event<'_>, told: &ApiError<'_>, status: Option<f64>) -> Option<String> {
     if !event.is_error && !event.subtype.starts_with("error") {
         return None;
     }
-    let detail =
-        if event.result.trim().is_empty() { event.errors.join("; ") } else { event.result.to_string() };
+    let details = [event.result.to_string(), event.errors.join("; "), told.text.to_string()];
+    let detail = details.iter().find(|detail| !detail.trim().is_empty()).map_or("", String::as_str);
     let reason = [&event.terminal_reason, &event.subtype].into_iter().find(|reason| !reason.is_empty());
-    let label = match (event.api_error_status, reason.map_or("", |reason| &**reason)) {
+    let label = match (status, reason.map_or("", |reason| &**reason)) {
         (Some(status), _) => format!("API error {status}"),
         (None, "api_error") => "API error".to_owned(),
         (None, "") => "error".to_owned(),
@@ -440,51 +423,11 @@ fn failure(event: &Event<'_>) -> Option<String> {
     // The text often begins with what the label says.
     let mut detail = detail.trim();
     detail = detail.strip_prefix("API Error:").unwrap_or(detail).trim_start();
-    if let Some(status) = event.api_error_status {
+    if let Some(status) = status {
         detail = detail.strip_prefix(&status.to_string()).unwrap_or(detail).trim_start();
     }
     let whole = if detail.is_empty() { label } else { format!("{label}: {detail}") };
     Some(clip(&whole, ERROR_CHARS).into_owned())
-}
-
-/// A line without what JSON's rules for text forbid: bytes that are not UTF-8, and halves of
-/// surrogate pairs, which JavaScript prints when it has cut a text between them. Both become U+FFFD.
-fn mended(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let mut mended = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        mended.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let len = match (utf16_escape(rest), rest.get(6..).and_then(utf16_escape)) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
-            (Some(0xD800..=0xDFFF), _) => {
-                mended.push('\u{FFFD}');
-                rest = &rest[6..];
-                continue;
-            }
-            // Past the escaped character too, lest `\\u` be taken for an escape.
-            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        mended.push_str(&rest[..len]);
-        rest = &rest[len..];
-    }
-    mended.push_str(rest);
-    mended
-}
-
-/// The code unit of `\uXXXX` at the start of a text.
-fn utf16_escape(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok()
-}
-
-fn word(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| clip(text, WORD_CHARS).into_owned())
-}
-
-fn count(counter: &mut u32) {
-    *counter = counter.saturating_add(1);
 }
 
 impl Default for Message<'_> {
@@ -510,29 +453,5 @@ impl<'de: 'a, 'a> Loose<'de> for Content<'a> {
 
     fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Content<'a>, A::Error> {
         Vec::seq(seq).map(Content)
-    }
-}
-
-impl<'de: 'a, 'a> Loose<'de> for Output<'a> {
-    fn string(text: Cow<'de, str>) -> Output<'a> {
-        Output(text)
-    }
-
-    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Output<'a>, A::Error> {
-        let mut whole = Cow::Borrowed("");
-        for part in Vec::<OutputPart<'a>>::seq(seq)? {
-            let text = match &*part.kind {
-                "image" => Cow::Borrowed("[image]"),
-                _ => part.text,
-            };
-            if whole.is_empty() {
-                whole = text;
-            } else if !text.is_empty() {
-                let whole = whole.to_mut();
-                whole.push('\n');
-                whole.push_str(&text);
-            }
-        }
-        Ok(Output(whole))
     }
 }

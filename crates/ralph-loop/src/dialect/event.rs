@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: judgement. Whether a run went well is in `Seen` and `answer`.
 
-use super::loose::{Loose, loose};
+use super::loose::{Loose, Object, loose};
 use super::seen::Tokens;
 use crate::money::Usd;
 use crate::text::{clip, printable};
@@ -121,6 +121,8 @@ struct KnownFields<'a> {
     #[serde(borrow, deserialize_with = "loose")]
     command: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "loose")]
+    cmd: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
     pattern: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "loose")]
     path: Cow<'a, str>,
@@ -134,7 +136,18 @@ struct KnownFields<'a> {
     subject: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "loose")]
     prompt: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    changes: Vec<Change<'a>>,
 }
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Change<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    path: Cow<'a, str>,
+}
+
+impl<'de: 'a, 'a> Object<'de> for Change<'a> {}
 
 impl<'a> ToolInput<'a> {
     pub fn new(json: &'a str) -> ToolInput<'a> {
@@ -154,10 +167,15 @@ impl<'a> ToolInput<'a> {
         if !known.pattern.is_empty() && !known.path.is_empty() {
             return one_line(&format!("{} in {}", known.pattern, known.path));
         }
+        if !known.changes.is_empty() {
+            let paths: Vec<&str> = known.changes.iter().map(|change| &*change.path).collect();
+            return one_line(&paths.join(", "));
+        }
         let told = [
             known.file_path,
             known.notebook_path,
             known.command,
+            known.cmd,
             known.pattern,
             known.path,
             known.url,
@@ -193,7 +211,7 @@ fn one_line(text: &str) -> String {
 impl<'de> Loose<'de> for TodoStatus {
     fn string(text: Cow<'de, str>) -> TodoStatus {
         match &*text {
-            "in_progress" => TodoStatus::InProgress,
+            "in_progress" | "in-progress" => TodoStatus::InProgress,
             "completed" => TodoStatus::Completed,
             _ => TodoStatus::Pending,
         }
@@ -213,6 +231,8 @@ mod tests {
             (r#"{"pattern":"*.rs"}"#, "*.rs"),
             (r#"{"url":"https://x","prompt":"read"}"#, "https://x"),
             (r#"{"command":["bash","-lc","ls"]}"#, r#"{"command":["bash","-lc","ls"]}"#),
+            (r#"{"cmd":"ls","cwd":"/a"}"#, "ls"),
+            (r#"{"changes":[{"path":"a.rs","kind":"add"},{"path":"b.rs","kind":"update"}]}"#, "a.rs, b.rs"),
             (r#"{"odd":1}"#, r#"{"odd":1}"#),
             ("{}", ""),
             (r#"{"command":"\u001b[31mred"}"#, "red"),

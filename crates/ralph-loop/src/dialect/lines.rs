@@ -76,6 +76,13 @@ impl Lines {
             self.overflow = Some(length);
             self.buffer = Vec::new();
         } else {
+            // In doublings that end at the cap: the allocator may hold the old and the new
+            // buffer at once, and together they are one and a half caps at most.
+            let wanted = self.buffer.len() + piece.len();
+            if wanted > self.buffer.capacity() {
+                let capacity = wanted.next_power_of_two().min(self.cap);
+                self.buffer.reserve_exact(capacity - self.buffer.len());
+            }
             self.buffer.extend_from_slice(piece);
         }
     }

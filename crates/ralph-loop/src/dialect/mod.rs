@@ -9,22 +9,27 @@
 //!
 //! Deliberately absent: pipes and processes. Bytes come in, events go out.
 
+mod amp;
+mod api_error;
 mod claude;
+mod codex;
 mod command;
 mod event;
+mod json;
 mod lines;
 mod loose;
 mod plain;
 mod seen;
 
-pub use command::{CommandLine, CommandLineError, Invocation, PromptVia, command_line};
+pub use command::{AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line};
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use seen::{Answer, Exit, Seen, Tokens, answer};
 
 use crate::claim::TagScanner;
 use crate::text::clip;
-use claude::Claude;
+use claude::{Claude, UserText};
+use codex::Codex;
 use plain::Plain;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +42,10 @@ const TAG_CHARS: usize = 200;
 pub enum Dialect {
     /// Claude Code's `stream-json`.
     Claude,
+    /// Codex's `exec --json`.
+    Codex,
+    /// Amp's `--stream-json`.
+    Amp,
     /// Any other command: its output is text, its exit code the only verdict.
     Plain,
 }
@@ -46,6 +55,8 @@ impl Dialect {
     pub fn of_program(program: &str) -> Dialect {
         match program.rsplit('/').next() {
             Some("claude") => Dialect::Claude,
+            Some("codex") => Dialect::Codex,
+            Some("amp") => Dialect::Amp,
             _ => Dialect::Plain,
         }
     }
@@ -53,6 +64,8 @@ impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Claude => "claude",
+            Dialect::Codex => "codex",
+            Dialect::Amp => "amp",
             Dialect::Plain => "plain",
         }
     }
@@ -71,7 +84,9 @@ pub struct StreamReader {
 
 #[derive(Debug)]
 enum Reader {
+    /// Amp's too.
     Claude(Claude),
+    Codex(Codex),
     Plain(Plain),
 }
 
@@ -80,7 +95,9 @@ impl StreamReader {
     /// echo from the agent's own words.
     pub fn new(dialect: Dialect, prompt: &str) -> StreamReader {
         let reader = match dialect {
-            Dialect::Claude => Reader::Claude(Claude::default()),
+            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice)),
+            Dialect::Codex => Reader::Codex(Codex::default()),
+            Dialect::Amp => Reader::Claude(amp::reader()),
             Dialect::Plain => Reader::Plain(Plain::new(prompt)),
         };
         StreamReader { lines: Lines::default(), reader, seen: Seen::default() }
@@ -98,6 +115,7 @@ impl StreamReader {
         lines.finish(&mut |line| reader.line(line, seen, sink));
         match self.reader {
             Reader::Claude(claude) => claude.finish(&mut self.seen),
+            Reader::Codex(codex) => codex.finish(&mut self.seen),
             Reader::Plain(plain) => plain.finish(&mut self.seen),
         }
         self.seen
@@ -108,6 +126,7 @@ impl Reader {
     fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
         match self {
             Reader::Claude(claude) => claude.line(line, seen, sink),
+            Reader::Codex(codex) => codex.line(line, seen, sink),
             Reader::Plain(plain) => plain.line(line, seen, sink),
         }
     }
@@ -123,10 +142,18 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_its_base_name() {
-        assert_eq!(Dialect::of_program("claude"), Dialect::Claude);
-        assert_eq!(Dialect::of_program("/usr/local/bin/claude"), Dialect::Claude);
-        assert_eq!(Dialect::of_program("./claude.sh"), Dialect::Plain);
-        assert_eq!(Dialect::of_program("claude/run"), Dialect::Plain);
-        assert_eq!(Dialect::of_program(""), Dialect::Plain);
+        for (program, dialect) in [
+            ("claude", Dialect::Claude),
+            ("/usr/local/bin/claude", Dialect::Claude),
+            ("codex", Dialect::Codex),
+            ("./node_modules/.bin/codex", Dialect::Codex),
+            ("amp", Dialect::Amp),
+            ("./claude.sh", Dialect::Plain),
+            ("claude/run", Dialect::Plain),
+            ("amplify", Dialect::Plain),
+            ("", Dialect::Plain),
+        ] {
+            assert_eq!(Dialect::of_program(program), dialect, "{program}");
+        }
     }
 }

@@ -40,7 +40,8 @@ pub struct Seen {
     /// What the stream reports as its failure, at most 500 characters.
     #[serde(skip_serializing_if = "is_default")]
     pub error: Option<String>,
-    /// The agent's own word for that failure: `rate_limit`, `authentication_failed`, …
+    /// The agent's own word for that failure: `rate_limit`, `authentication_failed`, …, or
+    /// `usage_limit` where an agent says it only in a sentence.
     #[serde(skip_serializing_if = "is_default")]
     pub error_kind: Option<String>,
     /// The HTTP status behind that failure.
@@ -65,6 +66,7 @@ pub struct Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
+    /// Without what was read from a cache or written to one, whatever the agent's own numbers mean.
     #[serde(skip_serializing_if = "is_default")]
     pub input: u64,
     #[serde(skip_serializing_if = "is_default")]
@@ -101,7 +103,7 @@ pub enum Answer {
 pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
     let failed = |why: String| Answer::Failed { why };
     let result_missing = match dialect {
-        Dialect::Claude => !seen.result,
+        Dialect::Claude | Dialect::Codex | Dialect::Amp => !seen.result,
         Dialect::Plain => false,
     };
     if let Some(error) = &seen.error {
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn claude_is_believed_only_with_a_result_and_a_good_exit() {
+    fn a_stream_is_believed_only_with_a_result_and_a_good_exit() {
         let said = Seen { text: true, result: true, ..Seen::default() };
         let error = Seen { error: Some("API error 429: slow down".into()), ..said.clone() };
         let cut = Seen { result: false, ..said.clone() };
@@ -168,7 +170,9 @@ mod tests {
             (Exit::Code(3), &said, why("exit code 3")),
             (Exit::Signal(9), &cut, why("ended by signal 9")),
         ] {
-            assert_eq!(answer(Dialect::Claude, exit, seen), expected);
+            for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Amp] {
+                assert_eq!(answer(dialect, exit, seen), expected, "{}", dialect.name());
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::git;
 use crate::layout::{self, Home};
-use crate::report::Out;
+use crate::report::say;
 use crate::session::{self, Sharing};
 use clap::Args;
 use ralph_loop::Run;
@@ -19,7 +19,7 @@ use ralph_loop::dialect::Dialect;
 use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
-use ralph_loop::run::{AgentSpec, PromptOptions};
+use ralph_loop::run::{AgentSpec, Place, PromptOptions};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -69,10 +69,8 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let ended =
         report_on(&args.output, |reporter| session::open(&home, run, Some(PROMPT), Sharing::Alone, reporter));
     if args.keep {
-        let mut out = Out::stdout();
-        let kept = scratch.keep();
-        out.line(&format!("Kept: {}", kept.join("project").display()));
-        out.flush();
+        // Standard output may be a program's, which expects JSON there and nothing else.
+        say(&format!("Kept: {}", scratch.keep().join("project").display()));
     }
     ended
 }
@@ -121,9 +119,12 @@ fn set_up(root: &Path) -> io::Result<Run> {
             agent_timeout_ms: None,
             backoff: Backoff::default(),
         },
+        scm: None,
         workspace: project,
+        place: Place::Here,
         git,
         checkpoints: true,
+        largest_file: 10 << 20,
         prompt: PromptOptions { context: true, iteration_count: false },
     })
 }

@@ -1,11 +1,19 @@
 //! The command line: one file a command.
 
 mod args;
+mod clean;
+mod completions;
+mod config;
 mod demo;
+mod diff;
+mod doctor;
+mod init;
 mod resume;
 mod run;
 mod runs;
+mod schema;
 mod show;
+mod undo;
 
 use crate::error::{CliError, Code};
 use crate::layout::Home;
@@ -39,6 +47,8 @@ Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration,
 
 #[derive(Subcommand)]
 enum Command {
+    /// Ask what this project wants, and write .ralph/settings.json
+    Init(init::InitArgs),
     /// Loop one prompt until the checks pass and the agent says done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
@@ -48,6 +58,22 @@ enum Command {
     Runs(runs::RunsArgs),
     /// Tell the story of one run
     Show(show::ShowArgs),
+    /// Show what a run, or one iteration of it, has changed
+    Diff(diff::DiffArgs),
+    /// Put the tree back as it was before a run or an iteration
+    Undo(undo::UndoArgs),
+    /// Remove worktrees and records of finished runs, as far as nothing is lost
+    Clean(clean::CleanArgs),
+    /// Show the settings that count here
+    Config(config::ConfigArgs),
+    /// Print the JSON schema of a file
+    Schema(schema::SchemaArgs),
+    /// Tell which agents, tools and sandboxes are here, and what to do about what is not
+    Doctor(doctor::DoctorArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print a manual page
+    Man(completions::ManArgs),
     /// See a whole run at work on a scripted agent: no key, no network
     Demo(demo::DemoArgs),
 }
@@ -86,6 +112,15 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
+        Command::Diff(args) => (Format::Human, diff::diff(args)),
+        Command::Clean(args) => (Format::Human, clean::clean(args)),
+        Command::Init(args) => (Format::Human, init::init(args)),
+        Command::Config(args) => (Format::Human, config::config(args)),
+        Command::Schema(args) => (Format::Human, schema::schema(args)),
+        Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
+        Command::Completions(args) => (Format::Human, completions::completions(args)),
+        Command::Man(args) => (Format::Human, completions::man(args)),
+        Command::Undo(args) => (Format::Human, undo::undo(args)),
         Command::Demo(args) => (Format::Human, demo::demo(args)),
     };
     done.unwrap_or_else(|error| fail(&error, format))

@@ -5,6 +5,7 @@ use super::runs::{self, RunLine};
 use super::{home, report_on};
 use crate::error::CliError;
 use crate::layout::Home;
+use crate::lock::RunLock;
 use crate::session::{self, Sharing};
 use clap::Args;
 use std::path::Path;
@@ -40,8 +41,16 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
 }
 
 fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
-    let fits = |line: &RunLine| line.resumable && line.workspace.as_deref() == Some(dir);
-    runs::all(home)?.into_iter().find(fits).map(|line| line.id).ok_or_else(|| {
+    let here = |line: &RunLine| line.workspace.as_deref() == Some(dir);
+    let mut lines = runs::all(home)?;
+    // The newest may have been killed a moment ago: then its tree is still being swept up.
+    if let Some(newest) = lines.iter().find(|line| here(line))
+        && newest.alive
+        && RunLock::becomes_free(&home.run(&newest.id))
+    {
+        lines = runs::all(home)?;
+    }
+    lines.into_iter().find(|line| line.resumable && here(line)).map(|line| line.id).ok_or_else(|| {
         CliError::failed(format!("no run to resume in this directory: {}", dir.display()))
             .hint("`ralph runs` lists all of them")
     })

@@ -1,10 +1,12 @@
 //! `ralph run`: arguments and settings become one [`Run`], and the run is lived.
 
 use super::args::{OutputArgs, ProjectArgs, dollars, duration};
+use super::config::refused;
 use super::{home, report_on};
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::git::Repository;
 use crate::layout::{self, Project};
+use crate::place;
 use crate::process::tool::Tool;
 use crate::report::{Loudness, say};
 use crate::session::{self, Sharing};
@@ -17,7 +19,8 @@ use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
-use ralph_loop::run::{AgentSpec, PromptOptions};
+use ralph_loop::run::{AgentSpec, Place, PromptOptions};
+use ralph_loop::scm::ScmSpec;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,6 +76,9 @@ pub struct RunArgs {
     /// More settings, above those of the project
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Work in a git worktree of the run's own; this directory is not touched
+    #[arg(long)]
+    worktree: bool,
     /// Allow other runs in the same directory
     #[arg(long)]
     share_workspace: bool,
@@ -97,11 +103,13 @@ A run is done when all checks pass and the agent has said <response>DONE</respon
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let project = Project::at(args.project.dir()?);
-    let loaded = settings::load(&project, args.config.as_deref())
-        .map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let loaded = settings::load(&project, args.config.as_deref()).map_err(|error| refused(&error))?;
     if args.output.loudness() == Loudness::Verbose {
         for file in &loaded.files {
             say(&format!("[ralph] Loading settings from {}", file.display()));
+        }
+        if let Ok(merged) = serde_json::to_string(&loaded.effective.masked()) {
+            say(&format!("[ralph] Merged settings: {merged}"));
         }
     }
     for warning in &loaded.warnings {
@@ -109,7 +117,16 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
     let (run, prompt) = build(args, &loaded.settings, &project)?;
     let sharing = if args.share_workspace { Sharing::Shared } else { Sharing::Alone };
-    report_on(&args.output, |reporter| session::open(&home, run, prompt.as_deref(), sharing, reporter))
+    let (id, place) = (run.id.clone(), run.place.clone());
+    let ended =
+        report_on(&args.output, |reporter| session::open(&home, run, prompt.as_deref(), sharing, reporter));
+    if let (Err(_), Place::Worktree { path, branch, origin }) = (&ended, &place)
+        && !home.run(&id).journal().exists()
+    {
+        // Nothing was begun in it. If it cannot be removed, it is only an empty copy.
+        let _ = place::remove_worktree(path, branch, origin);
+    }
+    ended
 }
 
 /// The run, and the text of its prompt if that is no file.
@@ -118,25 +135,35 @@ fn build(args: &RunArgs, settings: &Settings, project: &Project) -> Result<(Run,
     let checks = checks(args, settings, project.dir())?;
     let completion = completion(args, settings, &checks)?;
     let agent = agent(args, settings, project.dir())?;
-    let ms = |seconds: f64| (seconds.max(0.0) * 1000.0) as u64;
+    let ms = |seconds: f64| (seconds.max(0.0) * 1000.0).ceil() as u64;
     let limits = Limits {
         iterations: args.max_iterations.unwrap_or(settings.maximum_iterations),
-        max_time_ms: args.max_time,
-        max_cost: args.max_cost,
+        max_time_ms: args.max_time.or(settings.max_time.map(ms)),
+        max_cost: args.max_cost.or(settings.max_cost.map(Usd::from_dollars)),
         max_failures: args.max_failures.unwrap_or(settings.max_failures),
         stall_after: args.stall_after.unwrap_or(settings.stall_after),
-        agent_timeout_ms: args.timeout,
+        agent_timeout_ms: args.timeout.or(settings.timeout.map(ms)),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     };
+    let id = new_run_id();
+    // Last, so that nothing is made for a run that is refused.
+    let (place, workspace) = match args.worktree {
+        true => place::make_worktree(project, &id)?,
+        false => (Place::Here, project.dir().to_path_buf()),
+    };
     let run = Run {
-        id: new_run_id(),
+        id,
         plan: Plan::Prompt(PromptPlan { source, completion }),
         agents: vec![agent],
         checks,
         limits,
-        workspace: project.dir().to_path_buf(),
+        scm: (!settings.scm.tasks.is_empty())
+            .then(|| ScmSpec { command: settings.scm.command.clone(), tasks: settings.scm.tasks.clone() }),
+        workspace,
+        place,
         git: Repository::around(project.dir()).is_some(),
         checkpoints: settings.checkpoints,
+        largest_file: settings.largest_file_bytes(),
         prompt: PromptOptions {
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,

@@ -45,6 +45,18 @@ pub struct RunLine {
     pub resumable: bool,
     /// Why the record cannot be read.
     pub problem: Option<String>,
+    /// Something of it was running when this line was made.
+    #[serde(skip)]
+    pub alive: bool,
+    #[serde(skip)]
+    opened_at: i64,
+}
+
+impl RunLine {
+    fn sort_key(&self) -> (&str, i64, &str) {
+        const SECOND: usize = "20261115-221503".len();
+        (self.id.get(..SECOND).unwrap_or(&self.id), self.opened_at, &self.id)
+    }
 }
 
 pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
@@ -87,9 +99,10 @@ fn print_table(lines: &[RunLine]) {
 
 /// Every run, newest first.
 pub fn all(home: &Home) -> Result<Vec<RunLine>, CliError> {
-    let mut ids: Vec<String> = ids(home)?;
-    ids.sort_unstable_by(|a, b| b.cmp(a));
-    Ok(ids.into_iter().map(|id| line(home, id)).collect())
+    let mut lines: Vec<RunLine> = ids(home)?.into_iter().map(|id| line(home, id)).collect();
+    // Ids tell runs of different seconds apart, also where the record cannot be read.
+    lines.sort_unstable_by(|a, b| b.sort_key().cmp(&a.sort_key()));
+    Ok(lines)
 }
 
 fn ids(home: &Home) -> Result<Vec<String>, CliError> {
@@ -151,6 +164,8 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         workspace: Some(run.workspace.clone()),
         resumable: !alive && state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable()),
         problem: None,
+        alive,
+        opened_at: *opened_at,
     }
 }
 
@@ -177,6 +192,8 @@ fn untold(id: String, cause: &JournalError, alive: bool) -> RunLine {
         workspace: None,
         resumable: false,
         problem: Some(format!("{cause}{cause_of}")),
+        alive,
+        opened_at: 0,
     }
 }
 

@@ -4,20 +4,28 @@ use super::args::Format;
 use super::runs::find;
 use super::{home, print_json};
 use crate::error::{CliError, Code};
+use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::RunDir;
-use crate::report::Out;
+use crate::report::{Out, Style, fit};
 use crate::session::result_of;
+use crate::story::{Asked, Story};
 use clap::Args;
-use ralph_loop::event::Fact;
-use ralph_loop::history::{History, Iteration};
+use jiff::Timestamp;
+use ralph_loop::State;
+use ralph_loop::dialect::{AgentEvent, Dialect, StreamReader};
+use ralph_loop::history::Iteration;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
-use ralph_loop::{Run, State};
+use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
+For each iteration: what was asked (the prompt is kept), what the agent said last, what it changed,
+what the checks found, what it cost. `ralph diff RUN ITERATION` shows the changes themselves.
+
 Example:
   ralph show 20261115-2215")]
 pub struct ShowArgs {
@@ -30,13 +38,13 @@ pub struct ShowArgs {
 
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let run_dir = home.run(&find(&home, &args.run)?);
+    let id = find(&home, &args.run)?;
     match args.format {
-        Format::Json => print_json(&result_of(&run_dir)?),
+        Format::Json => print_json(&result_of(&home.run(&id))?),
         Format::Ndjson => {
-            print_journal(&run_dir).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+            print_journal(&home.run(&id)).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
         }
-        Format::Human => tell(&run_dir)?,
+        Format::Human => tell(&Story::read(&home, &id)?),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,61 +67,113 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
     Ok(())
 }
 
-fn tell(run_dir: &RunDir) -> Result<(), CliError> {
+fn tell(story: &Story) {
     let mut out = Out::stdout();
-    let mut history = History::default();
-    let replayed = journal::replay(run_dir, |run, state, event| {
-        match &event.fact {
-            Fact::Opened(run) => opened(&mut out, run),
-            Fact::Resumed { .. } => out.line(&format!("resumed at iteration {}", state.iteration())),
-            _ => {}
-        }
-        if let Some(iteration) = history.follow(run, event) {
-            told(&mut out, run_dir, &iteration);
-        }
-    });
-    let replayed = replayed.map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
-    out.line(&ending(&replayed.state));
-    out.flush();
-    Ok(())
-}
-
-fn opened(out: &mut Out, run: &Run) {
+    let run = &story.run;
     out.line(&format!("run        {}", run.id));
     out.line(&format!("directory  {}", run.workspace.display()));
     let agents: Vec<&str> = run.agents.iter().map(|agent| agent.name.as_str()).collect();
     out.line(&format!("agent      {}", agents.join(", ")));
+    out.line(&format!("began      {}", minute(story.opened_at)));
     for check in &run.checks {
         out.line(&format!("check      {}", printable(&check.command)));
     }
+    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().width);
+    let dialect = run.agents.first().map_or(Dialect::Plain, |agent| agent.dialect);
+    for iteration in &story.iterations {
+        out.line("");
+        out.line(&headline(iteration));
+        if let Some(asked) = story.asked.get(&iteration.iteration) {
+            told_of_agent(&mut out, story, iteration.iteration, asked, dialect, width);
+        }
+        if let Some(changed) = shadow.as_ref().and_then(|shadow| changed(story, shadow, iteration.iteration))
+        {
+            out.line(&fit(&format!("  changed  {changed}"), width));
+        }
+        if let Some(error) = &iteration.error {
+            out.line(&format!("  failed   {}", printable(error)));
+        }
+        for check in &iteration.check_results {
+            out.line(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
+        }
+    }
     out.line("");
+    out.line(&ending(&story.state, story.last_at));
+    out.flush();
 }
 
-fn told(out: &mut Out, run_dir: &RunDir, iteration: &Iteration) {
+fn headline(iteration: &Iteration) -> String {
     let word = match (&iteration.error, iteration.all_checks_passed, iteration.settled) {
         (Some(_), _, _) => "agent failed",
         (None, _, true) => "done",
         (None, true, false) => "checks passed",
         (None, false, false) => "checks failed",
     };
-    let number = iteration.iteration;
-    out.line(&format!(
-        "iteration {number}: {word} ({} steps, {}, {})",
-        iteration.steps_taken,
-        iteration.cost,
-        span(iteration.duration_ms)
-    ));
-    if let Some(error) = &iteration.error {
-        out.line(&format!("  agent: {}", printable(error)));
-    }
-    for check in &iteration.check_results {
-        out.line(&format!("  check: {}: {}", printable(&check.name), printable(&check.output)));
-    }
-    out.line(&format!("  output: {}", run_dir.stdout(number, 1).display()));
+    let Iteration { iteration: number, steps_taken, cost, duration_ms, .. } = iteration;
+    format!("iteration {number}: {word} ({steps_taken} steps, {cost}, {})", span(*duration_ms))
 }
 
-fn ending(state: &State) -> String {
-    let took = format!("{} iterations, cost: {}, time: {}", state.judged, state.spent, span(state.up_ms));
+fn told_of_agent(
+    out: &mut Out,
+    story: &Story,
+    iteration: u32,
+    asked: &Asked,
+    dialect: Dialect,
+    width: usize,
+) {
+    out.line(&format!("  asked    {}", story.run_dir.text(&asked.prompt).display()));
+    let stream = story.run_dir.stdout(iteration, asked.attempt);
+    if let Some(words) = last_words(&stream, dialect) {
+        out.line(&fit(&format!("  said     {words}"), width));
+    }
+    out.line(&format!("  output   {}", stream.display()));
+}
+
+/// The agent's last text, on one line. Huge streams are not read for it.
+fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
+    const LARGEST: u64 = 64 << 20;
+    let mut file = std::fs::File::open(stream).ok()?;
+    if file.metadata().ok()?.len() > LARGEST {
+        return None;
+    }
+    let mut last = None;
+    let mut note = |event: AgentEvent<'_>| {
+        if let AgentEvent::Text { text, parent: None } = event
+            && !text.trim().is_empty()
+        {
+            let words: Vec<&str> = text.split_whitespace().take(60).collect();
+            last = Some(printable(&words.join(" ")).into_owned());
+        }
+    };
+    let mut reader = StreamReader::new(dialect, "");
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => break,
+            n => reader.feed(&buffer[..n], &mut note),
+        }
+    }
+    reader.finish(&mut note);
+    last
+}
+
+fn changed(story: &Story, shadow: &Shadow, iteration: u32) -> Option<String> {
+    let (before, after) = (story.trees.get(&iteration)?, story.trees.get(&(iteration + 1))?);
+    let names = shadow.diff(before, after, &["--name-only", "--no-renames"], 64 << 10).ok()?;
+    let names = String::from_utf8_lossy(&names).into_owned();
+    let names: Vec<&str> = names.lines().collect();
+    Some(match names.len() {
+        0 => "nothing".to_string(),
+        1 => names[0].to_string(),
+        n => format!("{n} files: {}", names.join(", ")),
+    })
+}
+
+fn ending(state: &State, last_at: i64) -> String {
+    let iterations =
+        if state.judged == 1 { "1 iteration".to_string() } else { format!("{} iterations", state.judged) };
+    let took =
+        format!("{iterations}, cost: {}, time: {}, {}", state.spent, span(state.up_ms), minute(last_at));
     match &state.stopped {
         Some(stopped) => {
             let note =
@@ -122,4 +182,10 @@ fn ending(state: &State) -> String {
         }
         None => format!("not ended ({took})"),
     }
+}
+
+/// In the time zone of whoever looks.
+fn minute(ms: i64) -> String {
+    let time = Timestamp::from_millisecond(ms).map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
+    time.map_or_else(|_| String::from("?"), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }

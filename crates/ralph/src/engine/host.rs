@@ -4,6 +4,8 @@ use super::Host;
 use super::clock::{Clock, wall_ms};
 use super::lane::{Current, Lane, StartError};
 use super::projections::Projections;
+use super::scm::{self, Task};
+use super::signals::Signals;
 use super::step::Source;
 use crate::git::checkpoint::{Checkpoints, Taken};
 use crate::journal::Journal;
@@ -11,14 +13,14 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperEvent, ProcessError};
 use crate::report::Reporter;
-use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId};
+use ralph_loop::event::{End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId};
+use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 
 /// What a host is made of.
@@ -75,6 +77,10 @@ impl<'r> RealHost<'r> {
         })
     }
 
+    pub fn warn(&mut self, message: &str) {
+        self.reporter.warn(message);
+    }
+
     /// The run is over for this process: nothing may be left running, everything written.
     pub fn close(mut self) -> io::Result<()> {
         self.lane.close();
@@ -99,10 +105,13 @@ impl<'r> RealHost<'r> {
         let RealHost { lane, signals, reporter, tick, .. } = self;
         let tick = reporter.wants_ticks().then_some(*tick);
         let Lane { keeper, current, .. } = lane;
-        let (stdout, stderr, snapshot) = match current {
-            Current::Agent(step) => (step.stdout.as_ref(), step.stderr.as_ref(), None),
-            Current::Snapshot(handle) => (None, None, Some(handle)),
-            Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, None),
+        let (stdout, stderr, thread) = match current {
+            Current::Agent(step) | Current::Message { step, .. } => {
+                (step.stdout.as_ref(), step.stderr.as_ref(), Thread::None)
+            }
+            Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
+            Current::Scm(handle) => (None, None, Thread::Scm(handle)),
+            Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
         };
         tokio::select! {
             biased;
@@ -111,7 +120,7 @@ impl<'r> RealHost<'r> {
             event = word_of(keeper) => Thing::Keeper(event),
             () = readable(stdout) => Thing::Readable(Source::Stdout),
             () = readable(stderr) => Thing::Readable(Source::Stderr),
-            taken = finished(snapshot) => Thing::Snapshot(taken),
+            done = thread.finished() => done,
             () = moment(tick) => Thing::Tick,
         }
     }
@@ -124,28 +133,38 @@ impl<'r> RealHost<'r> {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => step.not_started(&error),
                     Current::Check(_) => End::Impossible { why: format!("cannot start the shell: {error}") },
-                    Current::Nothing | Current::Doomed | Current::Snapshot(_) => return None,
+                    Current::Message { .. } => {
+                        scm::no_message(format!("the agent could not be started: {error}"))
+                    }
+                    Current::Nothing | Current::Doomed | Current::Snapshot(_) | Current::Scm(_) => {
+                        return None;
+                    }
                 };
                 Some(self.ended(end))
             }
             KeeperEvent::Ended { exit, swept } => {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => step.finish(exit, swept, &mut self.buffer, self.reporter),
+                    Current::Message { step, words } => {
+                        scm::message_end(step.finish(exit, swept, &mut self.buffer, self.reporter), &words)
+                    }
                     Current::Check(step) => {
                         step.finish(run, &self.lane.project, exit, swept, &mut self.lane.texts)
                     }
-                    Current::Nothing | Current::Doomed | Current::Snapshot(_) => return None,
+                    Current::Nothing | Current::Doomed | Current::Snapshot(_) | Current::Scm(_) => {
+                        return None;
+                    }
                 };
                 Some(self.ended(end))
             }
             KeeperEvent::Gone { .. } => {
                 self.lane.keeper = None;
                 match self.lane.current {
-                    Current::Agent(_) | Current::Check(_) | Current::Doomed => {
+                    Current::Agent(_) | Current::Message { .. } | Current::Check(_) | Current::Doomed => {
                         self.lane.current = Current::Nothing;
                         Some(self.ended(End::Lost { why: "its keeper died".into() }))
                     }
-                    Current::Nothing | Current::Snapshot(_) => None,
+                    Current::Nothing | Current::Snapshot(_) | Current::Scm(_) => None,
                 }
             }
         }
@@ -160,6 +179,7 @@ enum Thing {
     Keeper(KeeperEvent),
     Readable(Source),
     Snapshot(Box<SnapshotTaken>),
+    Scm(Result<TaskOutcome, JoinError>),
 }
 
 type SnapshotTaken = Result<Taken, JoinError>;
@@ -185,6 +205,19 @@ impl Host for RealHost<'_> {
                 self.lane.start_agent(run, state, (*iteration, *attempt, *agent), &self.projections)
             }
             Step::Check { iteration, index } => self.lane.start_check(run, *iteration, *index),
+            Step::Message { iteration, agent } => {
+                if scm::nothing_to_commit(run) {
+                    let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None };
+                    self.due.push_back(self.ended(End::Message(end)));
+                    Ok(())
+                } else {
+                    self.lane.start_message(run, *iteration, *agent)
+                }
+            }
+            Step::Scm { iteration, task } => {
+                self.start_task(run, state, *iteration, *task);
+                Ok(())
+            }
             Step::Snapshot { .. } if self.lane.has_checkpoints() => {
                 self.lane.start_snapshot(run.prompt.context);
                 Ok(())
@@ -199,12 +232,29 @@ impl Host for RealHost<'_> {
             // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
             // what it left; the step then begins again with a new one.
             Err(StartError::Process(ProcessError::Gone)) => self.lane.current = Current::Doomed,
-            Err(cause) => self.due.push_back(self.ended(End::Impossible { why: cause.to_string() })),
+            Err(cause) => {
+                let why = cause.to_string();
+                // A commit that cannot be made is no reason to lose the run.
+                let end = match step {
+                    Step::Message { .. } => scm::no_message(why),
+                    Step::Agent { .. } | Step::Check { .. } | Step::Snapshot { .. } | Step::Scm { .. } => {
+                        End::Impossible { why }
+                    }
+                };
+                self.due.push_back(self.ended(end));
+            }
         }
     }
 
     fn cancel(&mut self, _id: StepId, how: How) {
-        self.lane.cancel(how);
+        match self.lane.current {
+            // Git leaves its repository whole by itself; it is only no longer waited for.
+            Current::Scm(_) | Current::Snapshot(_) if how == How::Kill => {
+                self.lane.current = Current::Nothing;
+                self.due.push_back(self.ended(End::Lost { why: "not waited for".into() }));
+            }
+            _ => self.lane.cancel(how),
+        }
     }
 
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact {
@@ -228,7 +278,7 @@ impl Host for RealHost<'_> {
                     }
                 }
                 Thing::Readable(source) => {
-                    if let Current::Agent(step) = &mut self.lane.current {
+                    if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current {
                         step.pump(source, &mut self.buffer, self.reporter);
                     }
                 }
@@ -236,12 +286,32 @@ impl Host for RealHost<'_> {
                     self.lane.current = Current::Nothing;
                     return self.snapshot_end(*taken);
                 }
+                Thing::Scm(done) => {
+                    self.lane.current = Current::Nothing;
+                    let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
+                    return self.ended(End::Scm(done.unwrap_or_else(failed)));
+                }
             }
         }
     }
 }
 
 impl RealHost<'_> {
+    /// A commit and a push cannot be taken back: what led to them is on the disk first.
+    fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task: usize) {
+        let message = match state.scm.as_ref().map(|due| &due.message) {
+            Some(Message::Text(text)) => Some(text.clone()),
+            Some(Message::Unasked | Message::Needless) | None => None,
+        };
+        let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message));
+        let refused = match (self.journal.settle(), task) {
+            (Ok(()), Some(task)) => return self.lane.start_task(task),
+            (Ok(()), None) => "the run has no such task".to_string(),
+            (Err(cause), _) => format!("the journal cannot be written: {cause}"),
+        };
+        self.due.push_back(self.ended(End::Scm(TaskOutcome::Failed { why: refused })));
+    }
+
     fn snapshot_end(&mut self, taken: SnapshotTaken) -> Fact {
         let problem = |cause: String| SnapshotEnd { problem: Some(cause), ..SnapshotEnd::default() };
         let end = match taken {
@@ -261,31 +331,6 @@ impl RealHost<'_> {
             }
         };
         self.ended(End::Snapshot(end))
-    }
-}
-
-/// Requests to stop, from a person or from the system.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
     }
 }
 
@@ -311,9 +356,19 @@ async fn readable(pipe: Option<&Receiver>) {
     }
 }
 
-async fn finished(handle: Option<&mut JoinHandle<Taken>>) -> Box<SnapshotTaken> {
-    match handle {
-        Some(handle) => Box::new(handle.await),
-        None => pending().await,
+/// Something that goes on beside the loop.
+enum Thread<'t> {
+    None,
+    Snapshot(&'t mut JoinHandle<Taken>),
+    Scm(&'t mut JoinHandle<TaskOutcome>),
+}
+
+impl Thread<'_> {
+    async fn finished(self) -> Thing {
+        match self {
+            Thread::None => pending().await,
+            Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
+            Thread::Scm(handle) => Thing::Scm(handle.await),
+        }
     }
 }

@@ -6,7 +6,8 @@
 use super::compose;
 use super::pipe;
 use super::projections::Projections;
-use super::step::{AgentStep, CheckStep, check_log};
+use super::scm::Task;
+use super::step::{AgentStep, CheckStep, RawLog, check_log};
 use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Taken};
 use crate::layout::{Project, RunDir};
@@ -14,14 +15,18 @@ use crate::lock::RunLock;
 use crate::process::{self, Keeper, ProcessError, Stdio3};
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
-use ralph_loop::dialect::{CommandLineError, Invocation, PromptVia, StreamReader, command_line};
+use ralph_loop::dialect::{
+    AnswerIn, CommandLineError, Invocation, PromptVia, StreamReader, Wants, command_line,
+};
 use ralph_loop::event::How;
 use ralph_loop::run::AgentSpec;
+use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinHandle;
@@ -44,6 +49,12 @@ pub(super) enum Current {
     Agent(Box<AgentStep>),
     Check(CheckStep),
     Snapshot(JoinHandle<Taken>),
+    /// An agent that is asked for a commit message, and where it says it.
+    Message {
+        step: Box<AgentStep>,
+        words: PathBuf,
+    },
+    Scm(JoinHandle<TaskOutcome>),
 }
 
 /// Why a step could not begin.
@@ -88,24 +99,62 @@ impl Lane {
         (iteration, attempt, agent): (u32, u32, usize),
         projections: &Projections,
     ) -> Result<(), StartError> {
-        let spec = run.agents.get(agent).ok_or(StartError::NoSuchAgent(agent))?;
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
-        let hash = self.texts.put(&prompt)?;
+        let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
+        let (step, _) = self.ask(run, (iteration, agent), Wants::Events, &prompt, logs)?;
+        self.current = Current::Agent(Box::new(step));
+        Ok(())
+    }
+
+    /// Asks an agent for a commit message, in words only.
+    pub(super) fn start_message(
+        &mut self,
+        run: &Run,
+        iteration: u32,
+        agent: usize,
+    ) -> Result<(), StartError> {
+        let logs = (self.run_dir.message(iteration), self.run_dir.message_stderr(iteration));
+        let file = self.run_dir.message_file(iteration);
+        // Of a life of this run that was cut short.
+        let _ = fsx::remove(&file);
+        let wants = Wants::LastWords { file: &file.to_string_lossy() };
+        let said = logs.0.clone();
+        let (step, answer) = self.ask(run, (iteration, agent), wants, MESSAGE_PROMPT, logs)?;
+        let words = match answer {
+            AnswerIn::Stdout => said,
+            AnswerIn::File(path) => run.workspace.join(path),
+        };
+        self.current = Current::Message { step: Box::new(step), words };
+        Ok(())
+    }
+
+    /// Starts an agent with a prompt.
+    fn ask(
+        &mut self,
+        run: &Run,
+        (iteration, agent): (u32, usize),
+        wants: Wants<'_>,
+        prompt: &str,
+        (stdout_log, stderr_log): (PathBuf, PathBuf),
+    ) -> Result<(AgentStep, AnswerIn), StartError> {
+        let spec = run.agents.get(agent).ok_or(StartError::NoSuchAgent(agent))?;
+        let hash = self.texts.put(prompt)?;
         let prompt_file = self.run_dir.text(&hash);
-        let line = command_line(spec.dialect, &invocation(spec), &prompt_file.to_string_lossy(), &prompt)?;
+        let asked = invocation(spec, wants);
+        let line = command_line(spec.dialect, &asked, &prompt_file.to_string_lossy(), prompt)?;
         let stdin: OwnedFd = match line.stdin {
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
             PromptVia::Nothing => File::open("/dev/null")?.into(),
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
-        let step = AgentStep {
+        let mut step = AgentStep {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
-            reader: StreamReader::new(line.output, &prompt),
-            raw_out: fsx::fresh(&self.run_dir.stdout(iteration, attempt))?,
-            raw_err: fsx::fresh(&self.run_dir.stderr(iteration, attempt))?,
+            reader: StreamReader::new(line.output, prompt),
+            raw_out: RawLog::at(stdout_log),
+            raw_err: RawLog::at(stderr_log),
             prompt: hash,
             started: Instant::now(),
             problem: None,
@@ -113,8 +162,18 @@ impl Lane {
         let argv = line.argv.into_iter().map(OsString::from).collect();
         let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
         self.spawn(run, iteration, argv, stdio)?;
-        self.current = Current::Agent(Box::new(step));
-        Ok(())
+        // Making a file takes longer than anything else between two agents, so this one is
+        // made while the agent starts. An agent whose words cannot be kept is ended at once.
+        if let Err(cause) = step.raw_out.open() {
+            step.problem = Some(cause);
+            self.cancel(How::Kill);
+        }
+        Ok((step, line.answer))
+    }
+
+    /// A task runs on a thread of its own, so that signals are heard meanwhile.
+    pub(super) fn start_task(&mut self, task: Task) {
+        self.current = Current::Scm(tokio::task::spawn_blocking(move || task.perform()));
     }
 
     pub(super) fn start_check(&mut self, run: &Run, iteration: u32, index: usize) -> Result<(), StartError> {
@@ -189,12 +248,12 @@ impl Lane {
     }
 }
 
-fn invocation(spec: &AgentSpec) -> Invocation<'_> {
+fn invocation<'a>(spec: &'a AgentSpec, wants: Wants<'a>) -> Invocation<'a> {
     Invocation {
         program: &spec.program,
         args: &spec.args,
         model: spec.model.as_deref(),
         autonomous: spec.autonomous,
-        streaming: true,
+        wants,
     }
 }

@@ -9,6 +9,8 @@ mod host;
 mod lane;
 mod pipe;
 mod projections;
+mod scm;
+mod signals;
 mod step;
 
 pub use clock::{Clock, wall_ms};

@@ -1,5 +1,6 @@
 //! A pipe from an agent to the loop: large, and read without blocking.
 
+use rustix::io::{Errno, read, retry_on_intr};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,6 +30,17 @@ pub(super) fn try_read(pipe: &Receiver, into: &mut [u8]) -> Got {
         Ok(n) => Got::Bytes(n),
         Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => Got::Dry,
         // A pipe that cannot be read has nothing more to say.
+        Err(_) => Got::End,
+    }
+}
+
+/// Reads what is there, whether the runtime has heard of it yet or not: to `try_read` a
+/// pipe that was written to a moment ago is dry.
+pub(super) fn read_now(pipe: &Receiver, into: &mut [u8]) -> Got {
+    match retry_on_intr(|| read(pipe, &mut *into)) {
+        Ok(0) => Got::End,
+        Ok(n) => Got::Bytes(n),
+        Err(Errno::AGAIN) => Got::Dry,
         Err(_) => Got::End,
     }
 }

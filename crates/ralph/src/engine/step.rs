@@ -21,8 +21,8 @@ pub(super) struct AgentStep {
     pub(super) stderr: Option<Receiver>,
     pub(super) dialect: Dialect,
     pub(super) reader: StreamReader,
-    pub(super) raw_out: File,
-    pub(super) raw_err: File,
+    pub(super) raw_out: RawLog,
+    pub(super) raw_err: RawLog,
     pub(super) prompt: String,
     pub(super) started: Instant,
     /// The first failure to keep what the agent printed.
@@ -62,11 +62,11 @@ impl AgentStep {
         let kept = match source {
             Source::Stdout => {
                 self.reader.feed(bytes, &mut |event| reporter.agent(&event));
-                self.raw_out.write_all(bytes)
+                self.raw_out.add(bytes)
             }
             Source::Stderr => {
                 reporter.agent_stderr(bytes);
-                self.raw_err.write_all(bytes)
+                self.raw_err.add(bytes)
             }
         };
         if let Err(cause) = kept {
@@ -108,7 +108,7 @@ impl AgentStep {
             Source::Stderr => &self.stderr,
         };
         let Some(pipe) = pipe else { return false };
-        match pipe::try_read(pipe, buffer) {
+        match pipe::read_now(pipe, buffer) {
             Got::Bytes(n) => {
                 self.take(source, &buffer[..n], reporter);
                 true
@@ -128,6 +128,30 @@ impl AgentStep {
             prompt: self.prompt,
             swept: 0,
         }))
+    }
+}
+
+/// What an agent printed, as it was. The file is made when it is needed: most agents have
+/// nothing to say on standard error.
+pub(super) struct RawLog {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl RawLog {
+    pub(super) fn at(path: PathBuf) -> RawLog {
+        RawLog { path, file: None }
+    }
+
+    pub(super) fn open(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(fsx::fresh(&self.path)?)),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.open()?.write_all(bytes)
     }
 }
 

@@ -4,14 +4,16 @@
 //! has no [`Repository`].
 
 pub mod checkpoint;
+pub mod shadow;
 
 use crate::fsx;
 use crate::layout::RUNTIME_FILES;
-use crate::process::tool::{Tool, ToolOutput};
+use crate::process::tool::{Tool, ToolError, ToolOutput};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 #[derive(Clone, Debug)]
 pub struct Repository {
@@ -59,6 +61,92 @@ impl Repository {
         fsx::append(&path, missing.as_bytes())
     }
 }
+
+/// A git command on the user's repository that did not work.
+#[derive(Debug, Error)]
+pub enum GitError {
+    #[error("{0}")]
+    Tool(#[from] ToolError),
+    #[error("git {what} failed: {message}")]
+    Refused { what: String, message: String },
+}
+
+impl Repository {
+    pub fn has_commit(&self) -> bool {
+        self.succeeds(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
+    }
+
+    pub fn has_branch(&self, branch: &str) -> bool {
+        self.succeeds(&["rev-parse", "--verify", "-q", &format!("refs/heads/{branch}")])
+    }
+
+    /// Whether everything on a branch is also on the current one.
+    pub fn is_merged(&self, branch: &str) -> bool {
+        self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])
+    }
+
+    pub fn add_worktree(&self, path: &Path, branch: &str) -> Result<(), GitError> {
+        let add = git(&self.top).args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
+        checked("worktree add", add).map(drop)
+    }
+
+    pub fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
+        // Twice forced: a lock on it is no reason to keep it either.
+        let remove = git(&self.top).args(["worktree", "remove", "-f", "-f"]).arg(path);
+        checked("worktree remove", remove).map(drop)
+    }
+
+    pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
+        checked("branch -D", git(&self.top).args(["branch", "-q", "-D", branch])).map(drop)
+    }
+
+    /// Paths that a commit of everything would take in, each ended by a zero byte.
+    /// Repositories inside are not among them.
+    pub fn changed_paths(&self) -> Result<Vec<u8>, GitError> {
+        let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty"];
+        let listing = checked("status", git(&self.top).args(status))?;
+        let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3);
+        let paths = entries.map(|entry| &entry[3..]).filter(|path| !path.ends_with(b"/"));
+        Ok(paths.flat_map(|path| path.iter().copied().chain([0])).collect())
+    }
+
+    /// Stages every change, new files included.
+    pub fn stage_all(&self) -> Result<(), GitError> {
+        let paths = self.changed_paths()?;
+        let add = ["add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        checked("add", git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&paths)).map(drop)
+    }
+
+    /// A commit that asks nobody: no hook, no signature, an identity if there is none.
+    pub fn commit_plainly(&self, message: &str) -> Result<(), GitError> {
+        let mut commit = git(&self.top).args(["-c", "commit.gpgsign=false"]);
+        if !self.succeeds(&["var", "GIT_COMMITTER_IDENT"]) {
+            commit = commit.args(SCRATCH_IDENTITY);
+        }
+        checked("commit", commit.args(["commit", "-q", "--no-verify", "-m", message])).map(drop)
+    }
+
+    /// Whether one of the newest commits has a line that says this.
+    pub fn recent_commit_says(&self, line: &str) -> bool {
+        let log = git(&self.top).args(["log", "-20", "--format=%B"]).run();
+        log.is_ok_and(|log| String::from_utf8_lossy(&log.stdout).lines().any(|said| said == line))
+    }
+
+    fn succeeds(&self, args: &[&str]) -> bool {
+        git(&self.top).args(args).run().is_ok_and(|answer| answer.success())
+    }
+}
+
+fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
+    let output = tool.run()?;
+    if output.success() {
+        return Ok(output.stdout);
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    Err(GitError::Refused { what: what.to_string(), message })
+}
+
+const SCRATCH_IDENTITY: [&str; 4] = ["-c", "user.name=ralph", "-c", "user.email=ralph@localhost"];
 
 /// Patterns of ralph's own files, as seen from the top of the repository.
 fn runtime_patterns(top: &Path, project: &Path) -> String {

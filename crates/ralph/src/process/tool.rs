@@ -35,6 +35,7 @@ pub struct Tool<'a> {
     command: Command,
     stdin: Option<&'a [u8]>,
     timeout: Option<Duration>,
+    keep: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub enum ToolError {
 impl<'a> Tool<'a> {
     pub fn new(program: impl AsRef<OsStr>) -> Tool<'a> {
         let program = program.as_ref().to_owned();
-        Tool { command: Command::new(&program), program, stdin: None, timeout: None }
+        Tool { command: Command::new(&program), program, stdin: None, timeout: None, keep: usize::MAX }
     }
 
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -97,6 +98,13 @@ impl<'a> Tool<'a> {
         self
     }
 
+    /// Keeps only so much of the beginning of its standard output. A program that writes
+    /// more finds its reader gone, and has succeeded however it takes that.
+    pub fn keep(mut self, bytes: usize) -> Self {
+        self.keep = bytes;
+        self
+    }
+
     /// After this time the program's group is killed.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
@@ -112,7 +120,7 @@ impl<'a> Tool<'a> {
             Err(source) => return Err(ToolError::NotStarted { program: self.program, source }),
         };
         let deadline = self.timeout.map(|limit| started + limit);
-        let talked = talk(&mut child, self.stdin.unwrap_or_default(), deadline);
+        let talked = talk(&mut child, self.stdin.unwrap_or_default(), self.keep, deadline);
         if !matches!(talked, Ok(Some(_))) {
             // Not reaped yet, so the number is still the group's.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -128,10 +136,15 @@ impl<'a> Tool<'a> {
 }
 
 /// Feeds and reads the program until it ends. `None` at the deadline.
-fn talk(child: &mut Child, input: &[u8], deadline: Option<Instant>) -> io::Result<Option<ToolOutput>> {
+fn talk(
+    child: &mut Child,
+    input: &[u8],
+    keep: usize,
+    deadline: Option<Instant>,
+) -> io::Result<Option<ToolOutput>> {
     let mut stdin = Feed { pipe: pipe(child.stdin.take())?, left: input };
-    let mut stdout = Drain { pipe: pipe(child.stdout.take())?, bytes: Vec::new() };
-    let mut stderr = Drain { pipe: pipe(child.stderr.take())?, bytes: Vec::new() };
+    let mut stdout = Drain { pipe: pipe(child.stdout.take())?, bytes: Vec::new(), keep };
+    let mut stderr = Drain { pipe: pipe(child.stderr.take())?, bytes: Vec::new(), keep: usize::MAX };
     let end = pidfd(child);
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -141,7 +154,7 @@ fn talk(child: &mut Child, input: &[u8], deadline: Option<Instant>) -> io::Resul
         stdout.read(&mut buffer)?;
         stderr.read(&mut buffer)?;
         if let Some(status) = status {
-            let exit = exit_of(status);
+            let exit = if stdout.is_cut() { Exit::Code(0) } else { exit_of(status) };
             return Ok(Some(ToolOutput { exit, stdout: stdout.bytes, stderr: stderr.bytes }));
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -193,6 +206,7 @@ impl Feed<'_> {
 struct Drain {
     pipe: Option<File>,
     bytes: Vec<u8>,
+    keep: usize,
 }
 
 impl Drain {
@@ -203,13 +217,23 @@ impl Drain {
             let Some(pipe) = &mut self.pipe else { break };
             match pipe.read(buffer) {
                 Ok(0) => self.pipe = None,
-                Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
+                Ok(read) => {
+                    let wanted = read.min(self.keep - self.bytes.len());
+                    self.bytes.extend_from_slice(&buffer[..wanted]);
+                    if self.is_cut() {
+                        self.pipe = None;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    fn is_cut(&self) -> bool {
+        self.bytes.len() >= self.keep
     }
 }
 

@@ -3,12 +3,13 @@
 use super::out::{Out, say};
 use super::status::StatusLine;
 use super::style::{Style, Tone, fit};
-use super::{Reporter, Summary};
+use super::{Reporter, Summary, stop_asked};
 use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::{AgentEvent, TodoStatus};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step, Why};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::Completion;
+use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -28,6 +29,8 @@ pub enum Loudness {
 /// Lines and characters of a tool's output that are shown.
 const TOOL_LINES: usize = 5;
 const TOOL_CHARS: usize = 400;
+/// So much of a line is cleaned to find those characters.
+const TOOL_LINE_BYTES: usize = 4 << 10;
 
 /// Tools whose end is still awaited and remembered by name; more are shown unnamed.
 const OPEN_TOOLS: usize = 256;
@@ -134,14 +137,19 @@ impl Human {
                 self.debug(|| format!("Iteration {iteration}/{} starting", run.limits.iterations));
                 self.debug(|| {
                     let agent = &run.agents[*agent];
-                    format!("Agent command: {} {}", agent.program, agent.args.join(" "))
+                    format!(
+                        "Agent command: {} {}",
+                        agent.program,
+                        crate::settings::mask::words(&agent.args).join(" ")
+                    )
                 });
             }
             Step::Check { index, .. } => {
                 let command = printable(&run.checks[*index].command).into_owned();
                 self.debug(|| format!("Running check: {command}"));
             }
-            Step::Snapshot { .. } => {}
+            Step::Message { .. } => self.line("Asking for a commit message"),
+            Step::Snapshot { .. } | Step::Scm { .. } => {}
         }
     }
 
@@ -201,13 +209,37 @@ impl Human {
         }
     }
 
+    fn message_ended(&mut self, outcome: &MessageOutcome) {
+        match outcome {
+            MessageOutcome::Text(text) => {
+                self.line(&format!("  {}", fit(&printable(text), self.style.width - 2)))
+            }
+            MessageOutcome::NothingToCommit => {}
+            MessageOutcome::Failed { why } => {
+                self.warn(&format!("no commit message, so the scm tasks are left out: {why}"));
+            }
+        }
+    }
+
+    fn task_ended(&mut self, outcome: &TaskOutcome) {
+        match outcome {
+            TaskOutcome::Done => {
+                let line = format!("{} scm task done", self.style.ok());
+                self.line(&line);
+            }
+            TaskOutcome::NothingToCommit => self.line("  nothing to commit: the scm task is skipped"),
+            TaskOutcome::Failed { why } => self.warn(&format!("an scm task failed: {why}")),
+        }
+    }
+
+    /// The first lines of what a tool printed. No more of it is looked at than can be shown.
     fn tool_output(&mut self, output: &str) {
-        let clean = printable(output);
-        let mut lines = clean.trim_end().lines();
         let under = self.style.under();
         let mut left = TOOL_CHARS;
-        for line in lines.by_ref().take(TOOL_LINES) {
-            let shown = fit(line, (self.style.width - 4).min(left));
+        for line in output.trim_end().lines().take(TOOL_LINES) {
+            // A control sequence ends with its line at the latest, so a line can be cleaned alone.
+            let clean = printable(&line[..line.floor_char_boundary(TOOL_LINE_BYTES)]);
+            let shown = fit(&clean, (self.style.width - 4).min(left));
             left = left.saturating_sub(shown.chars().count());
             let text = self.style.paint(Tone::Quiet, &format!("{under}{shown}"));
             self.out.line(&text);
@@ -293,17 +325,14 @@ impl Reporter for Human {
                     ));
                 }
             }
+            Fact::Ended { end: End::Message(end), .. } => self.message_ended(&end.outcome),
+            Fact::Ended { end: End::Scm(outcome), .. } => self.task_ended(outcome),
             Fact::Ended { end: End::Lost { why }, .. } => self.warn(&format!("the step is run again: {why}")),
             Fact::Ended { end: End::Impossible { .. }, .. } | Fact::Woke | Fact::Stopped { .. } => {}
             Fact::Judged(judgement) => self.judged(run, state, judgement),
             Fact::StopAsked => {
                 self.dry();
-                let line = match state.stops_asked {
-                    1 => {
-                        "Received signal, shutting down...\n(the current step is finished first; once more ends it now)"
-                    }
-                    _ => "Received signal, ending everything now.",
-                };
+                let line = stop_asked(state);
                 match &self.status {
                     Some(status) => status.aside(|| say(line)),
                     None => say(line),
@@ -336,7 +365,7 @@ impl Reporter for Human {
             AgentEvent::ToolEnd { id, output, is_error } => {
                 let name = self.open_tools.remove(&**id).unwrap_or_else(|| "tool".into());
                 let mark = if *is_error { self.style.bad() } else { self.style.ok() };
-                let (lines, chars) = (output.lines().count(), output.chars().count());
+                let (lines, chars) = (line_count(output), output.chars().count());
                 let arrow = if self.style.emoji { "←" } else { "<-" };
                 self.out.line(&format!("{mark} Result {arrow} {name} ({lines} lines, {chars} chars)"));
                 self.tool_output(output);
@@ -434,6 +463,14 @@ impl Reporter for Human {
 
 fn processes(n: u32) -> String {
     if n == 1 { "1 process".into() } else { format!("{n} processes") }
+}
+
+/// As `str::lines` counts. Sums of a byte, in blocks that cannot overflow one, become vector
+/// code; tool results are most of what an agent prints.
+fn line_count(text: &str) -> usize {
+    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    let newlines: usize = text.as_bytes().chunks(192).map(|block| usize::from(in_block(block))).sum();
+    newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 /// `950`, `45K`, `1.2M`.

@@ -15,10 +15,10 @@ pub use human::{Human, Loudness};
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
 pub use result::{ErrorReport, RunResult, Summary};
-pub use style::Style;
+pub use style::{Style, fit};
 
 use ralph_loop::dialect::AgentEvent;
-use ralph_loop::event::Event;
+use ralph_loop::event::{Event, Fact};
 use ralph_loop::{Run, State};
 
 pub trait Reporter {
@@ -36,11 +36,23 @@ pub trait Reporter {
     fn tick(&mut self, run: &Run, state: &State, up_ms: u64);
 }
 
+/// The answer to a signal, whatever the format.
+fn stop_asked(state: &State) -> &'static str {
+    match state.stops_asked {
+        1 => "Received signal, shutting down...\n(the current step is finished first; once more ends it now)",
+        _ => "Received signal, ending everything now.",
+    }
+}
+
 /// Shows nothing: for `--format json`, whose one object comes at the end.
 pub struct Silent;
 
 impl Reporter for Silent {
-    fn event(&mut self, _: &Run, _: &State, _: &Event) {}
+    fn event(&mut self, _: &Run, state: &State, event: &Event) {
+        if let Fact::StopAsked = event.fact {
+            say(stop_asked(state));
+        }
+    }
     fn agent(&mut self, _: &AgentEvent<'_>) {}
     fn agent_stderr(&mut self, _: &[u8]) {}
     fn warn(&mut self, message: &str) {

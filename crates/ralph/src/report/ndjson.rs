@@ -4,9 +4,9 @@
 //! piece of the agent's stream, `{"type":"result", …}` the last line.
 
 use super::out::{Out, say};
-use super::{Reporter, RunResult};
+use super::{Reporter, RunResult, stop_asked};
 use ralph_loop::dialect::{AgentEvent, TodoStatus};
-use ralph_loop::event::Event;
+use ralph_loop::event::{Event, Fact};
 use ralph_loop::{Run, State};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,7 +41,10 @@ impl Ndjson {
 }
 
 impl Reporter for Ndjson {
-    fn event(&mut self, _: &Run, _: &State, event: &Event) {
+    fn event(&mut self, _: &Run, state: &State, event: &Event) {
+        if let Fact::StopAsked = event.fact {
+            say(stop_asked(state));
+        }
         self.put(&Tagged { kind: "event", body: event });
     }
 

@@ -59,6 +59,8 @@ pub struct Summary {
     pub up_ms: u64,
     pub max_failures: u32,
     pub stall_after: u32,
+    /// Where the work is and what to do with it, if it is not here.
+    pub place: Vec<String>,
 }
 
 impl Summary {
@@ -80,7 +82,7 @@ impl Summary {
                 span(self.up_ms)
             ),
         ];
-        lines.extend(self.advice().map(|advice| format!("  {advice}")));
+        lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
         lines
     }
 

@@ -45,6 +45,10 @@ fn describe(run: &Run, state: &State, up_ms: u64) -> String {
                 Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |a| &a.name),
                 Step::Check { index, .. } => run.checks.get(*index).map_or("check", |c| &c.command),
                 Step::Snapshot { .. } => "recording the tree",
+                Step::Message { .. } => "commit message",
+                Step::Scm { task, .. } => {
+                    run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
+                }
             };
             format!("{what} {}", whole(up_ms.saturating_sub(*since_ms)))
         }

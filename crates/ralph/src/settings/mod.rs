@@ -2,73 +2,78 @@
 //!
 //! Layers, later ones winning: built-in defaults, the user's file, the project's
 //! `.ralph/settings.json`, its `.ralph/settings.local.json`, `--config`, and last the
-//! flags (in `cli/`). Objects merge key by key, everything else replaces.
+//! flags (in `cli/`). Objects merge key by key, everything else replaces, and `null` stands
+//! for the default.
+//!
+//! Files are held against one table of keys ([`table`]) before they are merged, so that a
+//! message names the file, and all that is wrong is told at once. The rest of the program
+//! sees the typed [`Settings`] only.
 
+mod architect;
+mod check;
+mod effective;
+mod file;
+pub mod mask;
 mod merge;
+#[cfg(test)]
+mod reference;
+mod schema;
+mod strict;
+mod table;
+#[cfg(test)]
+mod tests;
 
+pub use effective::{Effective, InOrder};
+pub use file::{Layers, Problem};
 pub use merge::merge;
+pub use schema::schema;
+pub use table::FAIL_ACTIONS;
 
 use crate::layout::{self, Project};
+use file::{Role, Source};
 use ralph_loop::check::FailAction;
-use ralph_loop::limits::Backoff;
 use serde::Deserialize;
-use serde_json::Value;
-use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// What each key means is told in [`table`], which also has the defaults.
 #[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(test), expect(dead_code, reason = "streaming, SCM and `ralph clean` will read theirs"))]
 pub struct Settings {
     pub maximum_iterations: u32,
     pub completion_response: String,
     pub output_truncate_chars: usize,
+    pub stream_agent_output: bool,
     pub include_iteration_count_in_prompt: bool,
     pub agent: AgentSettings,
     pub guardrails: Vec<Guardrail>,
-    /// The context block of the prompt.
-    pub context: bool,
-    /// Record the tree before each iteration.
-    pub checkpoints: bool,
+    pub scm: ScmSettings,
+    /// US dollars.
+    pub max_cost: Option<f64>,
+    /// Seconds.
+    pub max_time: Option<f64>,
+    /// Seconds.
+    pub timeout: Option<f64>,
+    /// Seconds.
+    pub check_timeout: f64,
     pub max_failures: u32,
     pub stall_after: u32,
     pub backoff: BackoffSettings,
-    /// Seconds that a check may take.
-    pub check_timeout: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            maximum_iterations: 10,
-            completion_response: "DONE".into(),
-            output_truncate_chars: 5_000,
-            include_iteration_count_in_prompt: false,
-            agent: AgentSettings::default(),
-            guardrails: Vec::new(),
-            context: true,
-            checkpoints: true,
-            max_failures: 5,
-            stall_after: 5,
-            backoff: BackoffSettings::default(),
-            check_timeout: 120.0,
-        }
-    }
+    pub context: bool,
+    pub checkpoints: bool,
+    /// MiB.
+    pub largest_file: f64,
+    pub keep_runs: usize,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct AgentSettings {
     pub command: String,
     pub flags: Vec<String>,
     pub model: Option<String>,
     pub autonomous: bool,
-}
-
-impl Default for AgentSettings {
-    fn default() -> AgentSettings {
-        AgentSettings { command: "claude".into(), flags: Vec::new(), model: None, autonomous: true }
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,106 +82,91 @@ pub struct Guardrail {
     pub command: String,
     pub fail_action: FailAction,
     pub hint: Option<String>,
-    /// Seconds; `checkTimeout` where missing.
+    /// Seconds; `check_timeout` where missing.
     pub timeout: Option<f64>,
+}
+
+/// Without tasks there is nothing to do.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScmSettings {
+    pub command: String,
+    pub tasks: Vec<String>,
 }
 
 /// Seconds to wait after a first failure, and at most.
 #[derive(Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct BackoffSettings {
     pub base: f64,
     pub cap: f64,
 }
 
-impl Default for BackoffSettings {
-    fn default() -> BackoffSettings {
-        let Backoff { base_ms, cap_ms } = Backoff::default();
-        BackoffSettings { base: base_ms as f64 / 1000.0, cap: cap_ms as f64 / 1000.0 }
+impl Settings {
+    pub fn largest_file_bytes(&self) -> u64 {
+        (self.largest_file * f64::from(1 << 20)) as u64
     }
 }
 
+/// Everything that is wrong with the settings, file by file.
 #[derive(Debug, Error)]
-pub enum SettingsError {
-    #[error("cannot read the settings: {}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-    #[error("the settings are not valid JSON: {}", path.display())]
-    NotJson {
-        path: PathBuf,
-        #[source]
-        cause: serde_json::Error,
-    },
-    #[error("{}: {at}: {cause}", path.display())]
-    Wrong { path: PathBuf, at: String, cause: String },
+#[error("{}", told(problems))]
+pub struct SettingsError {
+    pub problems: Vec<Problem>,
+}
+
+fn told(problems: &[Problem]) -> String {
+    match problems {
+        [problem] => problem.to_string(),
+        problems => {
+            let mut told = format!("the settings have {} problems", problems.len());
+            for problem in problems {
+                told.push_str(&format!("\n  {problem}"));
+            }
+            told
+        }
+    }
 }
 
 /// The merged settings, which files they came from, and what to warn about.
 #[derive(Debug)]
 pub struct Loaded {
     pub settings: Settings,
+    /// The files that were there, lowest layer first, as messages name them.
     pub files: Vec<PathBuf>,
     pub warnings: Vec<String>,
+    /// For showing them.
+    pub effective: Effective,
 }
 
 pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, SettingsError> {
-    let mut merged = Value::Object(serde_json::Map::new());
-    let (mut files, mut warnings) = (Vec::new(), Vec::new());
-    let optional = [layout::user_settings(), Some(project.settings()), Some(project.local_settings())];
-    let layers = optional.into_iter().flatten().map(|path| (path, false));
-    for (path, required) in layers.chain(config.map(|path| (path.to_path_buf(), true))) {
-        let Some(layer) = read(&path, required)? else { continue };
-        // Each file is checked by itself, so that an error names the one it is in.
-        typed(&path, layer.clone(), &mut warnings)?;
-        merge(&mut merged, layer);
-        files.push(path);
-    }
-    let settings = typed(Path::new("settings"), merged, &mut Vec::new())?;
-    Ok(Loaded { settings, files, warnings })
+    let user = layout::user_settings();
+    let user = user.map(|path| Source { shown: path.clone(), path, role: Role::Optional });
+    let config = config.map(|path| Source { shown: path.into(), path: path.into(), role: Role::Config });
+    let sources = user.into_iter().chain(project_sources(project)).chain(config);
+    resolve(Layers::read(sources)?)
 }
 
-fn read(path: &Path, required: bool) -> Result<Option<Value>, SettingsError> {
-    let text = match fs_err::read(path) {
-        Ok(text) => text,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !required => return Ok(None),
-        Err(cause) => return Err(SettingsError::Unreadable { path: path.to_path_buf(), cause }),
-    };
-    let value: Value = serde_json::from_slice(&text)
-        .map_err(|cause| SettingsError::NotJson { path: path.to_path_buf(), cause })?;
-    Ok(Some(value))
+/// What the project's own files say, without defaults.
+pub fn of_project(project: &Project) -> Result<Layers, SettingsError> {
+    Layers::read(project_sources(project))
 }
 
-fn typed(path: &Path, value: Value, warnings: &mut Vec<String>) -> Result<Settings, SettingsError> {
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    let mut unknown = |key: serde_ignored::Path<'_>| {
-        warnings.push(format!("{}: unknown key: {key}", path.display()));
-    };
-    let settings = Settings::deserialize(serde_ignored::Deserializer::new(tracked, &mut unknown));
-    let settings: Settings = settings.map_err(|cause| {
-        let cause = cause.to_string();
-        SettingsError::Wrong { path: path.to_path_buf(), at: track.path().to_string(), cause }
+fn project_sources(project: &Project) -> impl Iterator<Item = Source> {
+    [project.settings(), project.local_settings()].into_iter().map(|path| {
+        let shown = path.strip_prefix(project.dir()).unwrap_or(&path).to_path_buf();
+        Source { path, shown, role: Role::Optional }
+    })
+}
+
+fn resolve(layers: Layers) -> Result<Loaded, SettingsError> {
+    let value = table::complete(layers.merged(), table::KEYS);
+    let settings = Settings::deserialize(&value).map_err(|cause| {
+        // The table lets nothing through that the types do not take; a property test holds it.
+        let problem = Problem { file: "settings".into(), at: String::new(), what: cause.to_string() };
+        SettingsError { problems: vec![problem] }
     })?;
-    let wrong = |at: &str, cause: &str| {
-        Err(SettingsError::Wrong { path: path.to_path_buf(), at: at.into(), cause: cause.into() })
-    };
-    if settings.maximum_iterations == 0 {
-        return wrong("maximumIterations", "must be 1 or more");
-    }
-    if settings.max_failures == 0 {
-        return wrong("maxFailures", "must be 1 or more");
-    }
-    if settings.completion_response.trim().is_empty() {
-        return wrong("completionResponse", "must not be empty");
-    }
-    if settings.agent.command.trim().is_empty() {
-        return wrong("agent.command", "must not be empty");
-    }
-    if let Some(at) = settings.guardrails.iter().position(|g| g.command.trim().is_empty()) {
-        return wrong(&format!("guardrails[{at}].command"), "must not be empty");
-    }
-    Ok(settings)
+    let files = layers.list.iter().map(|layer| layer.file.clone()).collect();
+    let effective = Effective { value, layers: layers.list };
+    Ok(Loaded { settings, files, warnings: layers.warnings, effective })
 }

@@ -1,0 +1,81 @@
+//! `claude -p --output-format stream-json --verbose`, the prompt on stdin.
+
+use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
+use crate::dialect::Dialect;
+
+pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
+    let user = Flags::of(invocation);
+    let mut argv = vec![invocation.program.to_owned()];
+    if !user.has_any(&["-p", "--print"]) {
+        argv.push("-p".to_owned());
+    }
+    let ours = match invocation.wants {
+        Wants::Events => "stream-json",
+        Wants::LastWords { .. } => "text",
+    };
+    let format = user.value("--output-format").unwrap_or(ours).to_owned();
+    if !user.has("--output-format") {
+        argv.extend(["--output-format".to_owned(), format.clone()]);
+    }
+    // Claude refuses to stream without it; with the other formats it changes what they are.
+    if format == "stream-json" && !user.has("--verbose") {
+        argv.push("--verbose".to_owned());
+    }
+    if invocation.autonomous && !user.has_any(&["--dangerously-skip-permissions", "--permission-mode"]) {
+        argv.push("--dangerously-skip-permissions".to_owned());
+    }
+    if let Some(model) = invocation.model
+        && !user.has("--model")
+    {
+        argv.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    argv.extend(user.0);
+    let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
+    CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ASK, Ask, WORDS, build, check};
+    use super::*;
+
+    #[track_caller]
+    fn claude(ask: &Ask<'_>, typed: &str) {
+        check("claude", ask, typed, PromptVia::Stdin);
+    }
+
+    #[test]
+    fn claude_streams_and_gets_the_prompt_on_stdin() {
+        const STREAM: &str = "claude -p --output-format stream-json --verbose";
+        claude(&ASK, &format!("{STREAM} --dangerously-skip-permissions"));
+        claude(&Ask { autonomous: false, ..ASK }, STREAM);
+        let asked = Ask { model: Some("opus"), args: &["--max-turns", "3"], ..ASK };
+        claude(&asked, &format!("{STREAM} --dangerously-skip-permissions --model opus --max-turns 3"));
+    }
+
+    #[test]
+    fn without_a_stream_its_output_is_plain_text() {
+        let ask = Ask { autonomous: false, ..ASK };
+        for (ask, typed, output) in [
+            (Ask { wants: WORDS, ..ask }, "claude -p --output-format text", Dialect::Plain),
+            (
+                Ask { args: &["--output-format=json"], ..ask },
+                "claude -p --output-format=json",
+                Dialect::Claude,
+            ),
+        ] {
+            claude(&ask, typed);
+            let line = build("claude", &ask).unwrap();
+            assert_eq!((line.output, line.answer), (output, AnswerIn::Stdout));
+        }
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_not_doubled_and_wins() {
+        let args = &["--model sonnet", "--verbose"];
+        let asked = Ask { args, model: Some("opus"), autonomous: false, ..ASK };
+        claude(&asked, "claude -p --output-format stream-json --model sonnet --verbose");
+        let plan = Ask { args: &["--permission-mode", "plan"], ..ASK };
+        claude(&plan, "claude -p --output-format stream-json --verbose --permission-mode plan");
+    }
+}

@@ -1,0 +1,146 @@
+//! `codex exec --json --sandbox workspace-write --skip-git-repo-check -`, the prompt on stdin.
+//!
+//! Outside a sandbox of ours Codex gets its own: it may write where it works, and asks nobody.
+//! `--full-auto`, once the name for that, ends today's Codex with exit code 2. A user who writes
+//! it anyway has a Codex that knows it.
+
+use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
+use crate::dialect::Dialect;
+
+const SANDBOX: [&str; 5] =
+    ["--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"];
+const JSON: [&str; 2] = ["--json", "--experimental-json"];
+const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
+
+pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
+    let mut user = Flags::of(invocation);
+    let streams = invocation.wants == Wants::Events || user.has_any(&JSON);
+    let mut ours = Vec::new();
+    if streams && !user.has_any(&JSON) {
+        ours.push("--json");
+    }
+    let mut answer = AnswerIn::Stdout;
+    if let Wants::LastWords { file } = invocation.wants {
+        let theirs = OUTPUT_FILE.iter().find_map(|flag| user.value(flag));
+        if theirs.is_none() {
+            ours.extend(["-o", file]);
+        }
+        answer = AnswerIn::File(theirs.unwrap_or(file).to_owned());
+    }
+    if invocation.autonomous && !chooses_sandbox(&user) {
+        ours.extend(["--sandbox", "workspace-write"]);
+    }
+    // Codex refuses to work outside a repository, where ralph does work.
+    if !user.has("--skip-git-repo-check") {
+        ours.push("--skip-git-repo-check");
+    }
+    if let Some(model) = invocation.model
+        && !user.has_any(&["--model", "-m"])
+    {
+        ours.extend(["--model", model]);
+    }
+    // What stands before the subcommand is the whole program's and stays there.
+    let (before, exec) = match subcommand(&user.0) {
+        Some(at) => (user.0.drain(..at).collect(), user.0.remove(0)),
+        None => (Vec::new(), "exec".to_owned()),
+    };
+    let asks_stdin = user.0.last().is_some_and(|arg| arg == "-");
+    let mut argv = vec![invocation.program.to_owned()];
+    argv.extend(before);
+    argv.push(exec);
+    argv.extend(ours.into_iter().map(str::to_owned));
+    argv.extend(user.0);
+    if !asks_stdin {
+        argv.push("-".to_owned());
+    }
+    let output = if streams { Dialect::Codex } else { Dialect::Plain };
+    CommandLine { argv, stdin: PromptVia::Stdin, output, answer }
+}
+
+/// Also in `-c sandbox_mode=read-only`.
+fn chooses_sandbox(user: &Flags) -> bool {
+    let config = |arg: &str| arg.trim_start_matches("--config=").starts_with("sandbox_mode");
+    user.has_any(&SANDBOX) || user.given().any(config)
+}
+
+/// Where the user says `exec` or `e`. So short a word may also be a flag's value.
+fn subcommand(args: &[String]) -> Option<usize> {
+    let stated = |at: usize| at == 0 || !args[at - 1].starts_with('-');
+    (0..args.len()).find(|&at| args[at] == "exec" || (args[at] == "e" && stated(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ASK, Ask, WORDS, build, check};
+    use super::*;
+
+    #[track_caller]
+    fn codex(ask: &Ask<'_>, typed: &str) {
+        check("codex", ask, typed, PromptVia::Stdin);
+    }
+
+    #[test]
+    fn codex_streams_in_its_own_sandbox_and_gets_the_prompt_on_stdin() {
+        codex(&ASK, "codex exec --json --sandbox workspace-write --skip-git-repo-check -");
+        codex(&Ask { autonomous: false, ..ASK }, "codex exec --json --skip-git-repo-check -");
+        codex(
+            &Ask { model: Some("o9"), args: &["--search"], ..ASK },
+            "codex exec --json --sandbox workspace-write --skip-git-repo-check --model o9 --search -",
+        );
+    }
+
+    #[test]
+    fn a_sandbox_of_the_users_choice_wins() {
+        for flags in [
+            "--sandbox read-only",
+            "-s danger-full-access",
+            "--sandbox=read-only",
+            "-sread-only",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--yolo",
+            "--full-auto",
+            "-c sandbox_mode=read-only",
+            "--config=sandbox_mode=read-only",
+        ] {
+            let ask = Ask { args: &[flags], ..ASK };
+            codex(&ask, &format!("codex exec --json --skip-git-repo-check {flags} -"));
+        }
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_not_doubled() {
+        const OURS: &str = "--sandbox workspace-write --skip-git-repo-check";
+        for (args, typed) in [
+            (&["exec"][..], format!("codex exec --json {OURS} -")),
+            (&["e", "--ephemeral"], format!("codex e --json {OURS} --ephemeral -")),
+            (&["-c", "a=b", "exec"], format!("codex -c a=b exec --json {OURS} -")),
+            (&["--search", "exec", "-"], format!("codex --search exec --json {OURS} -")),
+            (&["-p", "e"], format!("codex exec --json {OURS} -p e -")),
+            (&["exec", "resume", "--last"], format!("codex exec --json {OURS} resume --last -")),
+            (&["--json"], format!("codex exec {OURS} --json -")),
+            (
+                &["--skip-git-repo-check"],
+                "codex exec --json --sandbox workspace-write --skip-git-repo-check -".into(),
+            ),
+            (&["-m", "o3"], format!("codex exec --json {OURS} -m o3 -")),
+        ] {
+            codex(&Ask { args, model: args.contains(&"-m").then_some("o9"), ..ASK }, &typed);
+        }
+    }
+
+    #[test]
+    fn last_words_are_in_a_file() {
+        const REST: &str = "--sandbox workspace-write --skip-git-repo-check";
+        for (args, typed, output, file) in [
+            (&[][..], format!("codex exec -o /run/words {REST} -"), Dialect::Plain, "/run/words"),
+            (&["-o mine"], format!("codex exec {REST} -o mine -"), Dialect::Plain, "mine"),
+            (&["--json"], format!("codex exec -o /run/words {REST} --json -"), Dialect::Codex, "/run/words"),
+        ] {
+            let ask = Ask { args, wants: WORDS, ..ASK };
+            codex(&ask, &typed);
+            let line = build("codex", &ask).unwrap();
+            assert_eq!((line.output, line.answer), (output, AnswerIn::File(file.into())));
+        }
+        assert_eq!(build("codex", &ASK).unwrap().answer, AnswerIn::Stdout);
+    }
+}

@@ -1,0 +1,211 @@
+//! The command line that starts an agent, and how its prompt gets in.
+//!
+//! Pure: names in, arguments out. Invariant: what the user wrote wins. A flag of ours is left
+//! out where theirs says the same thing or contradicts it.
+//!
+//! Deliberately absent: environment and working directory. Those belong to the place the agent
+//! runs in.
+
+mod amp;
+mod claude;
+mod codex;
+mod plain;
+
+use super::Dialect;
+use thiserror::Error;
+
+/// Linux takes single arguments below this, the terminating zero included.
+const ARGUMENT_MAX: usize = 131_072;
+
+/// What is asked of an agent, in no agent's words.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation<'a> {
+    pub program: &'a str,
+    /// The user's own flags.
+    ///
+    /// For a known agent, one that holds a flag and its value (`--model opus`) is split at the
+    /// first space: in a settings file it is the natural way to write it, and no agent would take
+    /// it as a single argument. A plain command gets its arguments as they are.
+    pub args: &'a [String],
+    pub model: Option<&'a str>,
+    /// Nobody is there to be asked for permission.
+    pub autonomous: bool,
+    pub wants: Wants<'a>,
+}
+
+/// What the agent is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants<'a> {
+    /// Its work, told in events while it goes.
+    Events,
+    /// Only what it says in the end, such as a commit message.
+    LastWords {
+        /// Where to put them, for an agent that writes them to a file.
+        file: &'a str,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program first.
+    pub argv: Vec<String>,
+    pub stdin: PromptVia,
+    /// What its output is to be read as. A known agent without its stream is a plain one.
+    pub output: Dialect,
+    pub answer: AnswerIn,
+}
+
+/// What the agent's standard input gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptVia {
+    Stdin,
+    /// The prompt is in an argument or in a file; an open pipe would be waited for.
+    Nothing,
+}
+
+/// Where the agent's last words are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerIn {
+    Stdout,
+    /// There is no file if the agent failed.
+    File(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandLineError {
+    #[error("the command has no `{{model}}` to pass the model by: {program}")]
+    NoModelFlag { program: String },
+    #[error("the command asks for a model and none is set: {argument}")]
+    NoModel { argument: String },
+    #[error("the prompt is too long for an argument, in bytes: {bytes}")]
+    PromptTooLong { bytes: usize },
+}
+
+/// The command line for one run of an agent. `prompt_file` is where the prompt can also be read.
+pub fn command_line(
+    dialect: Dialect,
+    invocation: &Invocation<'_>,
+    prompt_file: &str,
+    prompt: &str,
+) -> Result<CommandLine, CommandLineError> {
+    match dialect {
+        Dialect::Claude => Ok(claude::command_line(invocation)),
+        Dialect::Codex => Ok(codex::command_line(invocation)),
+        Dialect::Amp => Ok(amp::command_line(invocation, prompt)),
+        Dialect::Plain => plain::command_line(invocation, prompt_file, prompt),
+    }
+}
+
+/// The user's flags, and what they already say.
+struct Flags(Vec<String>);
+
+impl Flags {
+    fn of(invocation: &Invocation<'_>) -> Flags {
+        Flags(invocation.args.iter().flat_map(|arg| split_flag(arg)).map(str::to_owned).collect())
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.given().any(|arg| arg == flag || value_after(arg, flag).is_some())
+    }
+
+    fn has_any(&self, flags: &[&str]) -> bool {
+        flags.iter().any(|flag| self.has(flag))
+    }
+
+    fn value(&self, flag: &str) -> Option<&str> {
+        let mut args = self.given();
+        while let Some(arg) = args.next() {
+            if arg == flag {
+                return args.next();
+            }
+            if let Some(value) = value_after(arg, flag) {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// After `--` there are no flags.
+    fn given(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str).take_while(|arg| *arg != "--")
+    }
+}
+
+/// The value in `--flag=value`, `-f=value` or `-fvalue`.
+fn value_after<'a>(arg: &'a str, flag: &str) -> Option<&'a str> {
+    let rest = arg.strip_prefix(flag)?;
+    let attached = Some(rest).filter(|rest| !flag.starts_with("--") && !rest.is_empty());
+    rest.strip_prefix('=').or(attached)
+}
+
+/// `--model opus` as two arguments. Left whole: `--flag=a value`, and what is not a flag at all,
+/// such as a value that begins with a dash and a space.
+fn split_flag(argument: &str) -> Vec<&str> {
+    match argument.split_once(char::is_whitespace) {
+        Some((flag, value)) if is_flag(flag) && !value.trim().is_empty() => vec![flag, value.trim_start()],
+        Some((flag, _)) if is_flag(flag) => vec![flag],
+        _ => vec![argument],
+    }
+}
+
+fn is_flag(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    name.len() < word.len()
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a test asks for. The prompt is `say {model}`.
+    #[derive(Clone, Copy)]
+    pub(super) struct Ask<'a> {
+        pub(super) args: &'a [&'a str],
+        pub(super) model: Option<&'a str>,
+        pub(super) autonomous: bool,
+        pub(super) wants: Wants<'a>,
+    }
+
+    pub(super) const ASK: Ask<'_> = Ask { args: &[], model: None, autonomous: true, wants: Wants::Events };
+    pub(super) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
+
+    pub(super) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {
+        build_for(program, ask, "say {model}")
+    }
+
+    pub(super) fn build_for(
+        program: &str,
+        ask: &Ask<'_>,
+        prompt: &str,
+    ) -> Result<CommandLine, CommandLineError> {
+        let args: Vec<String> = ask.args.iter().map(|arg| (*arg).to_owned()).collect();
+        let &Ask { model, autonomous, wants, .. } = ask;
+        let invocation = Invocation { program, args: &args, model, autonomous, wants };
+        command_line(Dialect::of_program(program), &invocation, "/run/prompt.md", prompt)
+    }
+
+    /// The command as it would be typed, without any quoting.
+    #[track_caller]
+    pub(super) fn check(program: &str, ask: &Ask<'_>, typed: &str, stdin: PromptVia) {
+        let line = build(program, ask).unwrap();
+        assert_eq!(line.argv.join(" "), typed);
+        assert_eq!(line.stdin, stdin);
+    }
+
+    #[test]
+    fn a_flag_with_its_value_is_split_once() {
+        for (argument, parts) in [
+            ("--model opus", vec!["--model", "opus"]),
+            ("-c  key=a b", vec!["-c", "key=a b"]),
+            ("--verbose ", vec!["--verbose"]),
+            ("--settings={\"a\": 1}", vec!["--settings={\"a\": 1}"]),
+            ("- a list item", vec!["- a list item"]),
+            ("two words", vec!["two words"]),
+            ("", vec![""]),
+        ] {
+            assert_eq!(split_flag(argument), parts, "{argument:?}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the readers of JSON lines have in common.
+//!
+//! Invariant: a line is either understood or told as `Unparsed`; none is lost in silence, and
+//! none is an error.
+//!
+//! Deliberately absent: what the lines mean. Each dialect has structures of its own.
+
+use super::Sink;
+use super::event::AgentEvent;
+use super::lines::Line;
+use super::loose::{Loose, Object, loose};
+use super::seen::Seen;
+use crate::text::clip;
+use serde::Deserialize;
+use serde::de::SeqAccess;
+use std::borrow::Cow;
+
+pub(super) const ERROR_CHARS: usize = 500;
+const SAMPLE_CHARS: usize = 200;
+/// Ids and kinds are short; a stream that says otherwise does not fill the journal.
+const WORD_CHARS: usize = 100;
+
+/// Hands a line's text to `read`, which says whether it could make sense of it.
+pub(super) fn read_object(
+    line: Line<'_>,
+    seen: &mut Seen,
+    sink: Sink<'_>,
+    mut read: impl FnMut(&str, &mut Seen, Sink<'_>) -> bool,
+) {
+    let bytes = match line {
+        Line::Whole(bytes) => bytes.trim_ascii(),
+        Line::TooLong { bytes } => return unparsed(bytes, Cow::Borrowed(""), seen, sink),
+    };
+    if bytes.is_empty() {
+        return;
+    }
+    // A structure could also be read from a list, so the first byte is asked. Checking the
+    // text once as a whole is faster than at every string in it.
+    if bytes.first() == Some(&b'{')
+        && (str::from_utf8(bytes).is_ok_and(|text| read(text, seen, sink))
+            || read(&mended(bytes), seen, sink))
+    {
+        return;
+    }
+    // Four bytes a character: as many as the sample can take.
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SAMPLE_CHARS)]);
+    unparsed(bytes.len() as u64, clip(&start, SAMPLE_CHARS), seen, sink);
+}
+
+fn unparsed(bytes: u64, sample: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+    count(&mut seen.unparsed);
+    sink(AgentEvent::Unparsed { bytes, sample });
+}
+
+pub(super) fn count(counter: &mut u32) {
+    *counter = counter.saturating_add(1);
+}
+
+pub(super) fn word(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| clip(text, WORD_CHARS).into_owned())
+}
+
+/// A tool's output: a string, or the texts of a list.
+#[derive(Default)]
+pub(super) struct Output<'a>(pub(super) Cow<'a, str>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutputPart<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "loose")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    text: Cow<'a, str>,
+}
+
+impl<'de: 'a, 'a> Object<'de> for OutputPart<'a> {}
+
+impl<'de: 'a, 'a> Loose<'de> for Output<'a> {
+    fn string(text: Cow<'de, str>) -> Output<'a> {
+        Output(text)
+    }
+
+    fn seq<A: SeqAccess<'de>>(seq: A) -> Result<Output<'a>, A::Error> {
+        let mut whole = Cow::Borrowed("");
+        for part in Vec::<OutputPart<'a>>::seq(seq)? {
+            let text = match &*part.kind {
+                "image" => Cow::Borrowed("[image]"),
+                _ => part.text,
+            };
+            if whole.is_empty() {
+                whole = text;
+            } else if !text.is_empty() {
+                let whole = whole.to_mut();
+                whole.push('\n');
+                whole.push_str(&text);
+            }
+        }
+        Ok(Output(whole))
+    }
+}
+
+/// A line without what JSON's rules for text forbid: bytes that are not UTF-8, and halves of
+/// surrogate pairs, which JavaScript prints when it has cut a text between them. Both become U+FFFD.
+fn mended(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let len = match (utf16_escape(rest), rest.get(6..).and_then(utf16_escape)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                mended.push('\u{FFFD}');
+                rest = &rest[6..];
+                continue;
+            }
+            // Past the escaped character too, lest `\\u` be taken for an escape.
+            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&rest[..len]);
+        rest = &rest[len..];
+    }
+    mended.push_str(rest);
+    mended
+}
+
+/// The code unit of `\uXXXX` at the start of a text.
+fn utf16_escape(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
+}

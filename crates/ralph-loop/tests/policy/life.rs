@@ -1,0 +1,443 @@
+//! Properties of random lives: whatever the world does, in whatever order.
+//!
+//! A life is a run and a list of chances. Whenever the policy waits, the next chance says
+//! what happens: the step in flight ends somehow, a timer, a signal, a crash. When they are
+//! used up, the world is dull: steps end without a claim, waits are waited out.
+
+use crate::story::{Story, run, tell};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use ralph_loop::dialect::Exit;
+use ralph_loop::event::{End, Event, Fact, Step, StopReason, Why};
+use ralph_loop::history::{History, Iteration};
+use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
+use ralph_loop::money::Usd;
+use ralph_loop::plan::Plan;
+use ralph_loop::verdict::{Judgement, Verdict};
+use ralph_loop::{Run, State, wake_at};
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug)]
+struct Chance {
+    /// How much later than the event before.
+    after_ms: u64,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    /// The step in flight ends with one of the words that fit it.
+    Ends(prop::sample::Index),
+    Lost,
+    Impossible,
+    Stop,
+    /// The process has died and another takes the run up.
+    Resumed,
+    Woke,
+    /// The timer that the policy asked for.
+    Due,
+}
+
+const AGENT_ENDS: [&str; 8] =
+    ["done$0.30", "done", "said:ALMOST", "talk$0.20", "empty", "empty$0.01", "fail$0.10", "ended"];
+const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
+const MESSAGE_ENDS: [&str; 4] = ["message$0.01", "clean", "undone", "ended"];
+const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
+const SNAPSHOT_ENDS: [&str; 4] = ["tree:A", "tree:A", "tree:B", "tree:?"];
+
+fn chance() -> impl Strategy<Value = Chance> {
+    let what = prop_oneof![
+        24 => any::<prop::sample::Index>().prop_map(What::Ends),
+        2 => Just(What::Lost),
+        1 => Just(What::Impossible),
+        4 => Just(What::Stop),
+        3 => Just(What::Resumed),
+        1 => Just(What::Woke),
+        4 => Just(What::Due),
+    ];
+    let after_ms = prop_oneof![3 => Just(0), 2 => 0..5_000_u64, 1 => 0..100_000_u64];
+    (after_ms, what).prop_map(|(after_ms, what)| Chance { after_ms, what })
+}
+
+fn chances() -> impl Strategy<Value = Vec<Chance>> {
+    prop::collection::vec(chance(), 0..80)
+}
+
+fn any_run() -> impl Strategy<Value = Run> {
+    let seconds = |range: std::ops::Range<u64>| prop::option::of(range.prop_map(|s| s * 1000));
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")]);
+    let limits = (0..7_u32, 0..4_u32, 0..4_u32, seconds(1..120), seconds(1..600));
+    let money = prop::option::of((0..20_u32).prop_map(|dimes| Usd::from_dollars(f64::from(dimes) / 10.0)));
+    let backoff = (0..4_000_u64, 0..20_000_u64);
+    (flags, 0..4_u32, limits, money, backoff).prop_map(|(flags, checks, limits, max_cost, backoff)| {
+        let (checks_only, git, checkpoints, scm) = flags;
+        let mut run = run(&format!("checks:{checks} {scm} {}", if checks_only { "checks-only" } else { "" }));
+        (run.git, run.checkpoints) = (git, checkpoints);
+        (
+            run.limits.iterations,
+            run.limits.max_failures,
+            run.limits.stall_after,
+            run.limits.agent_timeout_ms,
+            run.limits.max_time_ms,
+        ) = limits;
+        run.limits.max_cost = max_cost;
+        run.limits.backoff = Backoff { base_ms: backoff.0, cap_ms: backoff.1 };
+        run
+    })
+}
+
+fn live(run: &Run, chances: &[Chance]) -> Story {
+    let mut story = Story::open(run.clone());
+    live_on(&mut story, chances);
+    story
+}
+
+fn live_on(story: &mut Story, chances: &[Chance]) {
+    let mut chances = chances.iter();
+    let bound = most_events(&story.run, chances.len()) + story.events.len();
+    loop {
+        story.settle();
+        assert!(story.events.len() <= bound, "more than {bound} events: {:?}", story.events);
+        let chance = chances.next();
+        story.now_ms += chance.map_or(0, |chance| chance.after_ms);
+        if let Some(stopped) = &story.state.stopped {
+            match chance.map(|chance| &chance.what) {
+                Some(What::Resumed) if stopped.reason.resumable() => story.word("resumed"),
+                Some(_) => {}
+                None => return,
+            }
+            continue;
+        }
+        let waits_for = wake_at(&story.run, &story.state);
+        let flight = story.state.flights.first().map(|flight| flight.step.clone());
+        assert!(flight.is_some() || waits_for.is_some(), "waits for nothing: {:?}", story.state);
+        match (chance.map(|chance| &chance.what), flight) {
+            (Some(What::Stop), _) => story.word("stop"),
+            (Some(What::Resumed), _) => story.word("resumed"),
+            (Some(What::Woke), _) => story.word("woke"),
+            (Some(What::Due), _) if waits_for.is_some() => story.word("due"),
+            (Some(What::Lost), Some(_)) => story.word("lost"),
+            (Some(What::Impossible), Some(_)) => story.word("impossible:why"),
+            (Some(What::Ends(index)), Some(step)) => story.word(match step {
+                Step::Agent { .. } => AGENT_ENDS[index.index(AGENT_ENDS.len())],
+                Step::Check { .. } => CHECK_ENDS[index.index(CHECK_ENDS.len())],
+                Step::Snapshot { .. } => SNAPSHOT_ENDS[index.index(SNAPSHOT_ENDS.len())],
+                Step::Message { .. } => MESSAGE_ENDS[index.index(MESSAGE_ENDS.len())],
+                Step::Scm { .. } => SCM_ENDS[index.index(SCM_ENDS.len())],
+            }),
+            (_, Some(Step::Agent { .. })) => story.word("talk"),
+            (_, Some(Step::Check { .. })) => story.word("green"),
+            (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
+            (_, Some(Step::Message { .. })) => story.word("message"),
+            (_, Some(Step::Scm { .. })) => story.word("did"),
+            (_, None) => story.word("due"),
+        }
+    }
+}
+
+/// No life is longer. A step that shows something is one of a snapshot, an answer with its
+/// reruns, the checks, a commit message, or the tasks of an iteration, or the last snapshot; between two of those so many can be lost; every
+/// other step was cut short by a chance or by the end of the run.
+fn most_events(run: &Run, chances: usize) -> usize {
+    let iterations = run.limits.iterations as usize;
+    let tasks = run.scm.as_ref().map_or(0, |scm| 1 + scm.tasks.len());
+    let shown = iterations * (1 + 1 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
+    // Beyond the chances the world acts by itself only to wait a failure out.
+    let interventions = chances + iterations;
+    let stops = interventions + 1;
+    let lost = (shown + interventions + 1) * (LOSSES_ENDURED as usize + 1);
+    let steps = shown + lost + interventions + stops;
+    // A step begins, is asked to end, is killed, ends.
+    1 + 4 * steps + iterations + interventions + stops
+}
+
+/// What holds for every record, whoever wrote it.
+fn assert_lawful(run: &Run, events: &[Event]) {
+    let judged: Vec<_> = events.iter().filter_map(|event| judgement(&event.fact)).collect();
+    let numbers: Vec<u32> = judged.iter().map(|judgement| judgement.iteration).collect();
+    let expected: Vec<u32> = (1..).take(judged.len()).collect();
+    assert_eq!(numbers, expected, "numbered from 1, without a gap, none twice");
+    assert!(numbers.len() <= run.limits.iterations as usize, "{numbers:?}");
+
+    let mut in_flight = None;
+    for (at, event) in events.iter().enumerate() {
+        match &event.fact {
+            Fact::Began { id, step } => {
+                assert_eq!(in_flight, None, "one step at a time");
+                in_flight = Some(*id);
+                if let Step::Agent { iteration, .. } = step {
+                    assert!(*iteration <= run.limits.iterations);
+                    assert!(run.limits.max_time_ms.is_none_or(|most| event.up_ms < most));
+                }
+            }
+            Fact::Ended { id, .. } => assert_eq!(in_flight.take(), Some(*id)),
+            Fact::Resumed { .. } => in_flight = None,
+            Fact::Stopped { reason, .. } => assert_justified(run, &events[..at], *reason),
+            Fact::Opened(_) | Fact::Cancelled { .. } | Fact::Judged(_) | Fact::StopAsked | Fact::Woke => {}
+        }
+    }
+}
+
+fn judgement(fact: &Fact) -> Option<&Judgement> {
+    match fact {
+        Fact::Judged(judgement) => Some(judgement),
+        _ => None,
+    }
+}
+
+/// Why a run has stopped can be read off its record.
+fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
+    let judged: Vec<_> = before.iter().filter_map(|event| judgement(&event.fact)).collect();
+    let life = before.iter().rposition(|event| matches!(event.fact, Fact::Resumed { .. })).unwrap_or(0);
+    let this_life = &before[life..];
+    let limits = &run.limits;
+    let justified = match reason {
+        StopReason::Completed => proven(run, before),
+        StopReason::MaxIterations => judged.len() == limits.iterations as usize,
+        StopReason::BudgetExhausted => limits.max_cost.is_some_and(|most| cost(before) >= most),
+        StopReason::Timeout => {
+            let up_ms = before.last().map_or(0, |event| event.up_ms);
+            limits.max_time_ms.is_some_and(|most| up_ms >= most)
+        }
+        StopReason::TooManyFailures => {
+            let in_a_row = limits.max_failures.max(1) as usize;
+            let last = judged.iter().rev().take(in_a_row);
+            last.filter(|j| matches!(j.verdict, Verdict::AgentFailed { .. })).count() == in_a_row
+        }
+        StopReason::Stalled => {
+            let in_a_row = limits.stall_after as usize;
+            let verdicts: Vec<_> = judged.iter().rev().take(in_a_row).map(|j| &j.verdict).collect();
+            let trees: Vec<_> = before.iter().filter_map(tree).rev().take(in_a_row + 1).collect();
+            in_a_row > 0
+                && verdicts.len() == in_a_row
+                && verdicts.iter().all(|v| matches!(v, Verdict::Red { .. }) && *v == verdicts[0])
+                && trees.len() == in_a_row + 1
+                && trees.iter().all(|tree| tree.is_some() && *tree == trees[0])
+        }
+        StopReason::Interrupted => this_life.iter().any(|event| event.fact == Fact::StopAsked),
+        StopReason::Error => this_life.iter().any(|event| {
+            matches!(event.fact, Fact::Ended { end: End::Lost { .. } | End::Impossible { .. }, .. })
+        }),
+        StopReason::Halted => false, // a prompt is never stuck
+    };
+    assert!(justified, "stopped as {reason:?} after {before:#?}");
+}
+
+fn tree(event: &Event) -> Option<Option<&str>> {
+    match &event.fact {
+        Fact::Ended { end: End::Snapshot(end), .. } => Some(end.tree.as_deref()),
+        _ => None,
+    }
+}
+
+fn cost(events: &[Event]) -> Usd {
+    agents_cost(events) + messages_cost(events)
+}
+
+fn agents_cost(events: &[Event]) -> Usd {
+    let cost = |event: &Event| match &event.fact {
+        Fact::Ended { end: End::Agent(end), .. } => end.seen.cost,
+        _ => None,
+    };
+    events.iter().filter_map(cost).sum()
+}
+
+fn messages_cost(events: &[Event]) -> Usd {
+    let cost = |event: &Event| match &event.fact {
+        Fact::Ended { end: End::Message(end), .. } => end.cost,
+        _ => None,
+    };
+    events.iter().filter_map(cost).sum()
+}
+
+/// Proof from the facts themselves, without any verdict: in the last iteration that was
+/// judged, the last agent ended by itself with the word, then every check with 0.
+fn proven(run: &Run, events: &[Event]) -> bool {
+    let (mut said, mut green) = (false, vec![false; run.checks.len()]);
+    let (mut found, mut step, mut cut) = (false, None, None);
+    for event in events {
+        match &event.fact {
+            Fact::Began { step: begun, .. } => (step, cut) = (Some(begun), None),
+            Fact::Cancelled { why, .. } => cut = Some(*why),
+            Fact::Ended { end: End::Agent(end), .. }
+                if !matches!(cut, Some(Why::MaxTime | Why::StopAsked)) =>
+            {
+                said = cut.is_none() && end.exit == Exit::Code(0) && end.seen.tag.as_deref() == Some("DONE");
+                green.fill(false);
+            }
+            Fact::Ended { end: End::Check(end), .. } => {
+                let Some(Step::Check { index, .. }) = step else { return false };
+                green[*index] = cut.is_none() && end.exit == Exit::Code(0);
+            }
+            Fact::Judged(judgement) => {
+                let listens = match &run.plan {
+                    Plan::Prompt(plan) => plan.completion.listens(),
+                };
+                let worth = if listens { said } else { !green.is_empty() };
+                found = judgement.verdict.is_green() && worth && green.iter().all(|green| *green);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What a journal gives back: every event through its text, folded.
+fn replay(events: &[Event]) -> State {
+    let mut events = events.iter().map(|event| {
+        let line = serde_json::to_string(event).expect("an event can be written");
+        let read: Event = serde_json::from_str(&line).expect("an event can be read");
+        assert_eq!(&read, event);
+        read
+    });
+    let mut state = State::open(&events.next().expect("opened")).expect("opened");
+    for event in events {
+        state.apply(&event).expect("what was legal is legal again");
+    }
+    state
+}
+
+fn history(run: &Run, events: &[Event]) -> Vec<Iteration> {
+    let mut history = History::default();
+    let mut iterations = Vec::new();
+    for event in events {
+        let ended = history.follow(run, event);
+        assert_eq!(ended.is_some(), judgement(&event.fact).is_some(), "{event:?}");
+        iterations.extend(ended);
+    }
+    iterations
+}
+
+proptest! {
+    /// `live_on` holds the bound on events, `settle` that `next` answers alike when asked
+    /// twice, `admit` that a refusal changes nothing.
+    #[test]
+    fn every_life_ends_within_its_limits_and_for_a_reason(run in any_run(), chances in chances()) {
+        let story = live(&run, &chances);
+        prop_assert!(story.state.stopped.is_some());
+        assert_lawful(&run, &story.events);
+    }
+
+    #[test]
+    fn a_replayed_run_is_the_run_that_was_lived(run in any_run(), chances in chances()) {
+        let story = live(&run, &chances);
+        prop_assert_eq!(replay(&story.events), story.state);
+    }
+
+    #[test]
+    fn history_tells_each_iteration_once_and_as_it_was_judged(run in any_run(), chances in chances()) {
+        let story = live(&run, &chances);
+        let told = history(&run, &story.events);
+        let judged = story.events.iter().filter_map(|event| judgement(&event.fact));
+        for (told, judged) in told.iter().zip(judged) {
+            prop_assert_eq!(told.iteration, judged.iteration);
+            prop_assert_eq!(told.all_checks_passed, judged.verdict.is_green());
+            match &judged.verdict {
+                Verdict::AgentFailed { why } => prop_assert_eq!(told.error.as_ref(), Some(why)),
+                Verdict::Green { .. } | Verdict::Red { .. } => {
+                    let passed: Vec<bool> = told.check_results.iter().map(|check| check.passed).collect();
+                    let failed = judged.verdict.failed_checks();
+                    let expected: Vec<bool> = (0..run.checks.len()).map(|i| !failed.contains(&i)).collect();
+                    prop_assert_eq!(passed, expected);
+                }
+            }
+        }
+        let last = story.events.iter().rposition(|event| judgement(&event.fact).is_some());
+        let unfinished = agents_cost(&story.events[last.map_or(0, |at| at + 1)..]);
+        let told: Usd = told.iter().map(|iteration| iteration.cost).sum();
+        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.spent);
+        prop_assert_eq!(cost(&story.events), story.state.spent);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_life_cut_anywhere_goes_on_to_a_lawful_end(run in any_run(), chances in chances()) {
+        let story = live(&run, &chances);
+        for cut in 1..=story.events.len() {
+            let events = story.events[..cut].to_vec();
+            let state = replay(&events);
+            let mut rest = Story { run: run.clone(), now_ms: state.up_ms, state, events };
+            let resumable = rest.state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable());
+            let resumed = rest.take(Fact::Resumed { pid: 2 });
+            prop_assert_eq!(resumed.is_ok(), resumable);
+            live_on(&mut rest, &[]);
+            prop_assert!(rest.state.stopped.is_some());
+            assert_lawful(&run, &rest.events);
+        }
+    }
+}
+
+/// Rare in a random life: a check that a person cut short belongs to no iteration's results.
+#[test]
+fn history_tells_a_check_that_was_cut_short_once() {
+    for words in [
+        "start talk red stop stop ended resumed green",
+        "start talk red lost green",
+        "start talk red resumed green",
+        "start talk due ended green",
+        "start talk due stop stop ended resumed red green",
+    ] {
+        let (story, _) = tell("checks:2", words);
+        let told = history(&story.run, &story.events);
+        let passed: Vec<bool> = told[0].check_results.iter().map(|check| check.passed).collect();
+        assert_eq!(passed, [false, true], "told `{words}`");
+    }
+}
+
+/// The properties above are worth as much as the lives they look at.
+#[test]
+fn random_lives_reach_every_end() {
+    let mut runner = TestRunner::deterministic();
+    let mut reached = BTreeSet::new();
+    for _ in 0..500 {
+        let (run, chances) =
+            (any_run(), chances()).new_tree(&mut runner).expect("a life can be made up").current();
+        let events = live(&run, &chances).events;
+        reached.extend(events.iter().filter_map(|event| match &event.fact {
+            Fact::Stopped { reason, .. } => Some(reason.word()),
+            _ => None,
+        }));
+    }
+    let expected = [
+        StopReason::Completed,
+        StopReason::MaxIterations,
+        StopReason::BudgetExhausted,
+        StopReason::Timeout,
+        StopReason::TooManyFailures,
+        StopReason::Stalled,
+        StopReason::Interrupted,
+        StopReason::Error,
+    ];
+    assert_eq!(reached, expected.map(StopReason::word).into_iter().collect());
+}
+
+/// Iteration 10,000 costs what iteration 10 costs: the fold keeps no list of them.
+#[test]
+fn state_and_history_do_not_grow_with_iterations() {
+    let mut story = Story::open(run("n:20000 git checks:2 stall:3"));
+    let mut history = History::default();
+    let mut sizes = Vec::new();
+    for iteration in 1..=10_000_u32 {
+        let words = ["tree:A", "empty", "talk$0.01", "red", if iteration % 3 == 0 { "green" } else { "red" }];
+        for word in words {
+            story.settle();
+            story.now_ms += 1;
+            story.word(&word.replace('A', &format!("{iteration:05}")));
+        }
+        story.settle();
+        for event in story.events.drain(..) {
+            history.follow(&story.run, &event);
+        }
+        if [9, 9_999].contains(&iteration) {
+            sizes.push((format!("{:?}", story.state).len(), format!("{history:?}").len()));
+        }
+    }
+    assert_eq!(story.state.judged, 10_000);
+    let [(state, past), (later_state, later_past)] = sizes[..] else { panic!("{sizes:?}") };
+    // Only numbers have become longer.
+    assert!(later_state <= state + 40 && later_past <= past + 40, "{sizes:?}");
+}

@@ -1,0 +1,16 @@
+//! The policy, shown from outside: `State::apply` and `next` as a shell uses them.
+//!
+//! `story` tells runs in words; `table` holds every standing against every fact; `iterations`
+//! and `interventions` have a sentence for each promise of the loop; `life` holds properties of random lives.
+
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "clippy.toml allows them in tests, but not in helpers"
+)]
+
+mod interventions;
+mod iterations;
+mod life;
+mod story;
+mod table;

@@ -1,0 +1,326 @@
+//! Runs told in words: `check("checks:1", "start done red", "judged 1 red 1, agent 2")`.
+//!
+//! The first text says what was asked for, the second what happens, the third what the
+//! policy then does until it waits. A [`Story`] records facts as the engine does: each
+//! action that `next` names becomes a fact, then the next word happens.
+//!
+//! | word                    | what happens                                             |
+//! |-------------------------|----------------------------------------------------------|
+//! | `start`                 | the run is opened; always the first                      |
+//! | `done` `said:X` `talk`  | the agent ends with the tag DONE, the tag X, no tag      |
+//! | `empty` `fail`          | the agent ends without a word, with exit code 1          |
+//! | `green` `red`           | the check ends with exit code 0, 1                       |
+//! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
+//! | `message` `did`         | a commit message was written; a task was done            |
+//! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
+//! | `ended`                 | whatever is in flight ends by SIGTERM                    |
+//! | `lost` `impossible:why` | its machinery died; it cannot be carried out             |
+//! | `stop` `resumed` `woke` | a signal; a new process takes the run up; a timer        |
+//! | `due`                   | a timer, at the moment that the policy asked for         |
+//! | `7s`                    | the run's clock shows 7 seconds; no event                |
+//!
+//! An agent's word may end in its cost: `talk$0.40`.
+
+use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
+use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
+use ralph_loop::event::{AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, VERSION, Why};
+use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::money::Usd;
+use ralph_loop::plan::Plan;
+use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
+use ralph_loop::run::{AgentSpec, Place, PromptOptions, Run};
+use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
+use ralph_loop::state::Illegal;
+use ralph_loop::time::seconds;
+use ralph_loop::verdict::{Judgement, Settlement, Verdict};
+use ralph_loop::{Action, State, next, wake_at};
+
+/// Everything that follows from the last word, until the policy waits or has stopped.
+#[track_caller]
+pub fn check(asked: &str, words: &str, expected: &str) {
+    let (_, did) = tell(asked, words);
+    assert_eq!(did, expected, "asked `{asked}`, told `{words}`");
+}
+
+#[track_caller]
+pub fn tell(asked: &str, words: &str) -> (Story, String) {
+    let mut words = words.split_whitespace();
+    assert_eq!(words.next(), Some("start"), "every story begins there");
+    let mut story = Story::open(run(asked));
+    let mut did = story.settle();
+    for word in words {
+        story.word(word);
+        did = story.settle();
+    }
+    let told = story.show(&did);
+    (story, told)
+}
+
+/// `n:10 checks:0 check-timeout:120 stall:0 max-failures:5 backoff:1-300`, unless told
+/// otherwise; also `git`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
+pub fn run(asked: &str) -> Run {
+    let mut run = Run {
+        id: "r".into(),
+        plan: plan(Completion::Response("DONE".into())),
+        agents: vec![AgentSpec {
+            name: "fake".into(),
+            dialect: Dialect::Plain,
+            program: "fake".into(),
+            args: vec![],
+            model: None,
+            autonomous: true,
+        }],
+        checks: vec![],
+        limits: Limits {
+            iterations: 10,
+            max_time_ms: None,
+            max_cost: None,
+            max_failures: 5,
+            stall_after: 0,
+            agent_timeout_ms: None,
+            backoff: Backoff::default(),
+        },
+        workspace: "/w".into(),
+        place: Place::Here,
+        git: false,
+        checkpoints: true,
+        largest_file: 10 << 20,
+        scm: None,
+        prompt: PromptOptions { context: false, iteration_count: false },
+    };
+    let mut check_timeout = 120;
+    for word in asked.split_whitespace() {
+        let (name, value) = word.split_once(':').unwrap_or((word, ""));
+        let number = || value.parse::<u32>().expect(word);
+        let ms = || u64::from(number()) * 1000;
+        match name {
+            "n" => run.limits.iterations = number(),
+            "checks" => run.checks = (1..=number()).map(|n| check_spec(&format!("check {n}"))).collect(),
+            "check-timeout" => check_timeout = number(),
+            "checks-only" => run.plan = plan(Completion::ChecksOnly),
+            "git" => run.git = true,
+            "scm" => {
+                let tasks = value.split('+').map(String::from).collect();
+                run.scm = Some(ScmSpec { command: "git".into(), tasks });
+            }
+            "stall" => run.limits.stall_after = number(),
+            "max-failures" => run.limits.max_failures = number(),
+            "max-time" => run.limits.max_time_ms = Some(ms()),
+            "max-cost" => run.limits.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
+            "timeout" => run.limits.agent_timeout_ms = Some(ms()),
+            "backoff" => {
+                let (base, cap) = value.split_once('-').expect(word);
+                let ms = |text: &str| text.parse::<u64>().expect(word) * 1000;
+                run.limits.backoff = Backoff { base_ms: ms(base), cap_ms: ms(cap) };
+            }
+            _ => panic!("nobody can ask for `{word}`"),
+        }
+    }
+    for check in &mut run.checks {
+        check.timeout_ms = u64::from(check_timeout) * 1000;
+    }
+    run
+}
+
+fn plan(completion: Completion) -> Plan {
+    Plan::Prompt(PromptPlan { source: PromptSource::Text { hash: "h".into() }, completion })
+}
+
+fn check_spec(command: &str) -> CheckSpec {
+    CheckSpec {
+        command: command.into(),
+        timeout_ms: 0,
+        fail_action: FailAction::Append,
+        hint: None,
+        excerpt: Excerpt::Tail { chars: 2_000 },
+        origin: Origin::Flag,
+    }
+}
+
+/// A run and its record.
+#[derive(Clone)]
+pub struct Story {
+    pub run: Run,
+    pub state: State,
+    pub events: Vec<Event>,
+    /// The run's clock.
+    pub now_ms: u64,
+}
+
+impl Story {
+    /// Opened; what follows from that is not yet recorded.
+    pub fn open(run: Run) -> Story {
+        let event = event(1, 1, 0, Fact::Opened(Box::new(run.clone())));
+        let state = State::open(&event).expect("an opened run is legal");
+        Story { run, state, events: vec![event], now_ms: 0 }
+    }
+
+    /// Records and folds a fact as the engine's `take` does, and holds that a refused fact
+    /// changes nothing.
+    pub fn take(&mut self, fact: Fact) -> Result<(), Illegal> {
+        let epoch = self.state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+        let event = event(self.state.seq + 1, epoch, self.now_ms, fact);
+        self.admit(event)
+    }
+
+    pub fn admit(&mut self, event: Event) -> Result<(), Illegal> {
+        let before = self.state.clone();
+        let result = self.state.apply(&event);
+        match &result {
+            Ok(()) => self.events.push(event),
+            Err(why) => assert_eq!(self.state, before, "refused ({why}), and yet it left a trace"),
+        }
+        result
+    }
+
+    /// Records what `next` names until it names nothing, as the engine's `drive` does.
+    pub fn settle(&mut self) -> Vec<Action> {
+        let mut done = Vec::new();
+        loop {
+            let actions = next(&self.run, &self.state);
+            assert_eq!(actions, next(&self.run, &self.state), "asked twice, answered twice alike");
+            assert!(actions.len() <= 1, "one lane, one action: {actions:?}");
+            let Some(action) = actions.first() else { break };
+            let fact = intent(&self.state, action);
+            self.take(fact).unwrap_or_else(|why| panic!("{action:?} contradicts the state: {why}"));
+            assert!(self.state.flights.len() <= 1, "one lane, one flight: {:?}", self.state.flights);
+            done.extend(actions);
+            assert!(done.len() < 20, "the loop talks to itself: {done:?}");
+        }
+        done
+    }
+
+    pub fn word(&mut self, word: &str) {
+        let fact = match word {
+            "stop" => Fact::StopAsked,
+            "resumed" => Fact::Resumed { pid: 1 },
+            "woke" => Fact::Woke,
+            "due" => {
+                let due = wake_at(&self.run, &self.state).expect("the policy waits for a moment");
+                self.now_ms = due.max(self.now_ms);
+                Fact::Woke
+            }
+            _ => {
+                if let Some(seconds) = word.strip_suffix('s').and_then(|n| n.parse::<u64>().ok()) {
+                    self.now_ms = seconds * 1000;
+                    return;
+                }
+                let flight = self.state.flights.first().unwrap_or_else(|| panic!("`{word}`: of what?"));
+                Fact::Ended { id: flight.id, end: end(word, &flight.step) }
+            }
+        };
+        self.take(fact).unwrap_or_else(|why| panic!("`{word}` is illegal here: {why}"));
+    }
+
+    /// Actions as text; if there are none, what the policy waits for.
+    pub fn show(&self, actions: &[Action]) -> String {
+        if !actions.is_empty() {
+            return actions.iter().map(show).collect::<Vec<_>>().join(", ");
+        }
+        match (&self.state.stopped, wake_at(&self.run, &self.state)) {
+            (Some(_), _) => "over".into(),
+            (None, Some(ms)) => format!("wait until {}", seconds(ms)),
+            (None, None) => "wait".into(),
+        }
+    }
+}
+
+/// The wall clock runs backwards here: nothing may be decided by it.
+fn event(seq: u64, epoch: u32, up_ms: u64, fact: Fact) -> Event {
+    let at = 1_800_000_000_000 - seq.cast_signed() * 1000;
+    Event { v: VERSION, seq, epoch, at, up_ms, fact }
+}
+
+/// The fact that an action is, before it is carried out.
+pub fn intent(state: &State, action: &Action) -> Fact {
+    match action.clone() {
+        Action::Start(step) => Fact::Began { id: state.steps_begun + 1, step },
+        Action::Cancel(id, how, why) => Fact::Cancelled { id, how, why },
+        Action::Judge(judgement) => Fact::Judged(judgement),
+        Action::Stop(reason, note) => Fact::Stopped { reason, note },
+    }
+}
+
+pub fn end(word: &str, step: &Step) -> End {
+    let (word, cost) = match word.split_once('$') {
+        Some((word, dollars)) => (word, Some(Usd::from_dollars(dollars.parse().expect(word)))),
+        None => (word, None),
+    };
+    let (name, rest) = word.split_once(':').unwrap_or((word, ""));
+    let agent = |answer: Answer, tag: Option<&str>| {
+        let exit = if matches!(answer, Answer::Failed { .. }) { Exit::Code(1) } else { Exit::Code(0) };
+        let tag = tag.map(String::from);
+        let seen = Seen { text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
+        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms: 1, prompt: "p".into(), swept: 0 }))
+    };
+    let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
+    let message = |outcome| End::Message(MessageEnd { outcome, cost });
+    match (name, step) {
+        ("lost", _) => End::Lost { why: "its keeper died".into() },
+        ("impossible", _) => End::Impossible { why: rest.into() },
+        ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest)),
+        ("ended", Step::Snapshot { .. }) => snapshot(None),
+        ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
+        ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
+        ("talk", Step::Agent { .. }) => agent(Answer::Said, None),
+        ("empty", Step::Agent { .. }) => agent(Answer::Empty, None),
+        ("fail", Step::Agent { .. }) => failed("exit code 1"),
+        ("ended", Step::Agent { .. }) => failed("ended by signal 15"),
+        ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
+        ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
+        ("ended", Step::Check { .. }) => check_end(Exit::Signal(15)),
+        ("message", Step::Message { .. }) => message(MessageOutcome::Text("fix it".into())),
+        ("clean", Step::Message { .. }) => message(MessageOutcome::NothingToCommit),
+        ("undone" | "ended", Step::Message { .. }) => message(MessageOutcome::Failed { why: word.into() }),
+        ("did", Step::Scm { .. }) => End::Scm(TaskOutcome::Done),
+        ("clean", Step::Scm { .. }) => End::Scm(TaskOutcome::NothingToCommit),
+        ("undone" | "ended", Step::Scm { .. }) => End::Scm(TaskOutcome::Failed { why: word.into() }),
+        _ => panic!("`{word}` is no end of {step:?}"),
+    }
+}
+
+fn snapshot(tree: Option<&str>) -> End {
+    End::Snapshot(SnapshotEnd { tree: tree.map(String::from), ..SnapshotEnd::default() })
+}
+
+fn check_end(exit: Exit) -> End {
+    let log = ".ralph/guardrail.log".into();
+    End::Check(CheckEnd { exit, duration_ms: 1, log, excerpt: None, summary: None, swept: 0 })
+}
+
+/// `agent 2`, `agent 2.3` (its third attempt), `check 2.1` (the first check), `judged 2 red 1+3`.
+pub fn show(action: &Action) -> String {
+    match action {
+        Action::Start(Step::Snapshot { iteration }) => format!("snapshot {iteration}"),
+        Action::Start(Step::Agent { iteration, attempt: 1, .. }) => format!("agent {iteration}"),
+        Action::Start(Step::Agent { iteration, attempt, .. }) => format!("agent {iteration}.{attempt}"),
+        Action::Start(Step::Check { iteration, index }) => format!("check {iteration}.{}", index + 1),
+        Action::Start(Step::Message { iteration, .. }) => format!("message {iteration}"),
+        Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
+        Action::Cancel(_, how, why) => {
+            let how = match how {
+                How::Ask => "ask",
+                How::Kill => "kill",
+            };
+            let why = match why {
+                Why::Timeout { after_ms } => format!("timeout {}", seconds(*after_ms)),
+                Why::MaxTime => "max-time".into(),
+                Why::StopAsked => "stop asked".into(),
+            };
+            format!("{how} ({why})")
+        }
+        Action::Judge(Judgement { iteration, settlement: Settlement::Settled, .. }) => {
+            format!("judged {iteration} done")
+        }
+        Action::Judge(Judgement { iteration, verdict, .. }) => match verdict {
+            Verdict::Green { .. } => format!("judged {iteration} green"),
+            Verdict::Red { failed } => {
+                let failed: Vec<String> = failed.iter().map(|index| (index + 1).to_string()).collect();
+                format!("judged {iteration} red {}", failed.join("+"))
+            }
+            Verdict::AgentFailed { why } => format!("judged {iteration} failed ({why})"),
+        },
+        Action::Stop(reason, None) => format!("stop {}", reason.word()),
+        Action::Stop(reason, Some(note)) => format!("stop {} ({note})", reason.word()),
+    }
+}

@@ -1,0 +1,68 @@
+//! `ralph diff`: what a run, or one iteration of it, has changed.
+
+use super::home;
+use super::runs::find;
+use crate::error::{CliError, Code};
+use crate::git::shadow::Shadow;
+use crate::report::{Out, Style, say};
+use crate::story::Story;
+use clap::Args;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+New files are part of it, whether git tracks them or not. Without ITERATION it is everything since
+the run began.
+
+Examples:
+  ralph diff 20261115-2215          all of the run
+  ralph diff 20261115-2215 3        the third iteration
+  ralph diff 20261115-2215 --stat")]
+pub struct DiffArgs {
+    /// The run's id, or the beginning of it
+    run: String,
+    /// One iteration
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    iteration: Option<u32>,
+    /// Only name the files and count their lines
+    #[arg(long)]
+    stat: bool,
+}
+
+pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let story = Story::read(&home, &find(&home, &args.run)?)?;
+    let shadow = story.shadow()?;
+    let first = args.iteration.unwrap_or(1);
+    let from = story.tree_before(first)?;
+    let to = match args.iteration {
+        Some(iteration) => story.trees.get(&(iteration + 1)).cloned(),
+        None => story.trees.get(&(story.state.judged + 1)).cloned(),
+    };
+    let to = match to {
+        Some(tree) => tree,
+        // The run was cut short: what came after is in the work tree only.
+        None => as_it_is_now(&story, &shadow)?,
+    };
+    let color = if Style::of_stdout().color { "--color=always" } else { "--no-color" };
+    let flags: &[&str] = if args.stat { &[color, "--stat"] } else { &[color] };
+    let bytes = shadow
+        .diff(from, &to, flags, usize::MAX)
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut out = Out::stdout();
+    out.bytes(&bytes);
+    out.flush();
+    if !story.left_out.is_empty() {
+        say(&format!("not recorded: {}", story.left_out.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Records the work tree as it is now, beside the run's own trees.
+pub fn as_it_is_now(story: &Story, shadow: &Shadow) -> Result<String, CliError> {
+    shadow
+        .set_up(&story.run.workspace)
+        .and_then(|()| shadow.changes())
+        .and_then(|changes| shadow.record(&changes))
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))
+}

@@ -1,0 +1,145 @@
+//! `ralph doctor`: what is here, what is missing, and what to do about it.
+
+use super::args::Format;
+use super::runs;
+use super::{home, print_json};
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::Home;
+use crate::process::{
+    self,
+    tool::{Tool, ToolOutput},
+};
+use crate::report::{Out, Style};
+use clap::Args;
+use ralph_loop::text::printable;
+use serde::Serialize;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+#[command(after_help = "\
+Looks for agents, git, tmux and sandboxes, tries to write into ralph's home, and ends processes that
+a crashed run has left behind. Exits with 1 if ralph could not do its work here.
+
+Example:
+  ralph doctor")]
+pub struct DoctorArgs {
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    kind: &'static str,
+    name: String,
+    ok: bool,
+    /// The version, or what was found.
+    found: Option<String>,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+struct Known {
+    kind: &'static str,
+    name: &'static str,
+    version: &'static [&'static str],
+    advice: &'static str,
+}
+
+const KNOWN: &[Known] = &[
+    agent("claude", "npm install -g @anthropic-ai/claude-code"),
+    agent("codex", "npm install -g @openai/codex"),
+    agent("amp", "npm install -g @sourcegraph/amp"),
+    agent("gemini", "npm install -g @google/gemini-cli"),
+    agent("opencode", "npm install -g opencode-ai"),
+    Known {
+        kind: "tool",
+        name: "git",
+        version: &["--version"],
+        advice: "apt-get install git; without it: no checkpoints, no diff, no undo, no worktrees",
+    },
+    Known {
+        kind: "tool",
+        name: "tmux",
+        version: &["-V"],
+        advice: "apt-get install tmux; needed for named workers",
+    },
+    Known { kind: "sandbox", name: "bwrap", version: &["--version"], advice: "apt-get install bubblewrap" },
+    Known { kind: "sandbox", name: "podman", version: &["--version"], advice: "apt-get install podman" },
+    Known {
+        kind: "sandbox",
+        name: "docker",
+        version: &["--version"],
+        advice: "see Docker's own instructions",
+    },
+];
+
+const fn agent(name: &'static str, advice: &'static str) -> Known {
+    Known { kind: "agent", name, version: &["--version"], advice }
+}
+
+pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let mut findings: Vec<Finding> = KNOWN.iter().map(look).collect();
+    let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
+    findings.push(look_at_home(&home));
+    findings.push(end_what_is_left(&home)?);
+    let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
+    match args.format {
+        Format::Human => print(&findings, agents),
+        Format::Json | Format::Ndjson => print_json(&findings),
+    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn look(known: &Known) -> Finding {
+    let Known { kind, name, version, advice } = known;
+    let found = which::which(name).ok().map(|path| {
+        // An agent's wrapper may take a while; one that hangs is still there.
+        let answer = Tool::new(name).args(*version).timeout(Duration::from_secs(10)).run().ok();
+        let text = answer.filter(ToolOutput::success).map(|answer| answer.stdout);
+        let text =
+            text.map(|text| String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_string());
+        text.filter(|line| !line.trim().is_empty()).unwrap_or_else(|| path.display().to_string())
+    });
+    let advice = found.is_none().then(|| (*advice).to_string());
+    Finding { kind, name: (*name).to_string(), ok: found.is_some(), found, advice }
+}
+
+fn look_at_home(home: &Home) -> Finding {
+    let probed = fsx::private_dir(home.root()).and_then(|()| fsx::probe(home.root()));
+    let (ok, advice) = match probed {
+        Ok(()) => (true, None),
+        Err(cause) => (false, Some(format!("{cause}; set RALPH_HOME to a directory that can be written"))),
+    };
+    let found = Some(home.root().display().to_string());
+    Finding { kind: "home", name: "records".into(), ok, found, advice }
+}
+
+fn end_what_is_left(home: &Home) -> Result<Finding, CliError> {
+    let crashed: Vec<String> =
+        runs::all(home)?.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
+    let ended: u32 = crashed.iter().map(|id| process::end_leftovers(id)).sum();
+    let found = format!("{} crashed, {ended} processes of them ended", crashed.len());
+    let advice = crashed.first().map(|id| format!("carry on with the newest: ralph resume {id}"));
+    Ok(Finding { kind: "home", name: "runs".into(), ok: true, found: Some(found), advice })
+}
+
+fn print(findings: &[Finding], agents: usize) {
+    let (mut out, style) = (Out::stdout(), Style::of_stdout());
+    for finding in findings {
+        let mark = if finding.ok { style.ok() } else { "--".to_string() };
+        let found = finding.found.as_deref().unwrap_or("not found");
+        out.line(&format!("{mark:<4} {:<8} {:<9} {}", finding.kind, finding.name, printable(found)));
+        if let Some(advice) = &finding.advice {
+            out.line(&format!("                        {advice}"));
+        }
+    }
+    if agents == 0 {
+        out.line("\nNo known agent is installed. Any program can be one: ralph run \"...\" -- COMMAND");
+    }
+    out.flush();
+}

@@ -1,0 +1,252 @@
+//! `ralph init`: asks what a project wants, and writes `.ralph/settings.json`.
+//!
+//! Nothing is written before the last question is answered, and then the whole file at once.
+
+mod ask;
+mod detect;
+
+use super::args::ProjectArgs;
+use super::config::refused;
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::Project;
+use crate::report::say;
+use crate::settings::{self, FAIL_ACTIONS, InOrder, mask};
+use ask::{Answer, Asker, Stopped};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Asks for the agent, the limits, the guardrails and what to do with the changes, and writes
+.ralph/settings.json. Needs a terminal.
+
+Example:
+  ralph init
+  ralph config show")]
+pub struct InitArgs {
+    /// What to set up
+    #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
+    what: Subject,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Subject {
+    /// .ralph/settings.json
+    Settings,
+}
+
+/// What is written, in this order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answers {
+    maximum_iterations: u32,
+    completion_response: String,
+    output_truncate_chars: u32,
+    stream_agent_output: bool,
+    include_iteration_count_in_prompt: bool,
+    agent: AgentAnswers,
+    guardrails: Vec<GuardrailAnswers>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scm: Option<ScmAnswers>,
+}
+
+#[derive(Debug, Serialize)]
+struct AgentAnswers {
+    command: String,
+    flags: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GuardrailAnswers {
+    command: String,
+    fail_action: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    hint: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ScmAnswers {
+    command: String,
+    tasks: Vec<String>,
+}
+
+pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
+    let Subject::Settings = args.what;
+    let project = Project::at(args.project.dir()?);
+    if !io::stdin().is_terminal() {
+        return Err(CliError::usage("ralph init asks questions, and standard input is not a terminal")
+            .hint("run it in a terminal, or write .ralph/settings.json yourself: docs/settings.md"));
+    }
+    let mut asker =
+        Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
+    if project.settings().exists() {
+        show_present(&project, &mut asker)?;
+        match asker.yes("Overwrite? (y/N): ") {
+            Ok(true) => {}
+            Ok(false) => return Ok(ExitCode::SUCCESS),
+            Err(Stopped) => return Ok(stopped(&mut asker)),
+        }
+    }
+    let Ok(answers) = questions(&project, &mut asker) else { return Ok(stopped(&mut asker)) };
+    write(&project, &answers)?;
+    asker.tell("");
+    asker.tell("Settings written to .ralph/settings.json");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stopped(asker: &mut Asker) -> ExitCode {
+    // The question is still on the last line.
+    asker.tell("");
+    say("ralph: stopped; nothing was written");
+    ExitCode::from(130)
+}
+
+/// What would be overwritten, together with what lies over it.
+fn show_present(project: &Project, asker: &mut Asker) -> Result<(), CliError> {
+    let layers = settings::of_project(project)
+        .map_err(|error| refused(&error).hint("mend it, or remove it and run `ralph init` again"))?;
+    let merged = InOrder::new(mask::value(&layers.merged()));
+    if let Ok(text) = serde_json::to_string_pretty(&merged) {
+        asker.tell(&text);
+    }
+    asker.tell(match layers.list.len() {
+        2 => "Loaded from .ralph/settings.json (with local overlay from settings.local.json)",
+        _ => "Loaded from .ralph/settings.json",
+    });
+    for warning in &layers.warnings {
+        say(&format!("ralph: warning: {warning}"));
+    }
+    Ok(())
+}
+
+fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
+    asker.tell("");
+    let command = agent(asker)?;
+    let flags = asker.line("Agent flags (comma-separated, optional): ")?;
+    let maximum_iterations = asker.until("Maximum iterations [10]: ", iterations)?;
+    let word = asker.line("Completion response [DONE]: ")?;
+    let completion_response = if word.is_empty() { "DONE".to_string() } else { word };
+    let guardrails = guardrails(project, asker)?;
+    let scm = scm(asker)?;
+    Ok(Answers {
+        maximum_iterations,
+        completion_response,
+        output_truncate_chars: 5_000,
+        stream_agent_output: true,
+        include_iteration_count_in_prompt: false,
+        agent: AgentAnswers { command, flags: list(&flags) },
+        guardrails,
+        scm,
+    })
+}
+
+fn agent(asker: &mut Asker) -> Answer<String> {
+    let installed = detect::agents();
+    let offered = installed.first().copied();
+    if let Some(offered) = offered {
+        asker.tell(&format!("Installed here: {}. Leave blank for {offered}.", installed.join(", ")));
+    }
+    asker.until("Agent command (e.g., claude, codex, amp, or other LLM CLI): ", |answer| {
+        match (answer, offered) {
+            ("", Some(offered)) => Ok(offered.to_string()),
+            ("", None) => Err("Please name the agent's command.".to_string()),
+            (answer, _) => Ok(answer.to_string()),
+        }
+    })
+}
+
+fn iterations(answer: &str) -> Result<u32, String> {
+    match answer {
+        "" => Ok(10),
+        answer => match answer.parse() {
+            Ok(count @ 1..=1_000_000_000) => Ok(count),
+            _ => Err("Please enter a whole number, 1 or more.".to_string()),
+        },
+    }
+}
+
+fn guardrails(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswers>> {
+    let found = detect::checks(project.dir());
+    if !found.is_empty() {
+        let numbered: Vec<String> =
+            found.iter().enumerate().map(|(i, command)| format!("{}) {command}", i + 1)).collect();
+        asker.tell(&format!("Found in this project (a number takes it): {}", numbered.join("  ")));
+    }
+    let mut guardrails = Vec::new();
+    loop {
+        let answer = asker.line("Add guardrail command (leave blank to finish): ")?;
+        if answer.is_empty() {
+            return Ok(guardrails);
+        }
+        let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let command = match number.and_then(|number| found.get(number)) {
+            Some(command) => {
+                asker.tell(&format!("  {command}"));
+                command.clone()
+            }
+            None => answer,
+        };
+        let fail_action = asker.until("  Fail action (APPEND|PREPEND|REPLACE): ", |answer| {
+            let known = FAIL_ACTIONS.iter().copied().find(|action| action.eq_ignore_ascii_case(answer));
+            known.ok_or_else(|| "  Please enter APPEND, PREPEND or REPLACE.".to_string())
+        })?;
+        let hint = asker.line("  Hint (optional, guidance for agent on failure): ")?;
+        guardrails.push(GuardrailAnswers { command, fail_action, hint });
+    }
+}
+
+fn scm(asker: &mut Asker) -> Answer<Option<ScmAnswers>> {
+    if !asker.yes("Configure SCM? (y/N): ")? {
+        return Ok(None);
+    }
+    let command = asker.until("  SCM command (e.g., git): ", |answer| match answer {
+        "" => Err("  Please name the command.".to_string()),
+        answer => Ok(answer.to_string()),
+    })?;
+    let tasks =
+        asker.until("  SCM tasks (comma-separated, e.g., commit,push): ", |answer| match list(answer) {
+            tasks if tasks.is_empty() => Err("  Please name at least one task.".to_string()),
+            tasks => Ok(tasks),
+        })?;
+    Ok(Some(ScmAnswers { command, tasks }))
+}
+
+/// `a, b,,c` is three.
+fn list(answer: &str) -> Vec<String> {
+    answer.split(',').map(str::trim).filter(|item| !item.is_empty()).map(String::from).collect()
+}
+
+fn write(project: &Project, answers: &Answers) -> Result<(), CliError> {
+    let failed =
+        |cause: io::Error| CliError::usage("cannot write the settings: .ralph/settings.json").cause(cause);
+    let mut text = serde_json::to_string_pretty(answers).map_err(|cause| failed(cause.into()))?;
+    text.push('\n');
+    fsx::dir(&project.ralph_dir()).map_err(failed)?;
+    fsx::write_whole(&project.settings(), text.as_bytes()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_split_at_commas_and_trimmed() {
+        assert_eq!(list(" --model , opus,,"), ["--model", "opus"]);
+        assert!(list("").is_empty());
+    }
+
+    #[test]
+    fn iterations_are_positive_and_ten_if_nothing_is_said() {
+        assert_eq!(iterations(""), Ok(10));
+        assert_eq!(iterations("3"), Ok(3));
+        for bad in ["0", "-1", "x", "1.5", "99999999999"] {
+            assert!(iterations(bad).is_err(), "{bad}");
+        }
+    }
+}

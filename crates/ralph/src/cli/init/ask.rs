@@ -1,0 +1,96 @@
+//! Questions on a terminal, a line at a time, that Ctrl+C, SIGTERM and the end of input stop.
+//!
+//! Lines are read by a thread of their own, because a read of a terminal cannot be called
+//! off; the program ends without waiting for it.
+
+use crate::report::Out;
+use std::io::{self, BufRead};
+use std::thread;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Whoever was asked is gone, or wants to stop.
+#[derive(Debug)]
+pub struct Stopped;
+
+pub type Answer<T> = Result<T, Stopped>;
+
+pub struct Asker {
+    runtime: Runtime,
+    lines: mpsc::UnboundedReceiver<Vec<u8>>,
+    signals: [Signal; 3],
+    out: Out,
+}
+
+impl Asker {
+    pub fn new() -> io::Result<Asker> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let within = runtime.enter();
+        let signals = [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ];
+        drop(within);
+        let (send, lines) = mpsc::unbounded_channel();
+        thread::Builder::new().name("lines".into()).spawn(move || {
+            let mut stdin = io::stdin().lock();
+            loop {
+                let mut line = Vec::new();
+                // An end in the middle of a line is an end, not an answer.
+                let whole = matches!(stdin.read_until(b'\n', &mut line), Ok(1..)) && line.ends_with(b"\n");
+                if !whole || send.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Asker { runtime, lines, signals, out: Out::stdout() })
+    }
+
+    pub fn tell(&mut self, line: &str) {
+        self.out.line(line);
+        self.out.flush();
+    }
+
+    /// One answer, without the blanks around it.
+    pub fn line(&mut self, question: &str) -> Answer<String> {
+        loop {
+            self.out.bytes(question.as_bytes());
+            self.out.flush();
+            let line = self.next()?;
+            match String::from_utf8(line) {
+                Ok(line) if !line.trim().chars().any(char::is_control) => return Ok(line.trim().to_string()),
+                _ => self.tell("There are control characters in that line. Please type it again."),
+            }
+        }
+    }
+
+    /// Asks until there is an answer that can be read.
+    pub fn until<T>(&mut self, question: &str, read: impl Fn(&str) -> Result<T, String>) -> Answer<T> {
+        loop {
+            match read(&self.line(question)?) {
+                Ok(answer) => return Ok(answer),
+                Err(why) => self.tell(&why),
+            }
+        }
+    }
+
+    pub fn yes(&mut self, question: &str) -> Answer<bool> {
+        Ok(matches!(self.line(question)?.to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    fn next(&mut self) -> Answer<Vec<u8>> {
+        let Asker { runtime, lines, signals: [interrupt, terminate, hangup], .. } = self;
+        let line = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => None,
+                _ = terminate.recv() => None,
+                _ = hangup.recv() => None,
+                line = lines.recv() => line,
+            }
+        });
+        line.ok_or(Stopped)
+    }
+}

@@ -1,0 +1,80 @@
+//! `ralph undo`: put the tree back as it was before an iteration.
+
+use super::args::ProjectArgs;
+use super::diff::as_it_is_now;
+use super::home;
+use super::runs::find;
+use crate::error::{CliError, Code};
+use crate::lock::RunLock;
+use crate::report::Out;
+use crate::session::lock_tree;
+use crate::story::Story;
+use clap::Args;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Files that the run made are removed, files that it changed or deleted come back. What is replaced is
+kept first and named, so that an undo can be undone. Commits, branches and the index stay as they
+are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched.
+
+Examples:
+  ralph undo 20261115-2215            as it was before the run
+  ralph undo 20261115-2215 --to 3     as it was before iteration 3
+  ralph undo 20261115-2215 --tree ID  as an earlier undo has kept it")]
+pub struct UndoArgs {
+    /// The run's id, or the beginning of it
+    run: String,
+    /// Back to before this iteration
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    to: u32,
+    /// Back to a tree that an earlier undo has kept
+    #[arg(long, value_name = "ID", conflicts_with = "to")]
+    tree: Option<String>,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let id = find(&home, &args.run)?;
+    let story = Story::read(&home, &id)?;
+    let here = args.project.dir()?;
+    if !here.starts_with(&story.run.workspace) && !story.run.workspace.starts_with(&here) {
+        let there = story.run.workspace.display();
+        return Err(CliError::failed(format!("run {id} worked in another directory: {there}"))
+            .hint(format!("go there, or pass -C {there}")));
+    }
+    if RunLock::is_held(&home.run(&id)) {
+        return Err(CliError::failed(format!("run {id} is still at work")).hint("stop it first"));
+    }
+    let shadow = story.shadow()?;
+    let _alone = lock_tree(&home, &story.run)?;
+    let target = match &args.tree {
+        Some(tree) => tree.as_str(),
+        None => story.tree_before(args.to)?,
+    };
+    let failed = |cause| CliError::from_error(&cause, Code::Failed);
+    let now = as_it_is_now(&story, &shadow)?;
+    let mut out = Out::stdout();
+    if now == target {
+        out.line("Nothing to undo: the tree is as it was.");
+        out.flush();
+        return Ok(ExitCode::SUCCESS);
+    }
+    shadow.keep(&now, &now).map_err(failed)?;
+    let done = shadow.put_back(&now, target).map_err(failed)?;
+    match &args.tree {
+        Some(_) => out.line(&format!(
+            "The tree is again as it was kept ({} written, {} removed).",
+            done.written, done.removed
+        )),
+        None => out.line(&format!(
+            "The tree is as it was before iteration {} ({} written, {} removed).",
+            args.to, done.written, done.removed
+        )),
+    }
+    out.line(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,133 @@
+//! Source control tasks, carried out for a run.
+//!
+//! They run outside the keeper: what they leave behind (gpg-agent, a credential cache) is
+//! the user's. The user's hooks and signing apply.
+
+use crate::git::Repository;
+use crate::process::tool::Tool;
+use ralph_loop::Run;
+use ralph_loop::dialect::Answer;
+use ralph_loop::event::{End, MessageEnd};
+use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A push over a slow line may take a while; one that waits for a password never ends.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What one task needs to know, apart from the run that goes on meanwhile.
+pub(super) struct Task {
+    pub(super) name: String,
+    program: String,
+    message: Option<String>,
+    workspace: PathBuf,
+    run_id: String,
+    iteration: u32,
+}
+
+impl Task {
+    pub(super) fn of(
+        run: &Run,
+        spec: &ScmSpec,
+        iteration: u32,
+        task: usize,
+        message: Option<String>,
+    ) -> Option<Task> {
+        Some(Task {
+            name: spec.tasks.get(task)?.clone(),
+            program: spec.command.clone(),
+            message,
+            workspace: run.workspace.clone(),
+            run_id: run.id.clone(),
+            iteration,
+        })
+    }
+
+    pub(super) fn perform(&self) -> TaskOutcome {
+        let repository = self.is_git().then(|| Repository::around(&self.workspace)).flatten();
+        match (&repository, self.name.as_str()) {
+            (Some(repository), COMMIT) => self.commit(repository),
+            (_, COMMIT) => match &self.message {
+                Some(message) => self.run(&["commit", "-am", message]),
+                None => TaskOutcome::NothingToCommit,
+            },
+            (_, task) => self.run(&task.split_whitespace().collect::<Vec<_>>()),
+        }
+    }
+
+    /// A commit that is there already was made by a life of this run that was cut short
+    /// before it could record so.
+    fn commit(&self, repository: &Repository) -> TaskOutcome {
+        let trailer = format!("Ralph-Run: {}/{}", self.run_id, self.iteration);
+        if repository.recent_commit_says(&trailer) {
+            return TaskOutcome::Done;
+        }
+        let Some(message) = &self.message else { return TaskOutcome::NothingToCommit };
+        match repository.changed_paths() {
+            Ok(paths) if paths.is_empty() => return TaskOutcome::NothingToCommit,
+            Ok(_) => {}
+            Err(cause) => return TaskOutcome::Failed { why: cause.to_string() },
+        }
+        // `commit -a` alone would leave new files out.
+        if let Err(cause) = repository.stage_all() {
+            return TaskOutcome::Failed { why: cause.to_string() };
+        }
+        self.run(&["commit", "-am", message, "-m", &trailer])
+    }
+
+    fn run(&self, args: &[&str]) -> TaskOutcome {
+        let tool = Tool::new(&self.program).args(args).cwd(&self.workspace).timeout(TIMEOUT);
+        match tool.env("GIT_TERMINAL_PROMPT", "0").run() {
+            Ok(output) if output.success() => TaskOutcome::Done,
+            Ok(output) => {
+                let said = [output.stderr, output.stdout].concat();
+                let said = String::from_utf8_lossy(&said);
+                let first =
+                    said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_string();
+                TaskOutcome::Failed { why: format!("{}: {first}", output.exit) }
+            }
+            Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
+        }
+    }
+
+    fn is_git(&self) -> bool {
+        Path::new(&self.program).file_name().is_some_and(|name| name == "git")
+    }
+}
+
+/// Whether a commit would be empty; where that cannot be told, it is tried.
+pub(super) fn nothing_to_commit(run: &Run) -> bool {
+    let repository = Repository::around(&run.workspace);
+    repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
+}
+
+/// The message in what an agent has said, read from where it has said it.
+fn read_message(words: &Path, tag: Option<&str>) -> Option<String> {
+    const ENOUGH: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    std::fs::File::open(words).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
+    message_in(&String::from_utf8_lossy(&bytes), tag)
+}
+
+/// What an agent's end amounts to where it was asked for a commit message.
+pub(super) fn message_end(end: End, words: &Path) -> End {
+    match end {
+        End::Agent(agent) => {
+            let outcome = match &agent.answer {
+                Answer::Failed { why } => MessageOutcome::Failed { why: why.clone() },
+                Answer::Said | Answer::Empty => match read_message(words, agent.seen.tag.as_deref()) {
+                    Some(text) => MessageOutcome::Text(text),
+                    None => MessageOutcome::Failed { why: "the agent gave no commit message".into() },
+                },
+            };
+            End::Message(MessageEnd { outcome, cost: agent.seen.cost })
+        }
+        End::Impossible { why } => no_message(why),
+        other => other,
+    }
+}
+
+pub(super) fn no_message(why: String) -> End {
+    End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, cost: None })
+}

@@ -1,0 +1,261 @@
+//! A git directory of ralph's own over the user's work tree.
+//!
+//! Its objects borrow from the user's and its first index is a copy of the user's, but no
+//! configuration, hook or filter that an agent can edit is read, and the user's branch,
+//! index and stash are never touched. Trees are written; nothing points at them but the
+//! journal, and nothing prunes them but the removal of the run.
+
+use super::{GitError, Repository, checked, git, one_path, runtime_patterns};
+use crate::fsx;
+use crate::process::tool::Tool;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum ShadowError {
+    #[error("{0}")]
+    Git(#[from] GitError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+pub struct Shadow {
+    dir: PathBuf,
+    repository: Repository,
+    /// Larger files are not recorded.
+    largest_file: u64,
+}
+
+/// What differs from the last tree that was recorded.
+pub struct Changes {
+    /// Paths, each ended by a zero byte, as git takes them.
+    paths: Vec<u8>,
+    /// Paths that cannot be recorded, the first of them.
+    pub left_out: Vec<String>,
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+}
+
+/// So many left-out paths are named; more would drown the record.
+const NAMED_PATHS: usize = 20;
+
+impl Shadow {
+    pub fn over(repository: Repository, dir: PathBuf, largest_file: u64) -> Shadow {
+        Shadow { dir, repository, largest_file }
+    }
+
+    pub fn top(&self) -> &Path {
+        &self.repository.top
+    }
+
+    pub fn exists(&self) -> bool {
+        self.dir.join("HEAD").exists()
+    }
+
+    /// Makes the directory, or takes it over from a life of the run that was cut short.
+    /// `project` is where ralph's own files lie, which are never recorded.
+    pub fn set_up(&self, project: &Path) -> Result<(), ShadowError> {
+        if self.exists() {
+            // Whoever held it is gone.
+            let _ = fsx::remove(&self.dir.join("index.lock"));
+            return Ok(());
+        }
+        // Made beside its place: a life cut short on the way must not leave one without its
+        // patterns, which would record ralph's own files and what the user ignores.
+        let dir = self.dir.with_extension("new");
+        let _ = fsx::remove_tree(&dir);
+        let beside = Shadow { dir, repository: self.repository.clone(), largest_file: self.largest_file };
+        beside.make(project)?;
+        Ok(fsx::rename(&beside.dir, &self.dir)?)
+    }
+
+    fn make(&self, project: &Path) -> Result<(), ShadowError> {
+        checked("init", git(self.top()).args(["init", "-q", "--bare"]).arg(&self.dir))?;
+        fsx::write_whole(&self.dir.join("config"), CONFIG.as_bytes())?;
+        fsx::write_whole(&self.dir.join("info/exclude"), self.excluded(project).as_bytes())?;
+        if let Some(objects) = self.repository.git_path("objects") {
+            let mut line = objects.into_os_string();
+            line.push("\n");
+            fsx::write_whole(&self.dir.join("objects/info/alternates"), line.as_bytes())?;
+        }
+        // With the user's index git knows which files it need not read. Where that does
+        // not work (none yet, a split one), everything is simply read once.
+        if let Some(index) = self.repository.git_path("index")
+            && let Ok(content) = fs_err::read(index)
+        {
+            fsx::write_whole(&self.dir.join("index"), &content)?;
+            if self.write_tree().is_err() {
+                fsx::remove(&self.dir.join("index"))?;
+            }
+        }
+        // A HEAD that equals the index keeps `status` down to what has changed.
+        let tree = self.write_tree()?;
+        let commit = checked("commit-tree", self.git().args(["commit-tree", "-m", "base", &tree]))?;
+        checked("update-ref", self.git().args(["update-ref", "HEAD", trimmed(&commit).as_str()]))?;
+        Ok(())
+    }
+
+    /// What the user ignores by ways that only the user's own git directory knows.
+    fn excluded(&self, project: &Path) -> String {
+        let mut patterns = String::new();
+        let global = git(self.top()).args(["config", "--path", "core.excludesFile"]).run().ok();
+        let global = global.and_then(|answer| one_path(&answer));
+        let default = || {
+            let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+            Some(config.or_else(|| Some(std::env::home_dir()?.join(".config")))?.join("git/ignore"))
+        };
+        let own = self.repository.git_path("info/exclude");
+        for path in [global.or_else(default), own].into_iter().flatten() {
+            if let Ok(text) = fs_err::read(path) {
+                patterns.push_str(&String::from_utf8_lossy(&text));
+                patterns.push('\n');
+            }
+        }
+        patterns + &runtime_patterns(self.top(), project)
+    }
+
+    pub fn changes(&self) -> Result<Changes, ShadowError> {
+        let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
+        let listing = checked("status", self.git().args(status))?;
+        let mut changes = Changes { paths: Vec::new(), left_out: Vec::new() };
+        // `XY path`; Y is the work tree against the index, `?` for a new file.
+        let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
+        for path in entries.map(|entry| &entry[3..]) {
+            if self.can_be_recorded(path) {
+                changes.paths.extend_from_slice(path);
+                changes.paths.push(0);
+            } else if changes.left_out.len() < NAMED_PATHS {
+                changes.left_out.push(String::from_utf8_lossy(path).into_owned());
+            }
+        }
+        Ok(changes)
+    }
+
+    fn can_be_recorded(&self, path: &[u8]) -> bool {
+        if path.ends_with(b"/") {
+            return false; // a repository of its own
+        }
+        let path = self.top().join(OsStr::from_bytes(path));
+        match path.symlink_metadata() {
+            Ok(meta) if meta.is_file() => {
+                meta.len() <= self.largest_file && std::fs::File::open(&path).is_ok()
+            }
+            Ok(meta) => meta.is_symlink(),
+            Err(_) => true, // deleted, which is a change
+        }
+    }
+
+    /// Records changes; the id of the tree as it is now.
+    pub fn record(&self, changes: &Changes) -> Result<String, ShadowError> {
+        if !changes.is_empty() {
+            let update = ["update-index", "-z", "--add", "--remove", "--stdin"];
+            checked("update-index", self.git().args(update).stdin(&changes.paths))?;
+        }
+        self.write_tree()
+    }
+
+    fn write_tree(&self) -> Result<String, ShadowError> {
+        Ok(trimmed(&checked("write-tree", self.git().args(["write-tree"]))?))
+    }
+
+    /// The difference between two trees, at most so many bytes of it.
+    pub fn diff(&self, from: &str, to: &str, flags: &[&str], most: usize) -> Result<Vec<u8>, ShadowError> {
+        let diff = ["diff", "--no-ext-diff", "--no-textconv"];
+        Ok(checked("diff", self.git().args(diff).args(flags).args([from, to]).keep(most))?)
+    }
+
+    /// Puts the work tree back from one recorded tree to another: only paths that differ are
+    /// written, and those that only the first has are removed. Returns how many.
+    pub fn put_back(&self, from: &str, to: &str) -> Result<PutBack, ShadowError> {
+        let names = self.diff(from, to, &["--no-renames", "--name-status", "-z"], usize::MAX)?;
+        let mut fields = names.split(|byte| *byte == 0);
+        let (mut done, mut written) = (PutBack::default(), Vec::new());
+        while let (Some(status @ [_, ..]), Some(path)) = (fields.next(), fields.next()) {
+            if status == b"D" {
+                self.remove_file(path)?;
+                done.removed += 1;
+            } else {
+                written.extend_from_slice(path);
+                written.push(0);
+                done.written += 1;
+            }
+        }
+        checked("read-tree", self.git().args(["read-tree", to]))?;
+        if done.written > 0 {
+            let checkout = ["checkout-index", "-f", "-u", "-z", "--stdin"];
+            checked("checkout-index", self.git().args(checkout).stdin(&written))?;
+        }
+        Ok(done)
+    }
+
+    /// Removes a file and the directories that it leaves empty.
+    fn remove_file(&self, path: &[u8]) -> Result<(), ShadowError> {
+        let path = self.top().join(OsStr::from_bytes(path));
+        match fsx::remove(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause.into()),
+            Ok(()) | Err(_) => {}
+        }
+        let parents = path.ancestors().skip(1).take_while(|dir| *dir != self.top());
+        for dir in parents {
+            if !fsx::remove_empty_dir(dir) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a tree under a name, beside what the journal knows.
+    pub fn keep(&self, tree: &str, name: &str) -> Result<(), ShadowError> {
+        checked("update-ref", self.git().args(["update-ref", &format!("refs/kept/{name}"), tree]))?;
+        Ok(())
+    }
+
+    fn git(&self) -> Tool<'_> {
+        let of = |flag: &str, path: &Path| {
+            let mut word = OsString::from(flag);
+            word.push(path);
+            word
+        };
+        let tool = git(self.top()).arg(of("--git-dir=", &self.dir)).arg(of("--work-tree=", self.top()));
+        let tool = tool.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        let tool = tool.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_ATTR_NOSYSTEM", "1");
+        ["AUTHOR", "COMMITTER"].into_iter().fold(tool, |tool, who| {
+            tool.env(format!("GIT_{who}_NAME"), "ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost")
+        })
+    }
+}
+
+/// What putting a tree back has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PutBack {
+    pub written: usize,
+    pub removed: usize,
+}
+
+const CONFIG: &str = "\
+[core]
+\tbare = false
+\trepositoryformatversion = 0
+\tfsmonitor = false
+\tlooseCompression = 1
+\tautocrlf = false
+\tsafecrlf = false
+[gc]
+\tauto = 0
+[index]
+\tversion = 4
+\tskipHash = true
+[feature]
+\tmanyFiles = false
+";
+
+fn trimmed(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).trim().to_string()
+}

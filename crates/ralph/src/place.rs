@@ -1,0 +1,87 @@
+//! Where an agent works: here, or in a git worktree of the run's own.
+//!
+//! A worktree lies in `.ralph/worktrees/<run>` on a branch `ralph/<run>`. The user's tree is
+//! not touched by such a run; merging its branch is the user's decision.
+
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::git::{GitError, Repository};
+use crate::layout::Project;
+use ralph_loop::run::Place;
+use std::path::{Path, PathBuf};
+
+/// Makes a worktree for a run; the place, and the directory in it that the run works in.
+pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
+    let Some(repository) = Repository::around(project.dir()) else {
+        return Err(CliError::usage("--worktree needs a git repository, and this is none")
+            .hint("git init and a first commit, or leave --worktree out"));
+    };
+    if !repository.has_commit() {
+        return Err(CliError::usage("--worktree needs a commit to begin from, and there is none")
+            .hint("make a first commit, or leave --worktree out"));
+    }
+    let path = project.worktree(run_id);
+    let branch = format!("ralph/{run_id}");
+    if path.symlink_metadata().is_ok() {
+        return Err(CliError::usage(format!("the worktree's place is taken: {}", path.display())));
+    }
+    if repository.has_branch(&branch) {
+        return Err(CliError::usage(format!("the worktree's branch exists already: {branch}")));
+    }
+    let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
+    repository
+        .exclude_runtime_files(project.dir())
+        .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
+    repository.add_worktree(&path, &branch).map_err(|cause| failed(&cause))?;
+    let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
+    let workspace = path.join(inside);
+    // A directory that holds no tracked file is not in the new worktree.
+    fsx::dir(&workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))?;
+    Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
+}
+
+/// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
+/// Returns whether there was anything.
+pub fn commit_rest(place: &Place, run_id: &str) -> Result<bool, GitError> {
+    let Place::Worktree { path, .. } = place else { return Ok(false) };
+    let Some(repository) = Repository::around(path) else { return Ok(false) };
+    if repository.changed_paths()?.is_empty() {
+        return Ok(false);
+    }
+    repository.stage_all()?;
+    repository
+        .commit_plainly(&format!("ralph: what run {run_id} left uncommitted\n\nRalph-Run: {run_id}"))?;
+    Ok(true)
+}
+
+/// What a person can do with a worktree.
+pub fn advice(place: &Place) -> Vec<String> {
+    let Place::Worktree { path, branch, .. } = place else { return Vec::new() };
+    vec![
+        format!("worktree: {}", path.display()),
+        format!("look:     git diff HEAD...{branch}"),
+        format!("merge:    git merge {branch}"),
+        "remove:   ralph clean".to_string(),
+    ]
+}
+
+/// Why a worktree cannot be removed without losing something.
+pub fn at_risk(path: &Path, branch: &str, origin: &Path) -> Option<String> {
+    if let Some(inside) = Repository::around(path).filter(|found| found.top == path)
+        && inside.changed_paths().map_or(true, |paths| !paths.is_empty())
+    {
+        return Some("it has uncommitted work".to_string());
+    }
+    let origin = Repository::around(origin)?;
+    let merged = !origin.has_branch(branch) || origin.is_merged(branch);
+    (!merged).then(|| format!("its branch is not merged: {branch}"))
+}
+
+/// Removes a worktree and its branch, whatever is in them.
+pub fn remove_worktree(path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
+    let Some(origin) = Repository::around(origin) else { return Ok(()) };
+    if path.exists() {
+        origin.remove_worktree(path)?;
+    }
+    if origin.has_branch(branch) { origin.delete_branch(branch) } else { Ok(()) }
+}

@@ -1,0 +1,130 @@
+//! What the layers come to: every setting with its value and where that came from.
+
+use super::file::Layer;
+use super::mask;
+use super::merge::origin;
+use super::table::{KEYS, Key, Kind};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+/// Where a value is from that no file has.
+const DEFAULT: &str = "default";
+
+#[derive(Debug)]
+pub struct Effective {
+    /// With every default put in.
+    pub(super) value: Value,
+    pub(super) layers: Vec<Layer>,
+}
+
+/// One setting, its secrets masked.
+#[derive(Debug, PartialEq, serde::Serialize)]
+pub struct Entry {
+    /// `agent.command`, `guardrails[0].hint`.
+    pub key: String,
+    pub value: Value,
+    /// A file, or `default`.
+    pub from: String,
+}
+
+impl Effective {
+    /// The settings as a whole, secrets masked, keys in their usual order.
+    pub fn masked(&self) -> InOrder {
+        InOrder::new(mask::value(&self.value))
+    }
+
+    /// In the order of the table.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        self.collect(KEYS, &mut Vec::new(), &mask::value(&self.value), &mut entries);
+        entries
+    }
+
+    fn collect(
+        &self,
+        keys: &'static [Key],
+        path: &mut Vec<&'static str>,
+        group: &Value,
+        entries: &mut Vec<Entry>,
+    ) {
+        for key in keys {
+            let value = &group[key.name];
+            path.push(key.name);
+            match (key.kind, value) {
+                (Kind::Group(keys), _) => self.collect(keys, path, value, entries),
+                (Kind::Groups(keys), Value::Array(items)) if !items.is_empty() => {
+                    let name = path.join(".");
+                    for (i, item) in items.iter().enumerate() {
+                        let given = keys.iter().filter(|key| !item[key.name].is_null());
+                        entries.extend(given.map(|key| Entry {
+                            key: format!("{name}[{i}].{}", key.name),
+                            value: item[key.name].clone(),
+                            from: self.from(path),
+                        }));
+                    }
+                }
+                _ => {
+                    let from = self.from(path);
+                    entries.push(Entry { key: path.join("."), value: value.clone(), from });
+                }
+            }
+            path.pop();
+        }
+    }
+
+    fn from(&self, path: &[&str]) -> String {
+        match origin(path, self.layers.iter().map(|layer| &layer.value)) {
+            Some(layer) => self.layers[layer].file.display().to_string(),
+            None => DEFAULT.to_string(),
+        }
+    }
+}
+
+/// Settings whose keys are written in the table's order, unknown ones last.
+#[derive(Debug)]
+pub struct InOrder {
+    value: Value,
+    keys: &'static [Key],
+}
+
+impl InOrder {
+    pub fn new(value: Value) -> InOrder {
+        InOrder { value, keys: KEYS }
+    }
+}
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Ordered { value: &self.value, keys: self.keys }.serialize(serializer)
+    }
+}
+
+struct Ordered<'v> {
+    value: &'v Value,
+    keys: &'static [Key],
+}
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.value {
+            Value::Object(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for key in self.keys {
+                    if let Some(value) = entries.get(key.name) {
+                        map.serialize_entry(key.name, &Ordered { value, keys: key.kind.keys() })?;
+                    }
+                }
+                for (name, value) in entries {
+                    if self.keys.iter().all(|key| key.name != name) {
+                        map.serialize_entry(name, value)?;
+                    }
+                }
+                map.end()
+            }
+            Value::Array(items) => {
+                serializer.collect_seq(items.iter().map(|value| Ordered { value, keys: self.keys }))
+            }
+            other => other.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A run read back from its journal, whole, for the commands that look at history.
+
+use crate::error::{CliError, Code};
+use crate::git::Repository;
+use crate::git::shadow::Shadow;
+use crate::journal::{self, Replayed};
+use crate::layout::{Home, RunDir};
+use ralph_loop::event::{End, Event, Fact, Step, StepId};
+use ralph_loop::history::{History, Iteration};
+use ralph_loop::{Run, State};
+use std::collections::BTreeMap;
+
+pub struct Story {
+    pub run: Run,
+    pub state: State,
+    pub run_dir: RunDir,
+    pub opened_at: i64,
+    pub last_at: i64,
+    pub iterations: Vec<Iteration>,
+    /// The tree before each iteration; the last one may be the tree at the end.
+    pub trees: BTreeMap<u32, String>,
+    pub left_out: Vec<String>,
+    /// What each iteration's last agent was asked, by hash, and which attempt it was.
+    pub asked: BTreeMap<u32, Asked>,
+}
+
+pub struct Asked {
+    pub prompt: String,
+    pub attempt: u32,
+}
+
+impl Story {
+    pub fn read(home: &Home, id: &str) -> Result<Story, CliError> {
+        let run_dir = home.run(id);
+        let (mut history, mut iterations) = (History::default(), Vec::new());
+        let mut notes = Notes::default();
+        let replayed = journal::replay(&run_dir, |run, _, event| {
+            notes.take(event);
+            iterations.extend(history.follow(run, event));
+        })
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        let Replayed { run, state, opened_at, last_at, .. } = replayed;
+        let Notes { trees, left_out, asked, .. } = notes;
+        Ok(Story { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
+    }
+
+    /// The recorded trees and the work tree they are of.
+    pub fn shadow(&self) -> Result<Shadow, CliError> {
+        let missing =
+            |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
+        let repository = Repository::around(&self.run.workspace)
+            .ok_or_else(|| missing("its directory is no git repository, or is gone"))?;
+        let shadow = Shadow::over(repository, self.run_dir.checkpoints(), self.run.largest_file);
+        if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
+    }
+
+    /// The tree before an iteration.
+    pub fn tree_before(&self, iteration: u32) -> Result<&str, CliError> {
+        self.trees.get(&iteration).map(String::as_str).ok_or_else(|| {
+            let last = self.trees.keys().next_back().copied().unwrap_or(0);
+            let hint = match last {
+                0 => "checkpoints need a git repository and the setting `checkpoints`".to_string(),
+                _ => format!("recorded are 1 to {last}"),
+            };
+            CliError::failed(format!(
+                "no tree is recorded before iteration {iteration} of run {}",
+                self.run.id
+            ))
+            .hint(hint)
+        })
+    }
+}
+
+/// What the events tell besides iterations.
+#[derive(Default)]
+struct Notes {
+    begun: Option<(StepId, Step)>,
+    trees: BTreeMap<u32, String>,
+    left_out: Vec<String>,
+    asked: BTreeMap<u32, Asked>,
+}
+
+impl Notes {
+    fn take(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::Began { id, step } => self.begun = Some((*id, step.clone())),
+            Fact::Ended { id, end } => {
+                let Some((_, step)) = self.begun.take().filter(|(begun, _)| begun == id) else { return };
+                match (step, end) {
+                    (Step::Snapshot { iteration }, End::Snapshot(end)) => {
+                        if let Some(tree) = &end.tree {
+                            self.trees.insert(iteration, tree.clone());
+                        }
+                        self.left_out.clone_from(&end.left_out);
+                    }
+                    (Step::Agent { iteration, attempt, .. }, End::Agent(end)) => {
+                        self.asked.insert(iteration, Asked { prompt: end.prompt.clone(), attempt });
+                    }
+                    _ => {}
+                }
+            }
+            Fact::Opened(_)
+            | Fact::Resumed { .. }
+            | Fact::Cancelled { .. }
+            | Fact::Judged(_)
+            | Fact::StopAsked
+            | Fact::Woke
+            | Fact::Stopped { .. } => {}
+        }
+    }
+}
