@@ -1,0 +1,104 @@
+//! Checks: run by ralph, each with a log and an end.
+
+use crate::support::Sandbox;
+use serde_json::json;
+use std::time::Duration;
+
+#[test]
+fn a_check_that_takes_too_long_is_ended_with_its_tree_and_reads_as_a_failure() {
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({"context": false, "checkTimeout": 0.5}));
+    let agent = sandbox.agent(&json!([[{"save_prompt": "prompt-{{iteration}}"}, {"say": "x"}]]));
+    let check = "echo begun; setsid sleep 600 & sleep 600";
+    let ran = sandbox.run(&["-p", "BASE", "-n", "2", "--format", "json", "--check", check], &agent);
+    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    let result = ran.stops(1, "max_iterations", 2);
+    assert_eq!(result["iterations"][0]["check_results"][0]["output"], "timed out after 0.5s: begun");
+    assert!(
+        sandbox.read("prompt-2").starts_with(&format!(
+            "BASE\n\nCheck \"{check}\" failed: timed out after 0.5s.\nOutput file: .ralph/guardrail_1_"
+        )),
+        "{}",
+        sandbox.read("prompt-2")
+    );
+    sandbox.nothing_is_left();
+}
+
+#[test]
+fn a_guardrail_can_have_a_timeout_of_its_own() {
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({
+        "checkTimeout": 60,
+        "guardrails": [{"command": "sleep 600", "failAction": "APPEND", "timeout": 0.2}],
+    }));
+    let agent = sandbox.agent(&json!([[{"say": "x"}]]));
+    let result =
+        sandbox.run(&["-p", "BASE", "-n", "1", "--format", "json"], &agent).stops(1, "max_iterations", 1);
+    assert_eq!(result["iterations"][0]["check_results"][0]["output"], "timed out after 0.2s");
+}
+
+#[test]
+fn checks_with_one_slug_have_logs_of_their_own() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
+    sandbox.run(&["-p", "BASE", "--check", "echo a.b", "--check", "echo 'a-b'"], &agent).exits(0);
+    assert_eq!(sandbox.read(".ralph/guardrail_1_echo_a_b.log"), "a.b\n");
+    assert_eq!(sandbox.read(".ralph/guardrail_1_echo_a_b_2.log"), "a-b\n");
+}
+
+#[test]
+fn each_iteration_has_logs_of_its_own() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "x"}]]));
+    sandbox.run(&["-p", "BASE", "-n", "2", "--check", "echo $RALPH_ITERATION; false"], &agent).exits(1);
+    for n in [1, 2] {
+        assert_eq!(
+            sandbox.read(&format!(".ralph/guardrail_{n}_echo_RALPH_ITERATION_false.log")),
+            format!("{n}\n")
+        );
+    }
+}
+
+#[test]
+fn output_and_errors_of_a_check_come_in_their_order() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "x"}]]));
+    let check = "echo 1; echo 2 >&2; echo 3; exit 1";
+    sandbox.run(&["-p", "BASE", "-n", "1", "--check", check], &agent).exits(1);
+    assert_eq!(sandbox.read(".ralph/guardrail_1_echo_1_echo_2_2_echo_3_exit_1.log"), "1\n2\n3\n");
+}
+
+#[test]
+fn guardrails_and_flags_are_checks_alike() {
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({"guardrails": [{"command": "test -f a", "failAction": "REPLACE"}]}));
+    let agent = sandbox.agent(&json!([
+        [{"write": {"path": "a", "content": ""}}, {"say": "<response>DONE</response>"}],
+        [{"write": {"path": "b", "content": ""}}, {"say": "<response>DONE</response>"}],
+    ]));
+    let args = ["-p", "BASE", "--format", "json", "--check", "test -f b"];
+    sandbox.run(&args, &agent).stops(0, "completed", 2);
+}
+
+#[test]
+fn what_a_check_leaves_behind_is_ended() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
+    let check = "(trap '' TERM HUP; setsid sleep 600 &) ; true";
+    sandbox.run(&["-p", "BASE", "--check", check], &agent).exits(0);
+    sandbox.nothing_is_left();
+}
+
+#[test]
+fn a_check_ended_by_a_signal_has_failed() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
+    let args = ["-p", "BASE", "-n", "1", "--format", "json", "--check", "kill -9 $$"];
+    let result = sandbox.run(&args, &agent).stops(1, "max_iterations", 1);
+    assert_eq!(result["iterations"][0]["check_results"][0]["output"], "failed: ended by signal 9");
+}

@@ -1,0 +1,162 @@
+//! The journal is the truth: cut anywhere, the run is carried on to the same end.
+
+use crate::support::Sandbox;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+const CHECK: &str = "test -f fixed";
+
+/// A finished run of two iterations, whose agents do the same whenever they are run.
+fn finished(sandbox: &Sandbox) {
+    sandbox.plain_settings();
+    let script = sandbox.root().join("script.json");
+    let calls = json!([
+        [{"say": "Not yet."}, {"cost": 0.25}],
+        [{"write": {"path": "fixed", "content": "1"}}, {"say": "<response>DONE</response>"}, {"cost": 0.5}],
+    ]);
+    let text = json!({"dialect": "claude", "by": "iteration", "after": "fail", "calls": calls}).to_string();
+    fs::write(&script, text).unwrap();
+    sandbox.program(
+        "claude",
+        &format!("exec '{}' __agent '{}' \"$@\"", crate::support::RALPH, script.display()),
+    );
+    let args = ["run", "-p", "x", "-n", "5", "--format", "json", "--check", CHECK, "--check", "echo fine"];
+    let result = sandbox.ralph(&args).stops(0, "completed", 2);
+    assert_eq!(result["total_cost"], 0.75);
+}
+
+/// Where each line ends.
+fn line_ends(journal: &[u8]) -> Vec<usize> {
+    journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect()
+}
+
+#[test]
+fn a_journal_cut_anywhere_resumes_to_the_same_outcome() {
+    // Half of the cuts each: the work of two processors.
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            scope.spawn(move || resume_cuts(half));
+        }
+    });
+}
+
+fn resume_cuts(half: usize) {
+    let sandbox = Sandbox::bare();
+    finished(&sandbox);
+    let journal = fs::read(sandbox.journal_file()).unwrap();
+    let ends = line_ends(&journal);
+    let mut cuts: Vec<usize> = Vec::new();
+    for pair in ends.windows(2) {
+        // At a line's end, in the next line at its first byte, its middle, before its newline.
+        cuts.extend([pair[0], pair[0] + 1, pair[0].midpoint(pair[1]), pair[1] - 1]);
+    }
+    assert!(cuts.len() > 40, "{}", cuts.len());
+    for cut in cuts.into_iter().skip(half).step_by(2) {
+        fs::write(sandbox.journal_file(), &journal[..cut]).unwrap();
+        let begun = whole_lines(&journal[..cut]);
+        // The tree as it was then: `fixed` comes from the second agent.
+        let second_agent_ended =
+            begun.iter().any(|fact| fact["ended"]["end"]["agent"]["seen"]["tag"] == "DONE");
+        if !second_agent_ended {
+            let _ = fs::remove_file(sandbox.project().join("fixed"));
+        } else {
+            sandbox.write("fixed", "1");
+        }
+        let result = sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 2);
+        assert_eq!(result["total_cost"], 0.75, "cut at {cut}: nothing is paid twice");
+        let checks: Vec<_> =
+            (0..2).map(|n| result["iterations"][n]["check_results"].as_array().unwrap().len()).collect();
+        assert_eq!(checks, [2, 2], "cut at {cut}: no check is counted twice");
+        let sections = sandbox.read(".ralph/progress.md").matches("## Iteration ").count();
+        assert_eq!(sections, 2, "cut at {cut}");
+    }
+}
+
+fn whole_lines(journal: &[u8]) -> Vec<Value> {
+    let lines = journal.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    lines.map(|line| serde_json::from_slice::<Value>(line).unwrap()["fact"].take()).collect()
+}
+
+#[test]
+fn every_prefix_of_a_journal_is_a_run() {
+    let sandbox = Sandbox::bare();
+    finished(&sandbox);
+    let journal = fs::read(sandbox.journal_file()).unwrap();
+    let first = line_ends(&journal)[0];
+    let home = sandbox.root().join("prefixes");
+    for length in 0..=journal.len() {
+        let dir = home.join("runs").join(format!("{length:06}"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("journal.jsonl"), &journal[..length]).unwrap();
+    }
+    let runs = in_home(&sandbox, &home, &["runs", "--format", "json"]);
+    let mut listed: Vec<Value> = serde_json::from_str(&runs).unwrap();
+    listed.sort_by_key(|run| run["id"].as_str().unwrap().to_owned());
+    assert_eq!(listed.len(), journal.len() + 1);
+    let mut iterations = 0;
+    for (length, run) in listed.iter().enumerate() {
+        let status = run["status"].as_str().unwrap();
+        let expected = if length < first {
+            "damaged"
+        } else if length < journal.len() {
+            "crashed"
+        } else {
+            "completed"
+        };
+        assert_eq!(status, expected, "{length}: {run:#}");
+        assert_eq!(run["resumable"], status == "crashed", "{length}");
+        if length < first {
+            assert!(run["problem"].as_str().unwrap().starts_with("the journal is empty"), "{run:#}");
+        }
+        let now = run["iterations"].as_u64().unwrap();
+        assert!(now >= iterations, "{length}: an iteration was lost");
+        iterations = now;
+    }
+    assert_eq!(iterations, 2);
+}
+
+fn in_home(sandbox: &Sandbox, home: &Path, args: &[&str]) -> String {
+    let mut command = sandbox.command(crate::support::RALPH);
+    command.args(args).env("RALPH_HOME", home);
+    sandbox.spawn(command).end().exits(0).stdout
+}
+
+#[test]
+fn a_run_that_never_got_its_first_line_is_no_run_to_resume() {
+    let sandbox = Sandbox::bare();
+    finished(&sandbox);
+    let journal = fs::read(sandbox.journal_file()).unwrap();
+    for length in [0, 1, line_ends(&journal)[0] - 1] {
+        fs::write(sandbox.journal_file(), &journal[..length]).unwrap();
+        sandbox.ralph(&["resume", &sandbox.only_run()]).exits(1).says("the journal is empty");
+        sandbox.ralph(&["resume"]).exits(1).says("no run to resume");
+    }
+}
+
+#[test]
+fn a_last_line_that_is_there_in_length_only_is_dropped() {
+    let sandbox = Sandbox::bare();
+    finished(&sandbox);
+    let journal = fs::read(sandbox.journal_file()).unwrap();
+    let ends = line_ends(&journal);
+    let mut zeros = journal[..ends[6]].to_vec();
+    zeros.extend(vec![0; 200]);
+    fs::write(sandbox.journal_file(), &zeros).unwrap();
+    sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 2);
+    let text = fs::read_to_string(sandbox.journal_file()).unwrap();
+    assert!(!text.contains('\0'), "what was torn is cut off");
+}
+
+#[test]
+fn the_journal_itself_can_be_shown() {
+    let sandbox = Sandbox::bare();
+    finished(&sandbox);
+    let shown = sandbox.ralph(&["show", &sandbox.only_run(), "--format", "ndjson"]).exits(0);
+    let events = |text: &str| {
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(events(&shown.stdout), events(&fs::read_to_string(sandbox.journal_file()).unwrap()));
+    let result = sandbox.ralph(&["show", &sandbox.only_run(), "--format", "json"]);
+    result.stops(0, "completed", 2);
+}

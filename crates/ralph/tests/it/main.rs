@@ -1,0 +1,29 @@
+//! The program from outside: what a user types, sees, and finds afterwards.
+//!
+//! Every test has a [`support::Sandbox`] of its own with a project, a home and a scripted
+//! agent, so they run side by side. Nothing waits without an end, and what a test starts
+//! is ended by its process id when the sandbox goes.
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "tests drive the program from outside")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy.toml allows them in tests, but not in helpers"
+)]
+
+mod agents;
+mod bad_input;
+mod checks;
+mod completion;
+mod demo;
+mod disk;
+mod formats;
+mod journal;
+mod limits;
+mod locks;
+mod prints;
+mod prompts;
+mod resume;
+mod signals;
+mod support;
+mod terminal;

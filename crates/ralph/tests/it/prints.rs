@@ -1,0 +1,123 @@
+//! What each command prints, word for word.
+
+use crate::support::{Ran, Sandbox};
+use rustix::process::Signal;
+use serde_json::json;
+
+const DONE: &str = "<response>DONE</response>";
+
+/// Everything a command said.
+fn both(sandbox: &Sandbox, ran: &Ran) -> String {
+    let stderr = if ran.stderr.is_empty() { String::new() } else { format!("--- stderr\n{}", ran.stderr) };
+    sandbox.tidy(&format!("{}{stderr}--- exit {}\n", ran.stdout, ran.code.unwrap()))
+}
+
+/// Columns whose width depends on times and paths are set with one space.
+fn narrow(text: &str) -> String {
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+#[test]
+fn a_run_with_claude_is_told_and_shown_and_listed() {
+    let sandbox = Sandbox::git();
+    sandbox.claude(&json!([
+        [{"say": "I will look at the code first."},
+         {"tool": {"name": "Bash", "input": {"command": "make test"}, "output": "1\n2\n3\n4\n5\n6\n", "error": true}},
+         {"tokens": {"input": 1200, "output": 80, "cache_read": 45000}}, {"cost": 0.0123}],
+        [{"say": "All done.\n<response>DONE</response>"}, {"cost": 0.01}],
+        [{"leave": {"kind": "setsid"}}, {"append": {"path": "fixed", "content": "yes"}}, {"say": DONE}, {"cost": 0.02}],
+    ]));
+    let check = "test -f fixed || { echo 'error: nothing is fixed'; exit 4; }";
+    let ran = sandbox.ralph(&["run", "Fix it.", "--model", "opus", "--check", check]).exits(0);
+    insta::assert_snapshot!("run", both(&sandbox, &ran));
+    let id = sandbox.only_run();
+    insta::assert_snapshot!("show", both(&sandbox, &sandbox.ralph(&["show", &id])));
+    insta::assert_snapshot!("runs", narrow(&both(&sandbox, &sandbox.ralph(&["runs"]))));
+}
+
+#[test]
+fn a_run_that_fails_and_runs_out_of_iterations_is_told() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([
+        [{"stderr": "oh dear"}, {"exit": 7}],
+        [{"say": "Better."}],
+        [],
+        [{"say": "Much better."}],
+    ]));
+    let ran = sandbox.run(&["-p", "x", "-n", "3", "--check", "true", "--check", "false"], &agent);
+    insta::assert_snapshot!("run_used_up", both(&sandbox, &ran));
+    insta::assert_snapshot!("show_used_up", both(&sandbox, &sandbox.ralph(&["show", &sandbox.only_run()])));
+}
+
+#[test]
+fn an_interruption_and_its_resumption_are_told() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox
+        .agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"sleep_ms": 300}, {"say": DONE}]]));
+    let running = sandbox.begin(&["-p", "x", "--check", "true"], &agent);
+    sandbox.until_file("up");
+    running.signal(Signal::INT);
+    insta::assert_snapshot!("interrupted", both(&sandbox, &running.end()));
+    insta::assert_snapshot!("resumed", both(&sandbox, &sandbox.ralph(&["resume"])));
+}
+
+#[test]
+fn the_help_of_every_command() {
+    let sandbox = Sandbox::bare();
+    for (name, args) in [
+        ("help", &["--help"][..]),
+        ("help_run", &["run", "--help"]),
+        ("help_resume", &["resume", "--help"]),
+        ("help_runs", &["runs", "--help"]),
+        ("help_show", &["show", "--help"]),
+        ("help_demo", &["demo", "--help"]),
+    ] {
+        let ran = sandbox.ralph(args).exits(0);
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{name}");
+        insta::assert_snapshot!(name, ran.stdout);
+    }
+}
+
+#[test]
+fn errors_say_what_failed_why_and_a_way_out() {
+    let sandbox = Sandbox::bare();
+    sandbox.write("empty.md", " \n");
+    let mut told = String::new();
+    for args in [
+        &["run"][..],
+        &["run", "a task", "-p", "another"],
+        &["run", "-p", " "],
+        &["run", "-f", "nowhere.md"],
+        &["run", "-f", "empty.md"],
+        &["run", "-p", "x", "--agent", "claude-that-is-not-there"],
+        &["run", "-p", "x", "--", "./nowhere"],
+        &["run", "-p", "x", "--check", ""],
+        &["run", "-p", "x", "--check", "no-such-program --all"],
+        &["run", "-p", "x", "--checks-only"],
+        &["run", "-p", "x", "-c", " "],
+        &["run", "-p", "x", "-C", "nowhere"],
+        &["run", "-p", "x", "-n", "0"],
+        &["run", "-p", "x", "--max-time", "soon"],
+        &["run", "-p", "x", "--max-cost", "0"],
+        &["resume"],
+        &["resume", "2026"],
+        &["show", "../etc"],
+        &["runs"],
+    ] {
+        let ran = sandbox.ralph(args);
+        told += &format!("$ ralph {}\n{}\n", args.join(" "), both(&sandbox, &ran));
+    }
+    insta::assert_snapshot!("errors", told);
+}
+
+#[test]
+fn an_agent_that_is_not_installed_comes_with_what_to_install() {
+    let sandbox = Sandbox::bare();
+    let mut command = sandbox.command(crate::support::RALPH);
+    // Whoever tests this may have the real one.
+    command.args(["run", "-p", "x"]).env("PATH", "/usr/bin:/bin");
+    let ran = sandbox.spawn(command).end();
+    insta::assert_snapshot!("not_installed", both(&sandbox, &ran));
+}

@@ -1,0 +1,85 @@
+//! What reaches a terminal: ralph's own colors, and nothing that an agent could do to it.
+
+use crate::support::Sandbox;
+use serde_json::json;
+use std::fs;
+
+/// A color, a title, a clear screen in both forms, a bell, a backspace, an override.
+const EVIL: &str = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J\u{7}\u{8}\u{202e}end";
+
+fn evil_agent(sandbox: &Sandbox) {
+    sandbox.claude(&json!([
+        [{"say": EVIL}, {"stderr": EVIL}, {"raw": format!("{EVIL}\n")},
+         {"tool": {"name": EVIL, "input": {"command": EVIL}, "output": EVIL, "error": true}}],
+        [{"stderr": EVIL}, {"result": {"is_error": true, "text": EVIL}}],
+        [{"say": "<response>DONE</response>"}],
+    ]));
+    sandbox.write("evil", EVIL);
+    sandbox.settings(&json!({"backoff": {"base": 0.01, "cap": 0.01}}));
+}
+
+const CHECK: &str = "[ \"$RALPH_ITERATION\" = 3 ] || { cat evil; exit 1; }";
+
+#[test]
+fn control_sequences_of_an_agent_reach_no_pipe() {
+    let sandbox = Sandbox::bare();
+    evil_agent(&sandbox);
+    for verbose in [&[][..], &["-v"]] {
+        let _ = fs::remove_file(sandbox.root().join("script-0.json.calls"));
+        let ran = sandbox.ralph(&[&["run", "-p", "x", "--check", CHECK], verbose].concat()).exits(0);
+        for (name, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+            let bad = text.chars().find(|c| (c.is_control() && !"\n\t".contains(*c)) || *c == '\u{202e}');
+            assert_eq!(bad, None, "{name}: {text:?}");
+            assert!(!text.contains("title"), "{name}: {text:?}");
+        }
+        assert!(ran.stdout.contains("red") && ran.stderr.contains("red"), "the words themselves are shown");
+    }
+    let id = sandbox.runs().pop().unwrap();
+    let shown = sandbox.ralph(&["show", &id]).exits(0);
+    assert!(!shown.stdout.contains('\u{1b}'), "{:?}", shown.stdout);
+    let raw = fs::read(sandbox.home().join("runs").join(id).join("streams/1-1.err")).unwrap();
+    assert_eq!(raw, format!("{EVIL}\n").as_bytes(), "the record has it as it was");
+}
+
+#[test]
+fn a_pipe_gets_no_colors_and_no_emoji() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
+    let ran = sandbox.run(&["-p", "x", "--check", "true"], &agent).exits(0);
+    assert!(ran.stdout.is_ascii(), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'));
+    let shown = sandbox.ralph(&["run", "--help"]).exits(0);
+    assert!(!shown.stdout.contains('\u{1b}'));
+    let refused = sandbox.ralph(&["run", "--no-such-flag"]).exits(2);
+    assert!(!refused.stderr.contains('\u{1b}'));
+}
+
+#[test]
+fn a_terminal_gets_colors_and_a_status_line_and_still_nothing_of_the_agent() {
+    let sandbox = Sandbox::bare();
+    if sandbox.shell("command -v script").code != Some(0) {
+        skip("there is no `script` to make a terminal");
+        return;
+    }
+    evil_agent(&sandbox);
+    let on_terminal = |env: &str| {
+        let _ = fs::remove_file(sandbox.root().join("script-0.json.calls"));
+        let command = format!("stty cols 80; {env} \"$RALPH\" run -p x --check '{CHECK}'");
+        let command = command.replace('\'', "'\\''");
+        sandbox.shell(&format!("TERM=xterm exec script -qec '{command}' /dev/null")).exits(0).stdout
+    };
+    let shown = on_terminal("env");
+    assert!(
+        !shown.contains("title") && !shown.contains("\u{1b}[2J") && !shown.contains('\u{7}'),
+        "{shown:?}"
+    );
+    assert!(shown.contains("\u{1b}[1m"), "the headings are bold: {shown:?}");
+    assert!(shown.contains("iteration 1/10 | "), "the status line: {shown:?}");
+    let shown = on_terminal("env NO_COLOR=1");
+    assert!(!shown.contains("\u{1b}[1m") && !shown.contains("\u{1b}[3"), "{shown:?}");
+}
+
+#[expect(clippy::disallowed_macros, reason = "a test that is not run must say so")]
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
