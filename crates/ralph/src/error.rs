@@ -62,6 +62,8 @@ impl CliError {
     }
 }
 
+impl Error for CliError {}
+
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ralph: error: {}", self.message)?;

@@ -21,7 +21,7 @@ pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
             .hint("make a first commit, or leave --worktree out"));
     }
     let path = project.worktree(run_id);
-    let branch = format!("ralph/{run_id}");
+    let branch = branch(run_id);
     if path.symlink_metadata().is_ok() {
         return Err(CliError::usage(format!("the worktree's place is taken: {}", path.display())));
     }
@@ -38,6 +38,11 @@ pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
     // A directory that holds no tracked file is not in the new worktree.
     fsx::dir(&workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))?;
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
+}
+
+/// The branch of a run's worktree.
+pub fn branch(run_id: &str) -> String {
+    format!("ralph/{run_id}")
 }
 
 /// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
@@ -68,13 +73,21 @@ pub fn advice(place: &Place) -> Vec<String> {
 /// Why a worktree cannot be removed without losing something.
 pub fn at_risk(path: &Path, branch: &str, origin: &Path) -> Option<String> {
     if let Some(inside) = Repository::around(path).filter(|found| found.top == path)
-        && inside.changed_paths().map_or(true, |paths| !paths.is_empty())
+        && inside.has_uncommitted().unwrap_or(true)
     {
         return Some("it has uncommitted work".to_string());
     }
     let origin = Repository::around(origin)?;
     let merged = !origin.has_branch(branch) || origin.is_merged(branch);
     (!merged).then(|| format!("its branch is not merged: {branch}"))
+}
+
+/// Takes back a place that nothing has begun in.
+pub fn discard(place: &Place) {
+    if let Place::Worktree { path, branch, origin } = place {
+        // If it cannot be removed it is only an empty copy, and `ralph run` says why it failed.
+        let _ = remove_worktree(path, branch, origin);
+    }
 }
 
 /// Removes a worktree and its branch, whatever is in them.

@@ -12,7 +12,7 @@ use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::place;
-use crate::process;
+use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Reporter, RunResult, Summary};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
@@ -31,24 +31,51 @@ pub struct Ended {
     run_dir: RunDir,
 }
 
-/// Whether other runs may work in the same tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    Alone,
-    Shared,
+/// How a process behaves around a run.
+#[derive(Clone, Debug)]
+pub struct Conduct {
+    /// Other runs may work in the same tree.
+    pub share_workspace: bool,
+    /// Signals stop the run.
+    pub signals: bool,
+    /// Which program plays the keeper.
+    pub keeper: KeeperProgram,
+}
+
+impl Conduct {
+    /// Of `ralph` itself.
+    pub fn of_program(share_workspace: bool) -> Conduct {
+        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own }
+    }
 }
 
 /// Begins a new run. `prompt` is kept beside the journal if the plan refers to it.
+/// A worktree that was made for it is removed again if the run cannot begin.
 pub fn open(
     home: &Home,
     run: Run,
     prompt: Option<&str>,
-    sharing: Sharing,
+    conduct: &Conduct,
+    reporter: &mut dyn Reporter,
+) -> Result<Ended, CliError> {
+    let (id, place) = (run.id.clone(), run.place.clone());
+    let ended = begin(home, run, prompt, conduct, reporter);
+    if ended.is_err() && !home.run(&id).journal().exists() {
+        place::discard(&place);
+    }
+    ended
+}
+
+fn begin(
+    home: &Home,
+    run: Run,
+    prompt: Option<&str>,
+    conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     prepare_project(&run)?;
-    let workspace_lock = lock_workspace(home, &run, sharing)?;
+    let workspace_lock = lock_workspace(home, &run, conduct)?;
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
         .iter()
@@ -75,7 +102,7 @@ pub fn open(
     projections.follow(&run, &event);
     reporter.event(&run, &state, &event);
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, None, reporter);
+    let ended = live(life, None, conduct, reporter);
     drop(workspace_lock);
     ended
 }
@@ -84,7 +111,7 @@ pub fn open(
 pub fn resume(
     home: &Home,
     id: &str,
-    sharing: Sharing,
+    conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     let run_dir = home.run(id);
@@ -103,12 +130,12 @@ pub fn resume(
         return Err(CliError::failed(message).hint(hint));
     }
     prepare_project(&run)?;
-    let workspace_lock = lock_workspace(home, &run, sharing)?;
+    let workspace_lock = lock_workspace(home, &run, conduct)?;
     let journal =
         Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
     let clock = Clock::from(replayed.state.up_ms);
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), reporter);
+    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter);
     drop(workspace_lock);
     ended
 }
@@ -123,7 +150,12 @@ struct Life {
     projections: Projections,
 }
 
-fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<Ended, CliError> {
+fn live(
+    life: Life,
+    first: Option<Fact>,
+    conduct: &Conduct,
+    reporter: &mut dyn Reporter,
+) -> Result<Ended, CliError> {
     let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
     let trouble = |error: &dyn std::error::Error| CliError::from_error(error, Code::Failed).in_run(&run.id);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -139,6 +171,8 @@ fn live(life: Life, first: Option<Fact>, reporter: &mut dyn Reporter) -> Result<
         lock,
         clock,
         projections,
+        keeper: conduct.keeper.clone(),
+        signals: conduct.signals,
         reporter,
     };
     let mut host = RealHost::new(equipment).map_err(|cause| trouble(&cause))?;
@@ -247,8 +281,8 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
-fn lock_workspace(home: &Home, run: &Run, sharing: Sharing) -> Result<Option<WorkspaceLock>, CliError> {
-    if sharing == Sharing::Shared {
+fn lock_workspace(home: &Home, run: &Run, conduct: &Conduct) -> Result<Option<WorkspaceLock>, CliError> {
+    if conduct.share_workspace {
         return Ok(None);
     }
     lock_tree(home, run).map(Some)

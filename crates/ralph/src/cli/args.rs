@@ -1,7 +1,6 @@
 //! Arguments that several commands share, and how their values are read.
 
 use crate::error::CliError;
-use crate::report::Loudness;
 use clap::{Args, ValueEnum};
 use ralph_loop::money::Usd;
 use std::ffi::OsString;
@@ -40,16 +39,9 @@ pub struct OutputArgs {
     /// Also tell what happens behind the scenes, on standard error
     #[arg(short, long)]
     pub verbose: bool,
-}
-
-impl OutputArgs {
-    pub fn loudness(&self) -> Loudness {
-        match (self.quiet, self.verbose) {
-            (true, _) => Loudness::Quiet,
-            (false, true) => Loudness::Verbose,
-            (false, false) => Loudness::Normal,
-        }
-    }
+    /// Put the time before each line
+    #[arg(long)]
+    pub timestamps: bool,
 }
 
 #[derive(Args)]

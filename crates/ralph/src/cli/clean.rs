@@ -1,14 +1,11 @@
 //! `ralph clean`: remove what finished runs have left, as far as nothing is lost.
 
 use super::home;
-use super::runs::{self, RunLine};
+use crate::catalog::{self, RunLine};
 use crate::error::{CliError, Code};
-use crate::fsx;
 use crate::layout::Home;
-use crate::lock::RunLock;
 use crate::place;
 use crate::report::Out;
-use crate::story::Story;
 use clap::Args;
 use ralph_loop::run::Place;
 use std::process::ExitCode;
@@ -41,10 +38,10 @@ pub struct CleanArgs {
 pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
-    let lines = runs::all(&home)?;
+    let lines = catalog::all(&home)?;
     let mut removed = 0;
     for line in &lines {
-        removed += usize::from(clean_worktree(&home, line, args, &mut out)?);
+        removed += usize::from(clean_worktree(line, args, &mut out)?);
     }
     if args.runs {
         let old = lines.iter().filter(|line| may_go(line, args.force)).skip(args.keep);
@@ -60,12 +57,11 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
 }
 
 fn may_go(line: &RunLine, force: bool) -> bool {
-    !matches!(line.status.as_str(), "running" | "starting") && (force || !line.resumable)
+    line.is_over() || (force && !line.is_alive())
 }
 
-fn clean_worktree(home: &Home, line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<bool, CliError> {
-    let Ok(story) = Story::read(home, &line.id) else { return Ok(false) };
-    let Place::Worktree { path, branch, origin } = &story.run.place else { return Ok(false) };
+fn clean_worktree(line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<bool, CliError> {
+    let Place::Worktree { path, branch, origin } = &line.place else { return Ok(false) };
     if !path.exists() {
         return Ok(false);
     }
@@ -77,7 +73,7 @@ fn clean_worktree(home: &Home, line: &RunLine, args: &CleanArgs, out: &mut Out) 
         place::at_risk(path, branch, origin)
     };
     if let Some(why) = kept {
-        out.line(&format!("kept     {} ({why})", path.display()));
+        out.line(&format!("kept      {} ({why})", path.display()));
         return Ok(false);
     }
     if !args.dry_run {
@@ -89,18 +85,8 @@ fn clean_worktree(home: &Home, line: &RunLine, args: &CleanArgs, out: &mut Out) 
 }
 
 fn clean_record(home: &Home, line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<bool, CliError> {
-    let run_dir = home.run(&line.id);
-    // A worktree that is still there needs its record to be found again.
-    if let Ok(story) = Story::read(home, &line.id)
-        && let Place::Worktree { path, .. } = &story.run.place
-        && path.exists()
-    {
+    if !args.dry_run && !catalog::remove_record(home, line)? {
         return Ok(false);
-    }
-    let Ok(_lock) = RunLock::acquire(&run_dir, &line.id) else { return Ok(false) };
-    if !args.dry_run {
-        fsx::remove_tree(run_dir.dir())
-            .map_err(|cause| CliError::failed("cannot remove the record of a run").cause(cause))?;
     }
     out.line(&format!("{}  run {}", removed_word(args), line.id));
     Ok(true)

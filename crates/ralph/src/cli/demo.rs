@@ -5,13 +5,13 @@
 //! small `claude` script, so that it is driven exactly as Claude Code would be.
 
 use super::args::OutputArgs;
-use super::report_on;
+use super::{Stream, report_on};
 use crate::error::CliError;
 use crate::fsx;
 use crate::git;
 use crate::layout::{self, Home};
 use crate::report::say;
-use crate::session::{self, Sharing};
+use crate::session::{self, Conduct};
 use clap::Args;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
@@ -66,8 +66,9 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let run = set_up(&root).map_err(trouble)?;
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
-    let ended =
-        report_on(&args.output, |reporter| session::open(&home, run, Some(PROMPT), Sharing::Alone, reporter));
+    let ended = report_on(&args.output, Stream::Shown, |reporter| {
+        session::open(&home, run, Some(PROMPT), &Conduct::of_program(false), reporter)
+    });
     if args.keep {
         // Standard output may be a program's, which expects JSON there and nothing else.
         say(&format!("Kept: {}", scratch.keep().join("project").display()));

@@ -1,12 +1,13 @@
 //! `ralph diff`: what a run, or one iteration of it, has changed.
 
 use super::home;
-use super::runs::find;
+use crate::catalog::find;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::report::{Out, Style, say};
 use crate::story::Story;
 use clap::Args;
+use ralph_loop::text::printable;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -42,7 +43,7 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let to = match to {
         Some(tree) => tree,
         // The run was cut short: what came after is in the work tree only.
-        None => as_it_is_now(&story, &shadow)?,
+        None => as_it_is_now(&shadow)?,
     };
     let color = if Style::of_stdout().color { "--color=always" } else { "--no-color" };
     let flags: &[&str] = if args.stat { &[color, "--stat"] } else { &[color] };
@@ -53,16 +54,18 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     out.bytes(&bytes);
     out.flush();
     if !story.left_out.is_empty() {
-        say(&format!("not recorded: {}", story.left_out.join(", ")));
+        say(&format!("not recorded: {}", printable(&story.left_out.join(", "))));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records the work tree as it is now, beside the run's own trees.
-pub fn as_it_is_now(story: &Story, shadow: &Shadow) -> Result<String, CliError> {
-    shadow
-        .set_up(&story.run.workspace)
-        .and_then(|()| shadow.changes())
-        .and_then(|changes| shadow.record(&changes))
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))
+/// The work tree as it is now. The run may be at work, so its own index is left alone.
+fn as_it_is_now(shadow: &Shadow) -> Result<String, CliError> {
+    let look = |aside: &Shadow| aside.record(&aside.changes()?);
+    let recorded = shadow.aside().and_then(|aside| {
+        let recorded = look(&aside);
+        aside.forget();
+        recorded
+    });
+    recorded.map_err(|cause| CliError::from_error(&cause, Code::Failed))
 }

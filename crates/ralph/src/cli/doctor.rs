@@ -1,8 +1,8 @@
 //! `ralph doctor`: what is here, what is missing, and what to do about it.
 
 use super::args::Format;
-use super::runs;
 use super::{home, print_json};
+use crate::catalog;
 use crate::error::CliError;
 use crate::fsx;
 use crate::layout::Home;
@@ -86,7 +86,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let mut findings: Vec<Finding> = KNOWN.iter().map(look).collect();
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
     findings.push(look_at_home(&home));
-    findings.push(end_what_is_left(&home)?);
+    findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
     match args.format {
         Format::Human => print(&findings, agents),
@@ -119,13 +119,18 @@ fn look_at_home(home: &Home) -> Finding {
     Finding { kind: "home", name: "records".into(), ok, found, advice }
 }
 
-fn end_what_is_left(home: &Home) -> Result<Finding, CliError> {
+fn end_what_is_left(home: &Home) -> Finding {
+    let finding = |ok, found, advice| Finding { kind: "home", name: "runs".into(), ok, found, advice };
+    let lines = match catalog::all(home) {
+        Ok(lines) => lines,
+        Err(error) => return finding(false, None, Some(error.to_string())),
+    };
     let crashed: Vec<String> =
-        runs::all(home)?.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
+        lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
     let ended: u32 = crashed.iter().map(|id| process::end_leftovers(id)).sum();
     let found = format!("{} crashed, {ended} processes of them ended", crashed.len());
     let advice = crashed.first().map(|id| format!("carry on with the newest: ralph resume {id}"));
-    Ok(Finding { kind: "home", name: "runs".into(), ok: true, found: Some(found), advice })
+    finding(true, Some(found), advice)
 }
 
 fn print(findings: &[Finding], agents: usize) {

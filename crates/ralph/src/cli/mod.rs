@@ -18,7 +18,7 @@ mod undo;
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
-use crate::report::{Out, RunResult, say};
+use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
 use crate::session::Ended;
 use args::Format;
 use clap::{Parser, Subcommand};
@@ -138,7 +138,7 @@ fn print_refusal(error: &CliError, format: Format) {
     match format {
         Format::Human => {}
         Format::Json => print_json(&result()),
-        Format::Ndjson => crate::report::Ndjson::stdout().close(&result()),
+        Format::Ndjson => Ndjson::stdout().close(&result()),
     }
 }
 
@@ -170,15 +170,31 @@ fn exit_code(reason: StopReason) -> ExitCode {
     }
 }
 
+/// Whether the agent's stream is shown while it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Shown,
+    Hidden,
+}
+
 /// Lives a run with the reporter that was asked for, and tells how it ended.
 fn report_on(
     output: &args::OutputArgs,
-    live: impl FnOnce(&mut dyn crate::report::Reporter) -> Result<Ended, CliError>,
+    stream: Stream,
+    live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, CliError>,
 ) -> Result<ExitCode, CliError> {
-    use crate::report::{Human, Ndjson, Silent, Style};
+    let live = |reporter: &mut dyn Reporter| match output.verbose {
+        true => live(&mut Verbose(reporter)),
+        false => live(reporter),
+    };
     let ended = match output.format {
         Format::Human => {
-            let mut human = Human::new(Style::of_stdout(), output.loudness());
+            let telling = Telling {
+                quiet: output.quiet,
+                stream: stream == Stream::Shown,
+                timestamps: output.timestamps,
+            };
+            let mut human = Human::new(Style::of_stdout(), telling);
             let ended = live(&mut human)?;
             human.close(&ended.summary());
             ended

@@ -1,13 +1,14 @@
 //! `ralph resume`: carry on with a run that did not end by itself.
 
 use super::args::{OutputArgs, ProjectArgs};
-use super::runs::{self, RunLine};
-use super::{home, report_on};
+use super::{Stream, home, report_on};
+use crate::catalog::{self, RunLine};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::RunLock;
-use crate::session::{self, Sharing};
+use crate::session::{self, Conduct};
 use clap::Args;
+use ralph_loop::run::Place;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -33,22 +34,25 @@ pub struct ResumeArgs {
 pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let id = match &args.run {
-        Some(name) => runs::find(&home, name)?,
+        Some(name) => catalog::find(&home, name)?,
         None => newest_resumable(&home, &args.project.dir()?)?,
     };
-    let sharing = if args.share_workspace { Sharing::Shared } else { Sharing::Alone };
-    report_on(&args.output, |reporter| session::resume(&home, &id, sharing, reporter))
+    let conduct = Conduct::of_program(args.share_workspace);
+    report_on(&args.output, Stream::Shown, |reporter| session::resume(&home, &id, &conduct, reporter))
 }
 
 fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
-    let here = |line: &RunLine| line.workspace.as_deref() == Some(dir);
-    let mut lines = runs::all(home)?;
+    let here = |line: &RunLine| match &line.place {
+        Place::Here => line.workspace.as_deref() == Some(dir),
+        Place::Worktree { origin, .. } => origin == dir || line.workspace.as_deref() == Some(dir),
+    };
+    let mut lines = catalog::all(home)?;
     // The newest may have been killed a moment ago: then its tree is still being swept up.
     if let Some(newest) = lines.iter().find(|line| here(line))
         && newest.alive
         && RunLock::becomes_free(&home.run(&newest.id))
     {
-        lines = runs::all(home)?;
+        lines = catalog::all(home)?;
     }
     lines.into_iter().find(|line| line.resumable && here(line)).map(|line| line.id).ok_or_else(|| {
         CliError::failed(format!("no run to resume in this directory: {}", dir.display()))

@@ -1,8 +1,8 @@
 //! `ralph show`: the story of one run.
 
 use super::args::Format;
-use super::runs::find;
 use super::{home, print_json};
+use crate::catalog::find;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};

@@ -1,15 +1,15 @@
 //! `ralph undo`: put the tree back as it was before an iteration.
 
 use super::args::ProjectArgs;
-use super::diff::as_it_is_now;
 use super::home;
-use super::runs::find;
+use crate::catalog::find;
 use crate::error::{CliError, Code};
 use crate::lock::RunLock;
 use crate::report::Out;
 use crate::session::lock_tree;
 use crate::story::Story;
 use clap::Args;
+use ralph_loop::text::printable;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -29,7 +29,7 @@ pub struct UndoArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     to: u32,
     /// Back to a tree that an earlier undo has kept
-    #[arg(long, value_name = "ID", conflicts_with = "to")]
+    #[arg(long, value_name = "ID", conflicts_with = "to", value_parser = tree_id)]
     tree: Option<String>,
     #[command(flatten)]
     project: ProjectArgs,
@@ -55,7 +55,9 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         None => story.tree_before(args.to)?,
     };
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
-    let now = as_it_is_now(&story, &shadow)?;
+    shadow.set_up(&story.run.workspace).map_err(failed)?;
+    let changes = shadow.changes().map_err(failed)?;
+    let now = shadow.record(&changes).map_err(failed)?;
     let mut out = Out::stdout();
     if now == target {
         out.line("Nothing to undo: the tree is as it was.");
@@ -63,7 +65,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
-    let done = shadow.put_back(&now, target).map_err(failed)?;
+    let done = shadow.put_back(&changes, &now, target).map_err(failed)?;
     match &args.tree {
         Some(_) => out.line(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
@@ -74,7 +76,17 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
             args.to, done.written, done.removed
         )),
     }
+    if !done.spared.is_empty() {
+        let paths = printable(&done.spared.join(", ")).into_owned();
+        out.line(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
+    }
     out.line(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
+}
+
+/// A tree's whole name: anything else could mean something to git.
+fn tree_id(text: &str) -> Result<String, String> {
+    let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { Ok(text.to_string()) } else { Err("expected the 40 digits that an undo has printed".into()) }
 }

@@ -11,7 +11,7 @@ use crate::git::checkpoint::{Checkpoints, Taken};
 use crate::journal::Journal;
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
-use crate::process::{Keeper, KeeperEvent, ProcessError};
+use crate::process::{Keeper, KeeperEvent, KeeperProgram, ProcessError};
 use crate::report::Reporter;
 use ralph_loop::event::{End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
@@ -19,7 +19,7 @@ use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::net::unix::pipe::Receiver;
 use tokio::task::{JoinError, JoinHandle};
 
@@ -32,6 +32,8 @@ pub struct Equipment<'r> {
     pub checkpoints: Option<Checkpoints>,
     pub clock: Clock,
     pub projections: Projections,
+    pub keeper: KeeperProgram,
+    pub signals: bool,
     pub reporter: &'r mut dyn Reporter,
 }
 
@@ -48,32 +50,38 @@ pub struct RealHost<'r> {
     /// Facts that happened while a step was begun.
     due: VecDeque<Fact>,
     buffer: Vec<u8>,
-    tick: Instant,
+    last_tick: Instant,
 }
-
-/// A terminal's status line is redrawn this often at most: a silent agent is no reason
-/// to wake up every second.
-const TICK: Duration = Duration::from_secs(2);
 
 const READ_BYTES: usize = 256 << 10;
 
 impl<'r> RealHost<'r> {
     /// Signals are listened for from here on.
     pub fn new(equipment: Equipment<'r>) -> io::Result<RealHost<'r>> {
-        let Equipment { run_dir, project, journal, lock, checkpoints, clock, projections, reporter } =
-            equipment;
+        let Equipment {
+            run_dir,
+            project,
+            journal,
+            lock,
+            checkpoints,
+            clock,
+            projections,
+            keeper,
+            signals,
+            reporter,
+        } = equipment;
         Ok(RealHost {
             clock,
             journal,
-            lane: Lane::new(run_dir, project, lock, checkpoints),
+            lane: Lane::new(run_dir, project, lock, checkpoints, keeper),
             projections,
             projections_warned: false,
             reporter,
-            signals: Signals::listen()?,
+            signals: if signals { Signals::listen()? } else { Signals::none() },
             step: 0,
             due: VecDeque::new(),
             buffer: vec![0; READ_BYTES],
-            tick: Instant::now() + TICK,
+            last_tick: Instant::now(),
         })
     }
 
@@ -102,8 +110,8 @@ impl<'r> RealHost<'r> {
     }
 
     async fn next_thing(&mut self, wake: Option<Instant>) -> Thing {
-        let RealHost { lane, signals, reporter, tick, .. } = self;
-        let tick = reporter.wants_ticks().then_some(*tick);
+        let RealHost { lane, signals, reporter, last_tick, .. } = self;
+        let tick = reporter.tick_every().map(|every| *last_tick + every);
         let Lane { keeper, current, .. } = lane;
         let (stdout, stderr, thread) = match current {
             Current::Agent(step) | Current::Message { step, .. } => {
@@ -145,9 +153,11 @@ impl<'r> RealHost<'r> {
             KeeperEvent::Ended { exit, swept } => {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => step.finish(exit, swept, &mut self.buffer, self.reporter),
-                    Current::Message { step, words } => {
-                        scm::message_end(step.finish(exit, swept, &mut self.buffer, self.reporter), &words)
-                    }
+                    Current::Message { step, words, read_as } => scm::message_end(
+                        step.finish(exit, swept, &mut self.buffer, self.reporter),
+                        &words,
+                        read_as,
+                    ),
                     Current::Check(step) => {
                         step.finish(run, &self.lane.project, exit, swept, &mut self.lane.texts)
                     }
@@ -202,7 +212,9 @@ impl Host for RealHost<'_> {
         self.step = id;
         let started = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
-                self.lane.start_agent(run, state, (*iteration, *attempt, *agent), &self.projections)
+                let asked = (*iteration, *attempt, *agent);
+                let begun = self.lane.start_agent(run, state, asked, &self.projections);
+                begun.map(|prompt| self.reporter.prompt(&prompt))
             }
             Step::Check { iteration, index } => self.lane.start_check(run, *iteration, *index),
             Step::Message { iteration, agent } => {
@@ -269,7 +281,7 @@ impl Host for RealHost<'_> {
                 Thing::Signal => return Fact::StopAsked,
                 Thing::Woke => return Fact::Woke,
                 Thing::Tick => {
-                    self.tick = Instant::now() + TICK;
+                    self.last_tick = Instant::now();
                     self.reporter.tick(run, state, self.clock.up_ms());
                 }
                 Thing::Keeper(word) => {

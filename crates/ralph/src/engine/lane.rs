@@ -12,11 +12,11 @@ use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Taken};
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
-use crate::process::{self, Keeper, ProcessError, Stdio3};
+use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
-    AnswerIn, CommandLineError, Invocation, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, CommandLineError, Dialect, Invocation, PromptVia, StreamReader, Wants, command_line,
 };
 use ralph_loop::event::How;
 use ralph_loop::run::AgentSpec;
@@ -34,6 +34,7 @@ use tokio::task::JoinHandle;
 pub(super) struct Lane {
     pub(super) keeper: Option<Keeper>,
     pub(super) current: Current,
+    keeper_program: KeeperProgram,
     lock: RunLock,
     run_dir: RunDir,
     pub(super) project: Project,
@@ -53,6 +54,7 @@ pub(super) enum Current {
     Message {
         step: Box<AgentStep>,
         words: PathBuf,
+        read_as: Dialect,
     },
     Scm(JoinHandle<TaskOutcome>),
 }
@@ -87,23 +89,26 @@ impl Lane {
         project: Project,
         lock: RunLock,
         checkpoints: Option<Checkpoints>,
+        keeper_program: KeeperProgram,
     ) -> Lane {
         let texts = Texts::of(&run_dir);
-        Lane { keeper: None, current: Current::Nothing, lock, run_dir, project, texts, checkpoints }
+        let current = Current::Nothing;
+        Lane { keeper: None, current, keeper_program, lock, run_dir, project, texts, checkpoints }
     }
 
+    /// Returns what the agent is asked.
     pub(super) fn start_agent(
         &mut self,
         run: &Run,
         state: &State,
         (iteration, attempt, agent): (u32, u32, usize),
         projections: &Projections,
-    ) -> Result<(), StartError> {
+    ) -> Result<String, StartError> {
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let (step, _) = self.ask(run, (iteration, agent), Wants::Events, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
-        Ok(())
+        Ok(prompt)
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -120,11 +125,11 @@ impl Lane {
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
         let (step, answer) = self.ask(run, (iteration, agent), wants, MESSAGE_PROMPT, logs)?;
-        let words = match answer {
-            AnswerIn::Stdout => said,
-            AnswerIn::File(path) => run.workspace.join(path),
+        let (words, read_as) = match answer {
+            AnswerIn::Stdout => (said, step.dialect),
+            AnswerIn::File(path) => (run.workspace.join(path), Dialect::Plain),
         };
-        self.current = Current::Message { step: Box::new(step), words };
+        self.current = Current::Message { step: Box::new(step), words, read_as };
         Ok(())
     }
 
@@ -242,7 +247,7 @@ impl Lane {
         let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
-            none => none.insert(Keeper::start(Some(self.lock.as_fd()), &[])?),
+            none => none.insert(Keeper::start(&self.keeper_program, Some(self.lock.as_fd()), &[])?),
         };
         Ok(keeper.spawn(&command, stdio)?)
     }

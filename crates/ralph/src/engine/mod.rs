@@ -24,7 +24,6 @@ use std::io;
 use thiserror::Error;
 
 /// The world, as far as the loop needs it.
-#[expect(async_fn_in_trait, reason = "one thread drives it; nothing is sent elsewhere")]
 pub trait Host {
     /// The wall clock in milliseconds since 1970, and the run's own time.
     fn now(&self) -> (i64, u64);

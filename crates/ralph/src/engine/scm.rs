@@ -6,7 +6,7 @@
 use crate::git::Repository;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
-use ralph_loop::dialect::Answer;
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect, StreamReader};
 use ralph_loop::event::{End, MessageEnd};
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::Read;
@@ -102,21 +102,37 @@ pub(super) fn nothing_to_commit(run: &Run) -> bool {
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }
 
-/// The message in what an agent has said, read from where it has said it.
-fn read_message(words: &Path, tag: Option<&str>) -> Option<String> {
-    const ENOUGH: u64 = 64 << 10;
+/// The message in what an agent has said, read from where it has said it. A stream of
+/// events is no message; the last text in it is.
+fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<String> {
+    const ENOUGH: u64 = 16 << 20;
     let mut bytes = Vec::new();
     std::fs::File::open(words).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
-    message_in(&String::from_utf8_lossy(&bytes), tag)
+    if read_as == Dialect::Plain {
+        return message_in(&String::from_utf8_lossy(&bytes), tag);
+    }
+    let mut last = String::new();
+    let mut note = |event: AgentEvent<'_>| {
+        if let AgentEvent::Text { text, parent: None } = event
+            && !text.trim().is_empty()
+        {
+            last = text.into_owned();
+        }
+    };
+    let mut reader = StreamReader::new(read_as, "");
+    reader.feed(&bytes, &mut note);
+    reader.finish(&mut note);
+    message_in(&last, tag)
 }
 
 /// What an agent's end amounts to where it was asked for a commit message.
-pub(super) fn message_end(end: End, words: &Path) -> End {
+pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
     match end {
         End::Agent(agent) => {
             let outcome = match &agent.answer {
                 Answer::Failed { why } => MessageOutcome::Failed { why: why.clone() },
-                Answer::Said | Answer::Empty => match read_message(words, agent.seen.tag.as_deref()) {
+                Answer::Said | Answer::Empty => match read_message(words, read_as, agent.seen.tag.as_deref())
+                {
                     Some(text) => MessageOutcome::Text(text),
                     None => MessageOutcome::Failed { why: "the agent gave no commit message".into() },
                 },

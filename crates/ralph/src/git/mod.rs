@@ -69,6 +69,8 @@ pub enum GitError {
     Tool(#[from] ToolError),
     #[error("git {what} failed: {message}")]
     Refused { what: String, message: String },
+    #[error("a merge is not resolved: {path}")]
+    Unmerged { path: String },
 }
 
 impl Repository {
@@ -103,23 +105,43 @@ impl Repository {
     /// Paths that a commit of everything would take in, each ended by a zero byte.
     /// Repositories inside are not among them.
     pub fn changed_paths(&self) -> Result<Vec<u8>, GitError> {
-        let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty"];
-        let listing = checked("status", git(&self.top).args(status))?;
-        let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3);
-        let paths = entries.map(|entry| &entry[3..]).filter(|path| !path.ends_with(b"/"));
-        Ok(paths.flat_map(|path| path.iter().copied().chain([0])).collect())
+        Ok(zero_ended(&self.status()?, |_| true))
     }
 
-    /// Stages every change, new files included.
+    /// Whether something is here that no commit of this repository holds, repositories
+    /// inside included.
+    pub fn has_uncommitted(&self) -> Result<bool, GitError> {
+        Ok(!self.status()?.is_empty())
+    }
+
+    /// `XY path` of everything that differs from HEAD, each ended by a zero byte.
+    fn status(&self) -> Result<Vec<u8>, GitError> {
+        let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty"];
+        checked("status", git(&self.top).args(status))
+    }
+
+    /// Stages every change, new files included. A conflict is not staged: that would commit
+    /// its markers as its solution.
     pub fn stage_all(&self) -> Result<(), GitError> {
-        let paths = self.changed_paths()?;
+        let status = self.status()?;
+        let conflicts = zero_ended(&status, is_unmerged);
+        if let Some(first) = conflicts.split(|byte| *byte == 0).find(|path| !path.is_empty()) {
+            return Err(GitError::Unmerged { path: String::from_utf8_lossy(first).into_owned() });
+        }
+        // What is staged already may be gone from both index and tree, and `add` would miss it.
+        let unstaged = zero_ended(&status, |entry| entry[1] != b' ');
+        if unstaged.is_empty() {
+            return Ok(());
+        }
         let add = ["add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        checked("add", git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&paths)).map(drop)
+        checked("add", git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&unstaged)).map(drop)
     }
 
     /// A commit that asks nobody: no hook, no signature, an identity if there is none.
     pub fn commit_plainly(&self, message: &str) -> Result<(), GitError> {
-        let mut commit = git(&self.top).args(["-c", "commit.gpgsign=false"]);
+        // `--no-verify` alone leaves some hooks on.
+        let mut commit =
+            git(&self.top).args(["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]);
         if !self.succeeds(&["var", "GIT_COMMITTER_IDENT"]) {
             commit = commit.args(SCRATCH_IDENTITY);
         }
@@ -137,6 +159,17 @@ impl Repository {
     }
 }
 
+/// The paths of the entries of a status that fit, but for repositories inside.
+fn zero_ended(status: &[u8], fits: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let entries = status.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && fits(entry));
+    let paths = entries.map(|entry| &entry[3..]).filter(|path| !path.ends_with(b"/"));
+    paths.flat_map(|path| path.iter().copied().chain([0])).collect()
+}
+
+fn is_unmerged(entry: &[u8]) -> bool {
+    matches!(&entry[..2], b"DD" | b"AA" | [b'U', _] | [_, b'U'])
+}
+
 fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
     let output = tool.run()?;
     if output.success() {
@@ -151,7 +184,17 @@ const SCRATCH_IDENTITY: [&str; 4] = ["-c", "user.name=ralph", "-c", "user.email=
 /// Patterns of ralph's own files, as seen from the top of the repository.
 fn runtime_patterns(top: &Path, project: &Path) -> String {
     let below = project.strip_prefix(top).unwrap_or(Path::new(""));
-    let prefix = if below.as_os_str().is_empty() { String::new() } else { format!("/{}", below.display()) };
+    let mut prefix = String::new();
+    if !below.as_os_str().is_empty() {
+        prefix.push('/');
+        for c in below.to_string_lossy().chars() {
+            // A directory's name is no pattern.
+            if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+                prefix.push('\\');
+            }
+            prefix.push(c);
+        }
+    }
     RUNTIME_FILES
         .iter()
         .map(|pattern| match pattern.strip_prefix('!') {

@@ -8,6 +8,7 @@
 use super::{GitError, Repository, checked, git, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -24,6 +25,8 @@ pub enum ShadowError {
 
 pub struct Shadow {
     dir: PathBuf,
+    /// Instead of the directory's own.
+    index: Option<PathBuf>,
     repository: Repository,
     /// Larger files are not recorded.
     largest_file: u64,
@@ -35,6 +38,8 @@ pub struct Changes {
     paths: Vec<u8>,
     /// Paths that cannot be recorded, the first of them.
     pub left_out: Vec<String>,
+    /// All of them, as git names them.
+    unrecorded: BTreeSet<Vec<u8>>,
 }
 
 impl Changes {
@@ -48,7 +53,7 @@ const NAMED_PATHS: usize = 20;
 
 impl Shadow {
     pub fn over(repository: Repository, dir: PathBuf, largest_file: u64) -> Shadow {
-        Shadow { dir, repository, largest_file }
+        Shadow { dir, index: None, repository, largest_file }
     }
 
     pub fn top(&self) -> &Path {
@@ -71,7 +76,7 @@ impl Shadow {
         // patterns, which would record ralph's own files and what the user ignores.
         let dir = self.dir.with_extension("new");
         let _ = fsx::remove_tree(&dir);
-        let beside = Shadow { dir, repository: self.repository.clone(), largest_file: self.largest_file };
+        let beside = Shadow::over(self.repository.clone(), dir, self.largest_file);
         beside.make(project)?;
         Ok(fsx::rename(&beside.dir, &self.dir)?)
     }
@@ -121,18 +126,37 @@ impl Shadow {
         patterns + &runtime_patterns(self.top(), project)
     }
 
+    /// The same with an index of its own: for a look that must not meet the run, which may be
+    /// at work. Remove it with [`Shadow::forget`].
+    pub fn aside(&self) -> Result<Shadow, ShadowError> {
+        let index = self.dir.join(format!("index.{}", std::process::id()));
+        fsx::write_whole(&index, &fs_err::read(self.dir.join("index"))?)?;
+        let repository = self.repository.clone();
+        Ok(Shadow { dir: self.dir.clone(), index: Some(index), repository, largest_file: self.largest_file })
+    }
+
+    /// Nothing is left of what [`Shadow::aside`] made.
+    pub fn forget(self) {
+        if let Some(index) = self.index {
+            let _ = fsx::remove(&index);
+        }
+    }
+
     pub fn changes(&self) -> Result<Changes, ShadowError> {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
         let listing = checked("status", self.git().args(status))?;
-        let mut changes = Changes { paths: Vec::new(), left_out: Vec::new() };
+        let mut changes = Changes { paths: Vec::new(), left_out: Vec::new(), unrecorded: BTreeSet::new() };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         for path in entries.map(|entry| &entry[3..]) {
             if self.can_be_recorded(path) {
                 changes.paths.extend_from_slice(path);
                 changes.paths.push(0);
-            } else if changes.left_out.len() < NAMED_PATHS {
-                changes.left_out.push(String::from_utf8_lossy(path).into_owned());
+            } else {
+                if changes.left_out.len() < NAMED_PATHS {
+                    changes.left_out.push(String::from_utf8_lossy(path).into_owned());
+                }
+                changes.unrecorded.insert(path.to_vec());
             }
         }
         Ok(changes)
@@ -147,8 +171,10 @@ impl Shadow {
             Ok(meta) if meta.is_file() => {
                 meta.len() <= self.largest_file && std::fs::File::open(&path).is_ok()
             }
-            Ok(meta) => meta.is_symlink(),
-            Err(_) => true, // deleted, which is a change
+            // A directory in the place of a file: that file is gone.
+            Ok(meta) => meta.is_symlink() || meta.is_dir(),
+            // Deleted, which is a change.
+            Err(cause) => matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
         }
     }
 
@@ -172,15 +198,27 @@ impl Shadow {
     }
 
     /// Puts the work tree back from one recorded tree to another: only paths that differ are
-    /// written, and those that only the first has are removed. Returns how many.
-    pub fn put_back(&self, from: &str, to: &str) -> Result<PutBack, ShadowError> {
+    /// written, and those that only the first has are removed. `now` is what stands in the
+    /// work tree beside the first: what it could not record is in no tree, so neither it nor
+    /// anything in its way is touched.
+    pub fn put_back(&self, now: &Changes, from: &str, to: &str) -> Result<PutBack, ShadowError> {
         let names = self.diff(from, to, &["--no-renames", "--name-status", "-z"], usize::MAX)?;
         let mut fields = names.split(|byte| *byte == 0);
-        let (mut done, mut written) = (PutBack::default(), Vec::new());
+        let (mut done, mut wanted) = (PutBack::default(), Vec::new());
         while let (Some(status @ [_, ..]), Some(path)) = (fields.next(), fields.next()) {
-            if status == b"D" {
+            if now.unrecorded.contains(path) {
+                done.spare(path);
+            } else if status == b"D" {
                 self.remove_file(path)?;
                 done.removed += 1;
+            } else {
+                wanted.push(path);
+            }
+        }
+        let mut written = Vec::new();
+        for path in wanted {
+            if self.is_obstructed(path) {
+                done.spare(path);
             } else {
                 written.extend_from_slice(path);
                 written.push(0);
@@ -193,6 +231,15 @@ impl Shadow {
             checked("checkout-index", self.git().args(checkout).stdin(&written))?;
         }
         Ok(done)
+    }
+
+    /// Whether something that no tree holds stands where a file, or a directory above it,
+    /// would have to be: git would remove it without a word.
+    fn is_obstructed(&self, path: &[u8]) -> bool {
+        let path = self.top().join(OsStr::from_bytes(path));
+        let is_dir = |path: &Path| path.symlink_metadata().map(|meta| meta.is_dir());
+        let above = path.ancestors().skip(1).take_while(|dir| *dir != self.top());
+        is_dir(&path).unwrap_or(false) || above.map(is_dir).any(|dir| dir.is_ok_and(|dir| !dir))
     }
 
     /// Removes a file and the directories that it leaves empty.
@@ -226,6 +273,10 @@ impl Shadow {
         let tool = git(self.top()).arg(of("--git-dir=", &self.dir)).arg(of("--work-tree=", self.top()));
         let tool = tool.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         let tool = tool.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_ATTR_NOSYSTEM", "1");
+        let tool = match &self.index {
+            Some(index) => tool.env("GIT_INDEX_FILE", index),
+            None => tool,
+        };
         ["AUTHOR", "COMMITTER"].into_iter().fold(tool, |tool, who| {
             tool.env(format!("GIT_{who}_NAME"), "ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost")
         })
@@ -233,10 +284,18 @@ impl Shadow {
 }
 
 /// What putting a tree back has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
     pub written: usize,
     pub removed: usize,
+    /// Paths that could not be put back without a loss.
+    pub spared: Vec<String>,
+}
+
+impl PutBack {
+    fn spare(&mut self, path: &[u8]) {
+        self.spared.push(String::from_utf8_lossy(path).into_owned());
+    }
 }
 
 const CONFIG: &str = "\

@@ -29,7 +29,7 @@ use tokio::net::UnixDatagram;
 use super::ours::{self, Kind};
 use super::sweep::sweep;
 use super::wire::{self, Reply};
-use super::{Command, KeeperEvent, ProcessError, Stdio3};
+use super::{Command, KeeperEvent, KeeperProgram, ProcessError, Stdio3};
 
 /// How long a keeper may take to end what is left at the end of a run.
 const FINISH: Duration = Duration::from_secs(5);
@@ -60,10 +60,18 @@ impl Keeper {
     ///
     /// The keeper holds a copy of `lock` for as long as it lives. `env` is set on top of
     /// this process's environment, for the keeper and so for all that it starts.
-    pub fn start(lock: Option<BorrowedFd<'_>>, env: &[(OsString, OsString)]) -> Result<Keeper, ProcessError> {
-        // The link, not the path behind it: the program on disk may have been replaced by
-        // another version since, which would not understand us.
-        Keeper::start_with(Path::new("/proc/self/exe"), &["__keeper".into()], lock, env)
+    pub fn start(
+        program: &KeeperProgram,
+        lock: Option<BorrowedFd<'_>>,
+        env: &[(OsString, OsString)],
+    ) -> Result<Keeper, ProcessError> {
+        let program = match program {
+            // The link, not the path behind it: the program on disk may have been replaced by
+            // another version since, which would not understand us.
+            KeeperProgram::Own => Path::new("/proc/self/exe"),
+            KeeperProgram::At(path) => path,
+        };
+        Keeper::start_with(program, &["__keeper".into()], lock, env)
     }
 
     /// As `start`, with a program that calls `keeper_main`.

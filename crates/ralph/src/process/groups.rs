@@ -18,7 +18,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Command, Exit, KeeperEvent, ProcessError, Stdio3, exit_of};
+use super::{Command, Exit, KeeperEvent, KeeperProgram, ProcessError, Stdio3, exit_of};
 
 #[derive(Debug)]
 pub struct Keeper {
@@ -32,6 +32,7 @@ pub struct Keeper {
 impl Keeper {
     /// The lock is not needed: it is the engine that holds it, and no keeper outlives that.
     pub fn start(
+        _program: &KeeperProgram,
         _lock: Option<BorrowedFd<'_>>,
         env: &[(OsString, OsString)],
     ) -> Result<Keeper, ProcessError> {
@@ -164,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_group_starts_ends_and_is_swept() {
-        let mut keeper = Keeper::start(None, &[("A".into(), "5".into())]).unwrap();
+        let mut keeper = Keeper::start(&KeeperProgram::Own, None, &[("A".into(), "5".into())]).unwrap();
         keeper.spawn(&command(&["sh", "-c", "exit $A"]), null()).unwrap();
         assert!(matches!(next(&mut keeper).await, KeeperEvent::Started { .. }));
         assert_eq!(next(&mut keeper).await, KeeperEvent::Ended { exit: Exit::Code(5), swept: 0 });

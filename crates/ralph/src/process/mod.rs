@@ -60,6 +60,15 @@ fn exit_of(status: WaitStatus) -> Option<Exit> {
     status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
 }
 
+/// The program that plays the keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeeperProgram {
+    /// This one, which is `ralph`.
+    Own,
+    /// `ralph`, installed there; for programs that use ralph as a library.
+    At(PathBuf),
+}
+
 /// A process to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Command {

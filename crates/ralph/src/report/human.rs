@@ -1,48 +1,43 @@
 //! A run told to a person, as it happens.
 
-use super::out::{Out, say};
-use super::status::StatusLine;
+use super::screen::Screen;
+use super::status::{StatusLine, doing};
+use super::stream::StreamView;
 use super::style::{Style, Tone, fit};
 use super::{Reporter, Summary, stop_asked};
-use ralph_loop::check::CheckOutcome;
-use ralph_loop::dialect::{AgentEvent, TodoStatus};
-use ralph_loop::event::{AgentEnd, End, Event, Fact, Step, Why};
+use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
+use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::Completion;
+use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
+use ralph_loop::state::Phase;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
-use std::collections::HashMap;
+use std::time::Duration;
 
-/// How much is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loudness {
+/// How a run is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Telling {
     /// The result only.
-    Quiet,
-    Normal,
-    /// Also what happens behind the scenes, on standard error.
-    Verbose,
+    pub quiet: bool,
+    /// What the agent does, while it does it.
+    pub stream: bool,
+    /// `[HH:MM:SS]` before each line.
+    pub timestamps: bool,
 }
 
-/// Lines and characters of a tool's output that are shown.
-const TOOL_LINES: usize = 5;
-const TOOL_CHARS: usize = 400;
-/// So much of a line is cleaned to find those characters.
-const TOOL_LINE_BYTES: usize = 4 << 10;
-
-/// Tools whose end is still awaited and remembered by name; more are shown unnamed.
-const OPEN_TOOLS: usize = 256;
-
 pub struct Human {
-    out: Out,
+    screen: Screen,
+    stream: StreamView,
     style: Style,
-    loudness: Loudness,
-    status: Option<StatusLine>,
-    open_tools: HashMap<String, String>,
-    timed_out: Option<u64>,
+    telling: Telling,
     told_once: ToldOnce,
+    /// The scm task that runs.
+    task: String,
 }
 
 #[derive(Default)]
@@ -51,61 +46,53 @@ struct ToldOnce {
     left_out: bool,
 }
 
+/// A terminal's status line is redrawn so often: a silent agent is no reason to wake up
+/// every second. Where there is none, a sign of life now and then has to do.
+const REDRAW: Duration = Duration::from_secs(2);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
+
 impl Human {
-    pub fn new(style: Style, loudness: Loudness) -> Human {
-        let status = if loudness == Loudness::Quiet { None } else { StatusLine::on_terminal() };
+    pub fn new(style: Style, telling: Telling) -> Human {
+        let status = if telling.quiet { None } else { StatusLine::on_terminal() };
         Human {
-            out: Out::stdout(),
+            screen: Screen::new(status, telling.timestamps),
+            stream: StreamView::new(style),
             style,
-            loudness,
-            status,
-            open_tools: HashMap::new(),
-            timed_out: None,
+            telling,
             told_once: ToldOnce::default(),
+            task: String::new(),
         }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
     pub fn close(&mut self, summary: &Summary) {
-        if let Some(status) = self.status.take() {
-            status.clear();
-        }
+        self.screen.clear_status();
         for line in summary.closing_lines(self.style) {
-            self.out.line(&line);
+            self.screen.line(&line);
         }
-        self.out.flush();
+        self.screen.flush();
     }
 
     fn line(&mut self, text: &str) {
-        if self.loudness > Loudness::Quiet {
-            self.out.line(text);
-        }
-    }
-
-    /// A line for those who asked for everything.
-    fn debug(&mut self, text: impl FnOnce() -> String) {
-        if self.loudness == Loudness::Verbose {
-            self.dry();
-            let text = text();
-            match &self.status {
-                Some(status) => status.aside(|| say(&format!("[ralph] {text}"))),
-                None => say(&format!("[ralph] {text}")),
-            }
+        if !self.telling.quiet {
+            self.screen.line(text);
         }
     }
 
     fn opened(&mut self, run: &Run) {
         let style = self.style;
+        let field =
+            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
         self.line(&style.paint(Tone::Strong, &format!("ralph run {}", run.id)));
         for agent in &run.agents {
             let mut text = agent.name.clone();
             if let Some(model) = &agent.model {
                 text += &format!(" ({model})");
             }
-            if agent.autonomous && agent.dialect != ralph_loop::dialect::Dialect::Plain {
+            if agent.autonomous && agent.dialect != Dialect::Plain {
                 text += ", acts without asking (agent.autonomous)";
             }
-            self.line(&format!("  agent   {}", fit(&text, style.width - 10)));
+            self.line(&field("agent", &text));
         }
         let Plan::Prompt(plan) = &run.plan;
         let until = match &plan.completion {
@@ -113,19 +100,21 @@ impl Human {
             Completion::Response(word) => format!("the checks pass and the agent says {word}"),
             Completion::ChecksOnly => "the checks pass".to_string(),
         };
-        self.line(&format!("  until   {}, at most {} iterations", until, run.limits.iterations));
+        self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
         for check in &run.checks {
-            self.line(&format!("  check   {}", fit(&printable(&check.command), style.width - 10)));
+            self.line(&field("check", &check.command));
+        }
+        if let Place::Worktree { branch, .. } = &run.place {
+            self.line(&field("place", &format!("a worktree, branch {branch}")));
         }
         if !run.git {
-            self.line("  note    not a git repository: no checkpoints, and a stall is not noticed");
+            self.line(&field("note", "not a git repository: no checkpoints, and a stall is not noticed"));
         }
     }
 
     fn began(&mut self, run: &Run, step: &Step) {
-        self.timed_out = None;
         match step {
-            Step::Agent { iteration, attempt, agent, .. } => {
+            Step::Agent { iteration, attempt, .. } => {
                 let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
                 if *attempt > 1 {
                     title += &format!(" (attempt {attempt})");
@@ -134,22 +123,20 @@ impl Human {
                 let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
                 self.line("");
                 self.line(&title);
-                self.debug(|| format!("Iteration {iteration}/{} starting", run.limits.iterations));
-                self.debug(|| {
-                    let agent = &run.agents[*agent];
-                    format!(
-                        "Agent command: {} {}",
-                        agent.program,
-                        crate::settings::mask::words(&agent.args).join(" ")
-                    )
-                });
             }
             Step::Check { index, .. } => {
-                let command = printable(&run.checks[*index].command).into_owned();
-                self.debug(|| format!("Running check: {command}"));
+                let name = run.checks.get(*index).map_or("", |check| &check.command);
+                self.line(&self.style.paint(Tone::Quiet, &format!("  running check: {}", printable(name))));
             }
-            Step::Message { .. } => self.line("Asking for a commit message"),
-            Step::Snapshot { .. } | Step::Scm { .. } => {}
+            Step::Message { .. } => self.line("  asking for a commit message"),
+            Step::Scm { task, .. } => {
+                let named = run
+                    .scm
+                    .as_ref()
+                    .and_then(|scm| Some(format!("{} {}", scm.command, scm.tasks.get(*task)?)));
+                self.task = named.unwrap_or_default();
+            }
+            Step::Snapshot { .. } => {}
         }
     }
 
@@ -159,12 +146,11 @@ impl Human {
             parts.push(format!("cost: {cost}"));
         }
         let tokens = end.seen.tokens;
-        if tokens.input + tokens.output + tokens.cache_read + tokens.cache_write > 0 {
-            let read = tokens.input + tokens.cache_read + tokens.cache_write;
-            let cached = if tokens.cache_read > 0 {
-                format!(" ({} cached)", count(tokens.cache_read))
-            } else {
-                String::new()
+        let read = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);
+        if read > 0 || tokens.output > 0 {
+            let cached = match tokens.cache_read {
+                0 => String::new(),
+                cached => format!(" ({} cached)", count(cached)),
             };
             parts.push(format!("tokens: {} in{cached} / {} out", count(read), count(tokens.output)));
         }
@@ -176,28 +162,72 @@ impl Human {
         }
         parts.push(format!("time: {}", span(end.duration_ms)));
         let (mark, word) = match &end.answer {
-            ralph_loop::dialect::Answer::Said => (self.style.ok(), "Agent ended".to_string()),
-            ralph_loop::dialect::Answer::Empty => (self.style.bad(), "Agent said nothing".to_string()),
-            ralph_loop::dialect::Answer::Failed { why } => {
-                (self.style.bad(), format!("Agent failed: {}", printable(why)))
-            }
+            Answer::Said => (self.style.ok(), "Complete".to_string()),
+            Answer::Empty => (self.style.bad(), "Agent said nothing".to_string()),
+            Answer::Failed { why } => (self.style.bad(), format!("Agent failed: {}", printable(why))),
         };
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
         if end.swept > 0 {
-            self.line(&format!("  ended what it left running: {}", processes(end.swept)));
+            let what =
+                if end.swept == 1 { "1 process".to_string() } else { format!("{} processes", end.swept) };
+            self.line(&format!("  ended what it left running: {what}"));
+        }
+    }
+
+    fn check_ended(&mut self, run: &Run, state: &State, end: &CheckEnd) {
+        // The state has just learned of this check; it is the last of its results. One that
+        // was cut short has shown nothing.
+        let Phase::Answered { results, .. } = &state.phase else { return };
+        let Some(result) = results.last().filter(|result| result.log == end.log) else { return };
+        let Some(check) = run.checks.get(result.index) else { return };
+        let (name, took) = (printable(&check.command), span(end.duration_ms));
+        match result.outcome {
+            CheckOutcome::Passed => {
+                let line = format!("{} check: {name} passed ({took})", self.style.ok());
+                self.line(&line);
+            }
+            outcome @ (CheckOutcome::Failed(_) | CheckOutcome::TimedOut { .. }) => {
+                let action = match check.fail_action {
+                    FailAction::Append => "APPEND",
+                    FailAction::Prepend => "PREPEND",
+                    FailAction::Replace => "REPLACE",
+                };
+                let line =
+                    format!("{} check: {name} {outcome} ({took}), fail action: {action}", self.style.bad());
+                self.line(&line);
+                if let Some(summary) = &end.summary {
+                    let line = format!("{}{}", self.style.under(), fit(summary, self.style.width - 4));
+                    self.line(&self.style.paint(Tone::Quiet, &line));
+                }
+            }
+        }
+    }
+
+    fn snapshot_ended(&mut self, end: &SnapshotEnd) {
+        if let Some(problem) = &end.problem
+            && !std::mem::replace(&mut self.told_once.snapshot_problem, true)
+        {
+            self.warn(&format!("the tree could not be recorded: {problem}"));
+        }
+        if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
+            let names = format!("  not in the checkpoints: {}", printable(&end.left_out.join(", ")));
+            self.line(&fit(&names, self.style.width));
         }
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
         match (&judgement.verdict, judgement.settlement) {
             (Verdict::AgentFailed { .. }, _) => {
+                let failures =
+                    format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
+                let goes_on =
+                    state.streaks.failures < run.limits.max_failures && state.judged < run.limits.iterations;
                 let wait = run.limits.backoff.wait_ms(state.streaks.failures);
-                let failures = format!("failure {} of {}", state.streaks.failures, run.limits.max_failures);
-                if state.streaks.failures < run.limits.max_failures && state.judged < run.limits.iterations {
-                    self.line(&format!("  {failures} in a row, next try in {}", span(wait)));
+                self.line(&if goes_on {
+                    format!("{failures}, next try in {}", span(wait))
                 } else {
-                    self.line(&format!("  {failures} in a row"));
-                }
+                    failures
+                });
             }
             (Verdict::Red { .. }, _) if judgement.claim.0.is_some() => {
                 self.line("  The agent says it is done; the checks say it is not.");
@@ -212,7 +242,8 @@ impl Human {
     fn message_ended(&mut self, outcome: &MessageOutcome) {
         match outcome {
             MessageOutcome::Text(text) => {
-                self.line(&format!("  {}", fit(&printable(text), self.style.width - 2)))
+                let first = printable(text.lines().next().unwrap_or_default()).into_owned();
+                self.line(&fit(&format!("  commit message: {first}"), self.style.width));
             }
             MessageOutcome::NothingToCommit => {}
             MessageOutcome::Failed { why } => {
@@ -222,30 +253,16 @@ impl Human {
     }
 
     fn task_ended(&mut self, outcome: &TaskOutcome) {
+        let task = std::mem::take(&mut self.task);
         match outcome {
             TaskOutcome::Done => {
-                let line = format!("{} scm task done", self.style.ok());
+                let line = format!("{} scm: {task}", self.style.ok());
                 self.line(&line);
             }
-            TaskOutcome::NothingToCommit => self.line("  nothing to commit: the scm task is skipped"),
-            TaskOutcome::Failed { why } => self.warn(&format!("an scm task failed: {why}")),
-        }
-    }
-
-    /// The first lines of what a tool printed. No more of it is looked at than can be shown.
-    fn tool_output(&mut self, output: &str) {
-        let under = self.style.under();
-        let mut left = TOOL_CHARS;
-        for line in output.trim_end().lines().take(TOOL_LINES) {
-            // A control sequence ends with its line at the latest, so a line can be cleaned alone.
-            let clean = printable(&line[..line.floor_char_boundary(TOOL_LINE_BYTES)]);
-            let shown = fit(&clean, (self.style.width - 4).min(left));
-            left = left.saturating_sub(shown.chars().count());
-            let text = self.style.paint(Tone::Quiet, &format!("{under}{shown}"));
-            self.out.line(&text);
-            if left == 0 {
-                break;
+            TaskOutcome::NothingToCommit => {
+                self.line(&format!("  scm: {task}: skipped, there is nothing to commit"));
             }
+            TaskOutcome::Failed { why } => self.warn(&format!("scm: {task}: {why}")),
         }
     }
 }
@@ -256,221 +273,74 @@ impl Reporter for Human {
             Fact::Opened(run) => self.opened(run),
             Fact::Resumed { .. } => {
                 self.opened(run);
-                self.line(&format!(
-                    "  resumed at iteration {}, {} spent so far",
-                    state.iteration(),
-                    state.spent
-                ));
+                let (iteration, spent) = (state.iteration(), state.spent);
+                self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
             Fact::Began { step, .. } => self.began(run, step),
-            Fact::Cancelled { why, .. } => {
-                let text = match why {
-                    Why::Timeout { after_ms } => {
-                        self.timed_out = Some(*after_ms);
-                        format!("timed out after {}", ralph_loop::time::seconds(*after_ms))
-                    }
-                    Why::MaxTime => "the run is out of time".to_string(),
-                    Why::StopAsked => "ended at once".to_string(),
-                };
-                self.debug(|| format!("Ending the current step: {text}"));
-            }
-            Fact::Ended { end: End::Agent(end), .. } => {
-                self.open_tools.clear();
-                self.agent_ended(end);
-            }
-            Fact::Ended { end: End::Check(end), .. } => {
-                // The state has just learned of this check; it is the last of its results.
-                let (index, outcome) = match &state.phase {
-                    ralph_loop::state::Phase::Answered { results, .. } => match results.last() {
-                        Some(result) => (result.index, result.outcome),
-                        None => return,
-                    },
-                    _ => return,
-                };
-                let check = &run.checks[index];
-                let name = printable(&check.command);
-                let took = span(end.duration_ms);
-                match outcome {
-                    CheckOutcome::Passed => {
-                        let line = format!("{} check: {name} ({took})", self.style.ok());
-                        self.line(&line);
-                    }
-                    CheckOutcome::Failed(_) | CheckOutcome::TimedOut { .. } => {
-                        let action = format!("{:?}", check.fail_action).to_uppercase();
-                        let line = format!(
-                            "{} check: {name} {outcome} ({took}), fail action: {action}",
-                            self.style.bad()
-                        );
-                        self.line(&line);
-                        if let Some(summary) = &end.summary {
-                            let line =
-                                format!("{}{}", self.style.under(), fit(summary, self.style.width - 4));
-                            self.line(&self.style.paint(Tone::Quiet, &line));
-                        }
-                    }
+            Fact::Ended { end, .. } => match end {
+                End::Agent(end) => {
+                    self.stream.reset();
+                    self.agent_ended(end);
                 }
-                self.debug(|| format!("Check exited with {} ({took})", end.exit));
-            }
-            Fact::Ended { end: End::Snapshot(end), .. } => {
-                if let Some(problem) = &end.problem
-                    && !std::mem::replace(&mut self.told_once.snapshot_problem, true)
-                {
-                    self.warn(&format!("the tree could not be recorded: {problem}"));
+                End::Check(end) => self.check_ended(run, state, end),
+                End::Snapshot(end) => self.snapshot_ended(end),
+                End::Message(end) => self.message_ended(&end.outcome),
+                End::Scm(outcome) => self.task_ended(outcome),
+                End::Lost { why } if state.stops_asked == 0 => {
+                    self.warn(&format!("the step is run again: {why}"));
                 }
-                if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
-                    let names = end.left_out.join(", ");
-                    self.line(&fit(
-                        &format!("  not in the checkpoints: {}", printable(&names)),
-                        self.style.width,
-                    ));
-                }
-            }
-            Fact::Ended { end: End::Message(end), .. } => self.message_ended(&end.outcome),
-            Fact::Ended { end: End::Scm(outcome), .. } => self.task_ended(outcome),
-            Fact::Ended { end: End::Lost { why }, .. } => self.warn(&format!("the step is run again: {why}")),
-            Fact::Ended { end: End::Impossible { .. }, .. } | Fact::Woke | Fact::Stopped { .. } => {}
+                End::Lost { .. } | End::Impossible { .. } => {}
+            },
             Fact::Judged(judgement) => self.judged(run, state, judgement),
-            Fact::StopAsked => {
-                self.dry();
-                let line = stop_asked(state);
-                match &self.status {
-                    Some(status) => status.aside(|| say(line)),
-                    None => say(line),
-                }
-            }
+            Fact::StopAsked => self.screen.aside(stop_asked(state)),
+            Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
         }
-        if self.status.is_some() {
-            self.dry();
-            self.tick(run, state, event.up_ms);
+        if self.screen.has_status() {
+            self.screen.show_status(run, state, event.up_ms);
         }
     }
 
+    fn prompt(&mut self, _text: &str) {}
+
     fn agent(&mut self, event: &AgentEvent<'_>) {
-        if self.loudness == Loudness::Quiet {
-            return;
-        }
-        match event {
-            AgentEvent::Text { text, parent: None } => {
-                self.out.bytes(printable(text).as_bytes());
-                self.out.bytes(b"\n");
-            }
-            AgentEvent::ToolStart { id, name, input, .. } => {
-                let name = printable(name).into_owned();
-                let call = format!("{} {name}({})", self.style.tool(), input.summary());
-                self.out.line(&fit(&call, self.style.width));
-                if self.open_tools.len() < OPEN_TOOLS {
-                    self.open_tools.insert(id.to_string(), name);
-                }
-            }
-            AgentEvent::ToolEnd { id, output, is_error } => {
-                let name = self.open_tools.remove(&**id).unwrap_or_else(|| "tool".into());
-                let mark = if *is_error { self.style.bad() } else { self.style.ok() };
-                let (lines, chars) = (line_count(output), output.chars().count());
-                let arrow = if self.style.emoji { "←" } else { "<-" };
-                self.out.line(&format!("{mark} Result {arrow} {name} ({lines} lines, {chars} chars)"));
-                self.tool_output(output);
-            }
-            AgentEvent::Todo(items) => {
-                let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();
-                self.out.line(if self.style.emoji { "📋 Todo List" } else { "Todo List" });
-                for item in items {
-                    let (mark, tail) = match (item.status, self.style.emoji) {
-                        (TodoStatus::Completed, true) => ("✅", ""),
-                        (TodoStatus::Completed, false) => ("[x]", ""),
-                        (TodoStatus::InProgress, true) => ("🔄", " ← ACTIVE"),
-                        (TodoStatus::InProgress, false) => ("[>]", " <- ACTIVE"),
-                        (TodoStatus::Pending, true) => ("⏸️", ""),
-                        (TodoStatus::Pending, false) => ("[ ]", ""),
-                    };
-                    self.out
-                        .line(&fit(&format!("  {mark} {}{tail}", printable(&item.text)), self.style.width));
-                }
-                let percent = (done * 100).checked_div(items.len()).unwrap_or(0);
-                let chart = if self.style.emoji { "📊 " } else { "" };
-                self.out.line(&format!("  {chart}Progress: {done}/{} ({percent}%)", items.len()));
-            }
-            AgentEvent::Retry { attempt, of, delay_ms, why } => {
-                let line = format!("retry {attempt}/{of} in {}: {}", span(*delay_ms), printable(why));
-                self.out.line(&self.style.paint(Tone::Warn, &line));
-            }
-            AgentEvent::RateLimit { status, kind, .. } if status != "allowed" => {
-                let line = format!("rate limit ({}): {}", printable(kind), printable(status));
-                self.out.line(&self.style.paint(Tone::Warn, &line));
-            }
-            AgentEvent::Denied { tool, why } => {
-                let line = format!("permission denied: {} {}", printable(tool), printable(why));
-                self.out.line(&self.style.paint(Tone::Warn, &line));
-            }
-            AgentEvent::Notice { text } => {
-                let line = printable(text).into_owned();
-                self.out.line(&self.style.paint(Tone::Quiet, &line));
-            }
-            AgentEvent::Unparsed { bytes, sample } => {
-                let line = format!("not understood ({bytes} bytes): {}", printable(sample));
-                self.out.line(&self.style.paint(Tone::Quiet, &fit(&line, self.style.width)));
-            }
-            AgentEvent::Text { parent: Some(_), .. }
-            | AgentEvent::Thinking { .. }
-            | AgentEvent::Session { .. }
-            | AgentEvent::RateLimit { .. }
-            | AgentEvent::Result(_) => {}
+        if self.telling.stream && !self.telling.quiet {
+            self.stream.show(&mut self.screen, event);
         }
     }
 
     fn agent_stderr(&mut self, bytes: &[u8]) {
-        if self.loudness == Loudness::Quiet {
-            return;
-        }
-        let text = String::from_utf8_lossy(bytes);
-        let text = printable(text.trim_end_matches('\n')).into_owned();
-        self.dry();
-        match &self.status {
-            Some(status) => status.aside(|| say(&text)),
-            None => say(&text),
+        if self.telling.stream && !self.telling.quiet {
+            let text = String::from_utf8_lossy(bytes);
+            self.screen.aside(&printable(text.trim_end_matches('\n')));
         }
     }
 
-    fn warn(&mut self, message: &str) {
-        self.dry();
-        let line = format!("ralph: warning: {}", printable(message));
-        match &self.status {
-            Some(status) => status.aside(|| say(&line)),
-            None => say(&line),
-        }
+    fn aside(&mut self, text: &str) {
+        self.screen.aside(text);
     }
 
     fn dry(&mut self) {
-        if self.out.is_empty() {
-            return;
-        }
-        let out = &mut self.out;
-        match &self.status {
-            Some(status) => status.aside(|| out.flush()),
-            None => out.flush(),
-        }
+        self.screen.flush();
     }
 
-    fn wants_ticks(&self) -> bool {
-        self.status.is_some()
+    fn tick_every(&self) -> Option<Duration> {
+        match (self.screen.has_status(), self.telling.quiet) {
+            (true, _) => Some(REDRAW),
+            (false, true) => None,
+            (false, false) => Some(SIGN_OF_LIFE),
+        }
     }
 
     fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
-        if let Some(status) = &self.status {
-            status.show(run, state, up_ms);
+        if self.screen.has_status() {
+            self.screen.show_status(run, state, up_ms);
+        } else {
+            self.line(
+                &self.style.paint(Tone::Quiet, &format!("  still at it: {}", doing(run, state, up_ms))),
+            );
+            self.screen.flush();
         }
     }
-}
-
-fn processes(n: u32) -> String {
-    if n == 1 { "1 process".into() } else { format!("{n} processes") }
-}
-
-/// As `str::lines` counts. Sums of a byte, in blocks that cannot overflow one, become vector
-/// code; tool results are most of what an agent prints.
-fn line_count(text: &str) -> usize {
-    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
-    let newlines: usize = text.as_bytes().chunks(192).map(|block| usize::from(in_block(block))).sum();
-    newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 /// `950`, `45K`, `1.2M`.

@@ -8,32 +8,45 @@ mod human;
 mod ndjson;
 mod out;
 mod result;
+mod screen;
 mod status;
+mod stream;
 mod style;
+mod verbose;
 
-pub use human::{Human, Loudness};
+pub use human::{Human, Telling};
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
 pub use result::{ErrorReport, RunResult, Summary};
 pub use style::{Style, fit};
+pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{Event, Fact};
+use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
+use std::time::Duration;
 
 pub trait Reporter {
     /// A fact of the run, already recorded and folded.
     fn event(&mut self, run: &Run, state: &State, event: &Event);
+    /// What the agent that just began is asked.
+    fn prompt(&mut self, text: &str);
     /// A piece of the agent's stream, which lives only for this call.
     fn agent(&mut self, event: &AgentEvent<'_>);
     fn agent_stderr(&mut self, bytes: &[u8]);
-    /// Something that went wrong without hurting the run.
-    fn warn(&mut self, message: &str);
+    /// Lines beside the report, on standard error.
+    fn aside(&mut self, text: &str);
     /// Nothing more is coming for now: show what is held back.
     fn dry(&mut self);
-    /// Whether time passing has to be shown.
-    fn wants_ticks(&self) -> bool;
+    /// How often time passing has to be shown.
+    fn tick_every(&self) -> Option<Duration>;
     fn tick(&mut self, run: &Run, state: &State, up_ms: u64);
+
+    /// Something that went wrong without hurting the run.
+    fn warn(&mut self, message: &str) {
+        self.aside(&format!("ralph: warning: {}", printable(message)));
+    }
 }
 
 /// The answer to a signal, whatever the format.
@@ -53,14 +66,15 @@ impl Reporter for Silent {
             say(stop_asked(state));
         }
     }
+    fn prompt(&mut self, _: &str) {}
     fn agent(&mut self, _: &AgentEvent<'_>) {}
     fn agent_stderr(&mut self, _: &[u8]) {}
-    fn warn(&mut self, message: &str) {
-        say(&format!("ralph: warning: {message}"));
+    fn aside(&mut self, text: &str) {
+        say(text);
     }
     fn dry(&mut self) {}
-    fn wants_ticks(&self) -> bool {
-        false
+    fn tick_every(&self) -> Option<Duration> {
+        None
     }
     fn tick(&mut self, _: &Run, _: &State, _: u64) {}
 }

@@ -10,6 +10,7 @@ use ralph_loop::event::{Event, Fact};
 use ralph_loop::{Run, State};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub struct Ndjson {
     out: Out,
@@ -48,6 +49,8 @@ impl Reporter for Ndjson {
         self.put(&Tagged { kind: "event", body: event });
     }
 
+    fn prompt(&mut self, _: &str) {}
+
     fn agent(&mut self, event: &AgentEvent<'_>) {
         self.put(&agent_json(event));
     }
@@ -56,16 +59,16 @@ impl Reporter for Ndjson {
         self.put(&json!({"type": "agent", "kind": "stderr", "text": String::from_utf8_lossy(bytes)}));
     }
 
-    fn warn(&mut self, message: &str) {
-        say(&format!("ralph: warning: {message}"));
+    fn aside(&mut self, text: &str) {
+        say(text);
     }
 
     fn dry(&mut self) {
         self.out.flush();
     }
 
-    fn wants_ticks(&self) -> bool {
-        false
+    fn tick_every(&self) -> Option<Duration> {
+        None
     }
 
     fn tick(&mut self, _: &Run, _: &State, _: u64) {}

@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_loop::event::Step;
 use ralph_loop::state::Flight;
+use ralph_loop::text::printable;
 use ralph_loop::{Run, State, time};
 use std::io::IsTerminal;
 
@@ -39,23 +40,24 @@ impl StatusLine {
 }
 
 fn describe(run: &Run, state: &State, up_ms: u64) -> String {
-    let doing = match state.flights.first() {
-        Some(Flight { step, since_ms, .. }) => {
-            let what = match step {
-                Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |a| &a.name),
-                Step::Check { index, .. } => run.checks.get(*index).map_or("check", |c| &c.command),
-                Step::Snapshot { .. } => "recording the tree",
-                Step::Message { .. } => "commit message",
-                Step::Scm { task, .. } => {
-                    run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
-                }
-            };
-            format!("{what} {}", whole(up_ms.saturating_sub(*since_ms)))
-        }
-        None => "waiting".to_string(),
-    };
     let iteration = state.iteration().min(run.limits.iterations);
-    format!("iteration {iteration}/{} | {} | {} | {doing}", run.limits.iterations, whole(up_ms), state.spent)
+    let of = run.limits.iterations;
+    format!("iteration {iteration}/{of} | {} | {} | {}", whole(up_ms), state.spent, doing(run, state, up_ms))
+}
+
+/// The current step and how long it has taken.
+pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
+    let Some(Flight { step, since_ms, .. }) = state.flights.first() else { return "waiting".to_string() };
+    let what = match step {
+        Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |agent| &agent.name),
+        Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),
+        Step::Snapshot { .. } => "recording the tree",
+        Step::Message { .. } => "commit message",
+        Step::Scm { task, .. } => {
+            run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
+        }
+    };
+    format!("{} {}", printable(what), whole(up_ms.saturating_sub(*since_ms)))
 }
 
 /// Whole seconds: tenths would only flicker.

@@ -39,7 +39,6 @@ use thiserror::Error;
 /// What each key means is told in [`table`], which also has the defaults.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(not(test), expect(dead_code, reason = "streaming, SCM and `ralph clean` will read theirs"))]
 pub struct Settings {
     pub maximum_iterations: u32,
     pub completion_response: String,

@@ -1,0 +1,193 @@
+//! All the runs there are, as their journals and locks tell.
+
+use crate::error::CliError;
+use crate::fsx;
+use crate::journal::{self, JournalError, Replayed};
+use crate::layout::{self, Home};
+use crate::lock::RunLock;
+use jiff::Timestamp;
+use ralph_loop::run::Place;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// One run, as a line or an object.
+#[derive(Debug, Serialize)]
+pub struct RunLine {
+    pub id: String,
+    pub plan: Option<&'static str>,
+    pub status: String,
+    pub iterations: u32,
+    pub max_iterations: u32,
+    /// US dollars.
+    pub cost: f64,
+    /// Seconds, downtime left out.
+    pub duration: f64,
+    pub started_at: Option<String>,
+    pub last_event_at: Option<String>,
+    pub workspace: Option<PathBuf>,
+    #[serde(skip)]
+    pub place: Place,
+    pub resumable: bool,
+    /// Why the record cannot be read.
+    pub problem: Option<String>,
+    /// Something of it was running when this line was made.
+    #[serde(skip)]
+    pub alive: bool,
+    #[serde(skip)]
+    opened_at: i64,
+}
+
+impl RunLine {
+    fn sort_key(&self) -> (&str, i64, &str) {
+        const SECOND: usize = "20261115-221503".len();
+        (self.id.get(..SECOND).unwrap_or(&self.id), self.opened_at, &self.id)
+    }
+}
+
+impl RunLine {
+    pub fn is_alive(&self) -> bool {
+        matches!(self.status.as_str(), "running" | "starting")
+    }
+
+    /// Whether nothing is left to be done with it. A record that cannot be read, or only by a
+    /// newer ralph, may be of a run that goes on.
+    pub fn is_over(&self) -> bool {
+        !self.is_alive() && !self.resumable && self.problem.is_none()
+    }
+}
+
+/// Every run, newest first.
+pub fn all(home: &Home) -> Result<Vec<RunLine>, CliError> {
+    let mut lines: Vec<RunLine> = ids(home)?.into_iter().filter_map(|id| line(home, id)).collect();
+    // Ids tell runs of different seconds apart, also where the record cannot be read.
+    lines.sort_unstable_by(|a, b| b.sort_key().cmp(&a.sort_key()));
+    Ok(lines)
+}
+
+fn ids(home: &Home) -> Result<Vec<String>, CliError> {
+    let entries = match fs_err::read_dir(home.runs()) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(CliError::failed("cannot list the runs").cause(cause)),
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Ok(names.filter(|name| layout::is_safe_name(name)).collect())
+}
+
+/// The run with this id, or the only one whose id begins like this.
+pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
+    let unknown = || CliError::failed(format!("no such run: {name}")).hint("`ralph runs` lists them");
+    if !layout::is_safe_name(name) {
+        return Err(unknown());
+    }
+    let mut fitting: Vec<String> = ids(home)?.into_iter().filter(|id| id.starts_with(name)).collect();
+    if let Some(exact) = fitting.iter().find(|id| *id == name) {
+        return Ok(exact.clone());
+    }
+    match fitting.len() {
+        0 => Err(unknown()),
+        1 => Ok(fitting.remove(0)),
+        _ => {
+            fitting.sort_unstable();
+            Err(CliError::failed(format!("several runs begin with {name}: {}", fitting.join(", "))))
+        }
+    }
+}
+
+/// Nothing for a run whose process died before its first fact was whole: it never began.
+fn line(home: &Home, id: String) -> Option<RunLine> {
+    let run_dir = home.run(&id);
+    let alive = RunLock::is_held(&run_dir);
+    match journal::replay(&run_dir, |_, _, _| {}) {
+        Ok(replayed) => Some(told(id, &replayed, alive)),
+        Err(JournalError::Empty { .. }) if !alive => None,
+        Err(cause) => Some(untold(id, &cause, alive)),
+    }
+}
+
+fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
+    let Replayed { run, state, opened_at, last_at, .. } = replayed;
+    let status = match &state.stopped {
+        _ if alive => "running",
+        Some(stopped) => stopped.reason.word(),
+        None => "crashed",
+    };
+    RunLine {
+        id,
+        plan: Some(run.plan.name()),
+        status: status.to_string(),
+        iterations: state.judged,
+        max_iterations: run.limits.iterations,
+        cost: state.spent.dollars(),
+        duration: state.up_ms as f64 / 1000.0,
+        started_at: time(*opened_at),
+        last_event_at: time(*last_at),
+        workspace: Some(run.workspace.clone()),
+        place: run.place.clone(),
+        resumable: !alive && state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable()),
+        problem: None,
+        alive,
+        opened_at: *opened_at,
+    }
+}
+
+fn untold(id: String, cause: &JournalError, alive: bool) -> RunLine {
+    let status = match cause {
+        JournalError::Empty { .. } | JournalError::Unreadable { .. } if alive => "starting",
+        JournalError::Newer { .. } => "newer",
+        JournalError::Empty { .. }
+        | JournalError::Unreadable { .. }
+        | JournalError::Damaged { .. }
+        | JournalError::Illegal { .. } => "damaged",
+    };
+    let cause_of = std::error::Error::source(cause).map(|source| format!(": {source}")).unwrap_or_default();
+    RunLine {
+        id,
+        plan: None,
+        status: status.to_string(),
+        iterations: 0,
+        max_iterations: 0,
+        cost: 0.0,
+        duration: 0.0,
+        started_at: None,
+        last_event_at: None,
+        workspace: None,
+        place: Place::Here,
+        resumable: false,
+        problem: Some(format!("{cause}{cause_of}")),
+        alive,
+        opened_at: 0,
+    }
+}
+
+/// As RFC 3339, in UTC.
+fn time(ms: i64) -> Option<String> {
+    Timestamp::from_millisecond(ms).ok().map(|time| time.to_string())
+}
+
+/// Removes the record of a run that is not alive. False if it is, or if its worktree is still
+/// there: that can only be found through the record.
+pub fn remove_record(home: &Home, line: &RunLine) -> Result<bool, CliError> {
+    if let Place::Worktree { path, .. } = &line.place
+        && path.exists()
+    {
+        return Ok(false);
+    }
+    let run_dir = home.run(&line.id);
+    if line.is_alive() || RunLock::is_held(&run_dir) {
+        return Ok(false);
+    }
+    fsx::remove_tree(run_dir.dir())
+        .map_err(|cause| CliError::failed("cannot remove the record of a run").cause(cause))?;
+    Ok(true)
+}
+
+/// Removes the records of all but the newest runs that are over.
+pub fn prune(home: &Home, keep: usize) -> Result<(), CliError> {
+    // Most of the time there is nothing to do, and the journals need not be read for that.
+    if ids(home)?.len() <= keep {
+        return Ok(());
+    }
+    let mut over = all(home)?.into_iter().filter(RunLine::is_over).skip(keep);
+    over.try_for_each(|line| remove_record(home, &line).map(drop))
+}

@@ -1,0 +1,119 @@
+//! A run from another program: no terminal, no arguments, the same engine.
+
+use crate::error::CliError;
+use crate::layout::{Home, Project};
+use crate::place;
+use crate::process::{self, KeeperProgram};
+use crate::report::{RunResult, Silent};
+use crate::request::{self, Request};
+use crate::session::{self, Conduct};
+use crate::settings;
+use ralph_loop::money::Usd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to run. Whatever is not set comes from the project's settings, as for `ralph run`.
+///
+/// The calling process becomes the reaper of orphaned processes, so that nothing of the run
+/// outlives it. Its signal handlers are its own: a run is not stopped by them.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// What to do, in words.
+    pub task: String,
+    /// A file to send instead of the task.
+    pub spec_file: Option<PathBuf>,
+    /// Commands that must succeed.
+    pub checks: Vec<String>,
+    /// Let the checks alone decide.
+    pub checks_only: bool,
+    /// The word that the agent says when it is done.
+    pub completion_response: Option<String>,
+    pub max_iterations: Option<u32>,
+    /// US dollars.
+    pub max_cost: Option<f64>,
+    pub max_time: Option<Duration>,
+    /// `claude`, or another program.
+    pub agent: Option<String>,
+    /// A program and its arguments as the agent; stands above `agent`.
+    pub command: Vec<String>,
+    pub model: Option<String>,
+    /// Work in a git worktree of the run's own.
+    pub use_worktree: bool,
+    /// The project; the current directory if not set.
+    pub project_dir: Option<PathBuf>,
+    /// Where runs are recorded; as for `ralph run` if not set.
+    pub home: Option<PathBuf>,
+    /// The `ralph` program, which plays the keeper; looked for in `PATH` if not set.
+    pub ralph: Option<PathBuf>,
+}
+
+impl Config {
+    pub fn new(task: impl Into<String>) -> Config {
+        Config { task: task.into(), ..Config::default() }
+    }
+
+    /// Runs until the run has stopped, for whatever reason: an unsuccessful run is a result,
+    /// not an error.
+    pub fn run(&self) -> Result<RunResult, CliError> {
+        let home = match &self.home {
+            Some(root) => Some(Home::at(root.clone())),
+            None => Home::find(),
+        };
+        let home = home.ok_or_else(|| CliError::usage("there is no home directory to keep runs in"))?;
+        let keeper = self.keeper()?;
+        let project = Project::at(self.directory()?);
+        process::become_subreaper().map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))?;
+        let loaded = settings::load(&project, None)
+            .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
+        let (run, prompt) = request::build(&self.request(), &loaded.settings, &project)?;
+        let conduct = Conduct { share_workspace: false, signals: false, keeper };
+        session::open(&home, run, prompt.as_deref(), &conduct, &mut Silent)?.result()
+    }
+
+    /// Removes the worktree of a run and its branch, whatever is in them.
+    pub fn cleanup_worktree(&self, result: &RunResult) -> Result<(), CliError> {
+        let Some(run) = result.run.as_ref().filter(|_| !result.worktree_path.is_empty()) else {
+            return Ok(());
+        };
+        place::remove_worktree(Path::new(&result.worktree_path), &place::branch(run), &self.directory()?)
+            .map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))
+    }
+
+    fn directory(&self) -> Result<PathBuf, CliError> {
+        let asked = self.project_dir.as_deref().unwrap_or(Path::new("."));
+        asked.canonicalize().map_err(|cause| {
+            CliError::usage(format!("cannot enter the project directory: {}", asked.display())).cause(cause)
+        })
+    }
+
+    fn keeper(&self) -> Result<KeeperProgram, CliError> {
+        let found = match &self.ralph {
+            Some(path) => which::which(path),
+            None => which::which("ralph"),
+        };
+        found.map(KeeperProgram::At).map_err(|cause| {
+            CliError::usage("the ralph program is not installed, and it keeps the agents' processes")
+                .cause(cause)
+                .hint("install it, or name it in `ralph`")
+        })
+    }
+
+    fn request(&self) -> Request {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Request {
+            task: Some(self.task.clone()).filter(|task| !task.is_empty()),
+            spec: self.spec_file.clone(),
+            checks: self.checks.clone(),
+            checks_only: self.checks_only,
+            completion_response: self.completion_response.clone(),
+            max_iterations: self.max_iterations,
+            max_cost: self.max_cost.map(Usd::from_dollars),
+            max_time: self.max_time.map(milliseconds),
+            agent: self.agent.clone(),
+            command: self.command.clone(),
+            model: self.model.clone(),
+            worktree: self.use_worktree,
+            ..Request::default()
+        }
+    }
+}

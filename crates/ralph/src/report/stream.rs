@@ -1,0 +1,125 @@
+//! An agent's stream, drawn for a person: words, tools and their results, todo lists.
+//!
+//! Whatever the agent sends, no control sequence of it reaches the terminal, and no more of
+//! it is looked at than can be shown.
+
+use super::screen::Screen;
+use super::style::{Style, Tone, fit};
+use ralph_loop::dialect::{AgentEvent, TodoItem, TodoStatus};
+use ralph_loop::text::printable;
+use ralph_loop::time::span;
+use std::collections::HashMap;
+
+/// Lines and characters of a tool's output that are shown.
+const TOOL_LINES: usize = 5;
+const TOOL_CHARS: usize = 400;
+/// So much of a line is cleaned to find those characters.
+const TOOL_LINE_BYTES: usize = 4 << 10;
+
+/// Tools whose end is still awaited and remembered by name; more are shown unnamed.
+const OPEN_TOOLS: usize = 256;
+
+pub(super) struct StreamView {
+    style: Style,
+    open_tools: HashMap<String, String>,
+}
+
+impl StreamView {
+    pub(super) fn new(style: Style) -> StreamView {
+        StreamView { style, open_tools: HashMap::new() }
+    }
+
+    /// The agent is gone; tools that it left open will never end.
+    pub(super) fn reset(&mut self) {
+        self.open_tools.clear();
+    }
+
+    pub(super) fn show(&mut self, screen: &mut Screen, event: &AgentEvent<'_>) {
+        let style = self.style;
+        match event {
+            AgentEvent::Text { text, parent: None } => screen.line(&printable(text)),
+            AgentEvent::ToolStart { id, name, input, .. } => {
+                let name = printable(name).into_owned();
+                screen.line(&fit(&format!("{} {name}({})", style.tool(), input.summary()), style.width));
+                if self.open_tools.len() < OPEN_TOOLS {
+                    self.open_tools.insert(id.to_string(), name);
+                }
+            }
+            AgentEvent::ToolEnd { id, output, is_error } => {
+                let name = self.open_tools.remove(&**id).unwrap_or_else(|| "tool".into());
+                self.tool_ended(screen, &name, output, *is_error);
+            }
+            AgentEvent::Todo(items) => self.todo(screen, items),
+            AgentEvent::Retry { attempt, of, delay_ms, why } => {
+                let wait = if *delay_ms > 0 { format!(" in {}", span(*delay_ms)) } else { String::new() };
+                let line = format!("retry {attempt}/{of}{wait}: {}", printable(why));
+                screen.line(&style.paint(Tone::Warn, &line));
+            }
+            AgentEvent::RateLimit { status, kind, .. } if status != "allowed" => {
+                let line = format!("rate limit ({}): {}", printable(kind), printable(status));
+                screen.line(&style.paint(Tone::Warn, &line));
+            }
+            AgentEvent::Denied { tool, why } => {
+                let line = format!("permission denied: {} {}", printable(tool), printable(why));
+                screen.line(&style.paint(Tone::Warn, &line));
+            }
+            AgentEvent::Notice { text } => screen.line(&style.paint(Tone::Quiet, &printable(text))),
+            AgentEvent::Unparsed { bytes, sample } => {
+                let line = format!("not understood ({bytes} bytes): {}", printable(sample));
+                screen.line(&style.paint(Tone::Quiet, &fit(&line, style.width)));
+            }
+            AgentEvent::Text { parent: Some(_), .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::Session { .. }
+            | AgentEvent::RateLimit { .. }
+            | AgentEvent::Result(_) => {}
+        }
+    }
+
+    fn tool_ended(&self, screen: &mut Screen, name: &str, output: &str, is_error: bool) {
+        let style = self.style;
+        let mark = if is_error { style.bad() } else { style.ok() };
+        let (lines, chars) = (line_count(output), output.chars().count());
+        let arrow = if style.emoji { "←" } else { "<-" };
+        screen.line(&format!("{mark} Result {arrow} {name} ({lines} lines, {chars} chars)"));
+        let mut left = TOOL_CHARS;
+        for line in output.trim_end().lines().take(TOOL_LINES) {
+            // A control sequence ends with its line at the latest, so a line can be cleaned alone.
+            let clean = printable(&line[..line.floor_char_boundary(TOOL_LINE_BYTES)]);
+            let shown = fit(&clean, (style.width - 4).min(left));
+            left = left.saturating_sub(shown.chars().count());
+            screen.line(&style.paint(Tone::Quiet, &format!("{}{shown}", style.under())));
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    fn todo(&self, screen: &mut Screen, items: &[TodoItem<'_>]) {
+        let style = self.style;
+        let done = items.iter().filter(|item| item.status == TodoStatus::Completed).count();
+        screen.line(if style.emoji { "📋 Todo List" } else { "Todo List" });
+        for item in items {
+            let (mark, tail) = match (item.status, style.emoji) {
+                (TodoStatus::Completed, true) => ("✅", ""),
+                (TodoStatus::Completed, false) => ("[x]", ""),
+                (TodoStatus::InProgress, true) => ("🔄", " ← ACTIVE"),
+                (TodoStatus::InProgress, false) => ("[>]", " <- ACTIVE"),
+                (TodoStatus::Pending, true) => ("⏸️", ""),
+                (TodoStatus::Pending, false) => ("[ ]", ""),
+            };
+            screen.line(&fit(&format!("  {mark} {}{tail}", printable(&item.text)), style.width));
+        }
+        let percent = (done * 100).checked_div(items.len()).unwrap_or(0);
+        let chart = if style.emoji { "📊 " } else { "" };
+        screen.line(&format!("  {chart}Progress: {done}/{} ({percent}%)", items.len()));
+    }
+}
+
+/// As `str::lines` counts. Sums of a byte, in blocks that cannot overflow one, become vector
+/// code; tool results are most of what an agent prints.
+fn line_count(text: &str) -> usize {
+    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    let newlines: usize = text.as_bytes().chunks(192).map(|block| usize::from(in_block(block))).sum();
+    newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}

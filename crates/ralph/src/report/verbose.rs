@@ -1,0 +1,114 @@
+//! What happens behind the scenes, as `[ralph] …` lines on standard error, in every format.
+
+use super::Reporter;
+use crate::settings::mask;
+use ralph_loop::dialect::{AgentEvent, Exit};
+use ralph_loop::event::{End, Event, Fact, Step, Why};
+use ralph_loop::text::{head, printable};
+use ralph_loop::time::{seconds, span};
+use ralph_loop::verdict::{Judgement, Settlement, Verdict};
+use ralph_loop::{Run, State};
+use std::time::Duration;
+
+/// Tells another reporter's listener more.
+pub struct Verbose<'r>(pub &'r mut dyn Reporter);
+
+/// Characters of a prompt that are shown.
+const PROMPT_CHARS: usize = 200;
+
+impl Reporter for Verbose<'_> {
+    fn event(&mut self, run: &Run, state: &State, event: &Event) {
+        self.0.event(run, state, event);
+        if let Some(line) = line(run, state, event) {
+            self.0.aside(&format!("[ralph] {}", printable(&line)));
+        }
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.0.prompt(text);
+        let shown = head(text, PROMPT_CHARS).replace('\n', " ");
+        self.0.aside(&format!("[ralph] Prompt: {}", printable(&shown)));
+    }
+
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.0.agent(event);
+    }
+
+    fn agent_stderr(&mut self, bytes: &[u8]) {
+        self.0.agent_stderr(bytes);
+    }
+
+    fn aside(&mut self, text: &str) {
+        self.0.aside(text);
+    }
+
+    fn dry(&mut self) {
+        self.0.dry();
+    }
+
+    fn tick_every(&self) -> Option<Duration> {
+        self.0.tick_every()
+    }
+
+    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+        self.0.tick(run, state, up_ms);
+    }
+}
+
+fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
+    Some(match &event.fact {
+        Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
+            let agent = run.agents.get(*agent)?;
+            let command = [vec![agent.program.clone()], mask::words(&agent.args)].concat().join(" ");
+            format!(
+                "Iteration {iteration}/{} starting\n[ralph] Agent command: {command}",
+                run.limits.iterations
+            )
+        }
+        Fact::Began { step: Step::Check { index, .. }, .. } => {
+            let check = run.checks.get(*index)?;
+            format!("Running {}: {}", check.origin.noun().to_lowercase(), mask::text(&check.command))
+        }
+        Fact::Began { step: Step::Scm { task, .. }, .. } => {
+            let scm = run.scm.as_ref()?;
+            format!("Running scm task: {} {}", scm.command, scm.tasks.get(*task)?)
+        }
+        Fact::Cancelled { why, .. } => match why {
+            Why::Timeout { after_ms } => {
+                format!("Ending the step: it took longer than {}", seconds(*after_ms))
+            }
+            Why::MaxTime => "Ending the step: the run is out of time".to_string(),
+            Why::StopAsked => "Ending the step at once".to_string(),
+        },
+        Fact::Ended { end: End::Agent(end), .. } => {
+            let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
+            format!("Agent: {} ({}), completion: {tag}", end.exit, span(end.duration_ms))
+        }
+        Fact::Ended { end: End::Check(end), .. } => {
+            let how = match end.exit {
+                Exit::Code(code) => format!("exited with code {code}"),
+                Exit::Signal(signal) => format!("ended by signal {signal}"),
+            };
+            format!("Check {how} ({})", span(end.duration_ms))
+        }
+        Fact::Ended { end: End::Snapshot(end), .. } => {
+            format!("Tree: {}", end.tree.as_deref().unwrap_or("not recorded"))
+        }
+        Fact::Judged(Judgement { iteration, verdict, settlement, .. }) => {
+            let found = match verdict {
+                Verdict::Green { checks } => format!("{checks} checks green"),
+                Verdict::Red { failed } => format!("{} checks red", failed.len()),
+                Verdict::AgentFailed { why } => format!("the agent failed: {why}"),
+            };
+            let done = if *settlement == Settlement::Settled { "done" } else { "not done" };
+            format!("Iteration {iteration} judged: {found}, {done}, {} spent", state.spent)
+        }
+        Fact::Ended { .. }
+        | Fact::Began { .. }
+        | Fact::Opened(_)
+        | Fact::Resumed { .. }
+        | Fact::StopAsked
+        | Fact::Woke
+        | Fact::Stopped { .. } => return None,
+    })
+}
