@@ -99,6 +99,8 @@ pub enum Step {
         iteration: u32,
         task: usize,
     },
+    /// Commit what is left uncommitted in the run's own worktree, before it stops.
+    CommitRest,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,9 +111,12 @@ pub enum End {
     Check(CheckEnd),
     Message(MessageEnd),
     Scm(TaskOutcome),
-    /// The machinery died under the step; the step itself has shown nothing.
+    Rest(TaskOutcome),
+    /// The machinery died under the step; the step itself has shown nothing but what it cost.
     Lost {
         why: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Usd>,
     },
     /// The step cannot be carried out, now or again, without a person's help.
     Impossible {
@@ -162,6 +167,8 @@ pub enum How {
     Ask,
     /// The whole tree, now.
     Kill,
+    /// With the keeper, which did not do it.
+    Bury,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

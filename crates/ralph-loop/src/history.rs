@@ -7,7 +7,6 @@
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
 use crate::money::Usd;
-use crate::plan::Plan;
 use crate::run::Run;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
@@ -90,11 +89,8 @@ impl History {
                     duration_ms: event.up_ms.saturating_sub(now.began_ms.unwrap_or(event.up_ms)),
                     all_checks_passed: judgement.verdict.is_green(),
                     check_results: now.checks,
-                    completion_tag_found: match &run.plan {
-                        Plan::Prompt(plan) => {
-                            plan.completion.listens() && plan.completion.claimed(&judgement.claim)
-                        }
-                    },
+                    completion_tag_found: run.plan.listens()
+                        && run.plan.completion().claimed(&judgement.claim),
                     error: match &judgement.verdict {
                         Verdict::AgentFailed { why } => Some(why.clone()),
                         Verdict::Green { .. } | Verdict::Red { .. } => None,
@@ -102,9 +98,12 @@ impl History {
                     settled: judgement.settlement == Settlement::Settled,
                 })
             }
-            Fact::Opened(_) | Fact::Resumed { .. } | Fact::StopAsked | Fact::Woke | Fact::Stopped { .. } => {
+            Fact::Resumed { .. } => {
+                // Checks are run anew: a verdict comes from one tree.
+                self.checks.clear();
                 None
             }
+            Fact::Opened(_) | Fact::StopAsked | Fact::Woke | Fact::Stopped { .. } => None,
         }
     }
 
@@ -128,11 +127,12 @@ impl History {
                 let name = run.checks.get(index).map_or_else(String::new, |c| c.command.clone());
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
+            End::Lost { cost, .. } => self.cost += cost.unwrap_or_default(),
             End::Message(_)
             | End::Scm(_)
+            | End::Rest(_)
             | End::Check(_)
             | End::Snapshot(_)
-            | End::Lost { .. }
             | End::Impossible { .. } => {}
         }
     }

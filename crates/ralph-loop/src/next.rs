@@ -8,9 +8,9 @@
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::plan::Pick;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::scm::{self, Message};
-use crate::state::{Flight, Phase, State};
+use crate::state::{Cancel, Flight, Phase, State};
 use crate::verdict::{Claim, Judgement, Verdict};
 
 /// Recorded as a fact first, then carried out.
@@ -44,46 +44,48 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         return None;
     }
     let Some(flight) = state.flights.first() else {
-        return [Some(backoff_end(run, state)), run.limits.max_time_ms].into_iter().flatten().min();
+        return [Some(backoff_end(state)), state.limits.max_time_ms].into_iter().flatten().min();
     };
     match flight.cancel {
-        Some(cancel) if cancel.how == How::Ask => Some(cancel.since_ms + GRACE_MS),
-        Some(_) => None,
-        None => deadline(run, flight).map(|(at, _)| at),
+        Some(cancel) if cancel.how == How::Bury => None,
+        Some(cancel) => Some(cancel.since_ms + GRACE_MS),
+        None => deadline(run, state, flight).map(|(at, _)| at),
     }
 }
 
 /// A step in flight goes on unless it takes too long or somebody asks twice.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
     let cancel = |how, why| Some(Action::Cancel(flight.id, how, why));
-    let asked = flight.cancel;
-    if asked.is_some_and(|c| c.how == How::Kill) {
-        return None;
+    match flight.cancel {
+        Some(Cancel { how: How::Ask, .. }) | None if state.stops_asked >= 2 => {
+            cancel(How::Kill, Why::StopAsked)
+        }
+        Some(Cancel { how, why, since_ms }) if state.up_ms >= since_ms + GRACE_MS => match how {
+            How::Ask => cancel(How::Kill, why),
+            How::Kill => cancel(How::Bury, why),
+            How::Bury => None,
+        },
+        Some(_) => None,
+        None => {
+            let (at, why) = deadline(run, state, flight)?;
+            (state.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
+        }
     }
-    if state.stops_asked >= 2 {
-        return cancel(How::Kill, Why::StopAsked);
-    }
-    if let Some(asked) = asked {
-        let out_of_patience = state.up_ms >= asked.since_ms + GRACE_MS;
-        return out_of_patience.then(|| cancel(How::Kill, asked.why)).flatten();
-    }
-    let (at, why) = deadline(run, flight)?;
-    (state.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
 }
 
 /// When a step has to end, and by which limit. Recording the tree and committing what has
 /// passed its checks are short and are never cut off.
-fn deadline(run: &Run, flight: &Flight) -> Option<(u64, Why)> {
+fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     let after_ms = match &flight.step {
-        Step::Snapshot { .. } | Step::Scm { .. } => return None,
-        Step::Agent { .. } => run.limits.agent_timeout_ms,
-        Step::Message { .. } => Some(run.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
+        Step::Snapshot { .. } | Step::Scm { .. } | Step::CommitRest => return None,
+        Step::Agent { .. } => state.limits.agent_timeout_ms,
+        Step::Message { .. } => Some(state.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
     };
     let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), Why::Timeout { after_ms }));
     // Work that is proven is still committed when the time is up.
     let spared = matches!(flight.step, Step::Message { .. });
-    let runs = run.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
+    let runs = state.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
     [runs, own].into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
@@ -92,19 +94,19 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(Action::Judge(judgement));
     }
     if let Some(trouble) = &state.trouble {
-        return Some(Action::Stop(StopReason::Error, Some(trouble.clone())));
+        return Some(stop(run, state, StopReason::Error, Some(trouble.clone())));
     }
     if state.stops_asked > 0 {
-        return Some(Action::Stop(StopReason::Interrupted, None));
+        return Some(stop(run, state, StopReason::Interrupted, None));
     }
     if state.streaks.losses > LOSSES_ENDURED {
         let note = "the process that watches over agents keeps dying".to_string();
-        return Some(Action::Stop(StopReason::Error, Some(note)));
+        return Some(stop(run, state, StopReason::Error, Some(note)));
     }
     match &state.phase {
         Phase::Answered { empty, results, .. } => {
-            if out_of_time(run, state) {
-                return Some(Action::Stop(StopReason::Timeout, None));
+            if out_of_time(state) {
+                return Some(stop(run, state, StopReason::Timeout, None));
             }
             if worth_another_try(run, state, *empty) {
                 return start_agent(state);
@@ -128,8 +130,9 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
             (claim.clone(), Verdict::of(results))
         }
     };
+    let Pick::Work(item) = state.plan.pick() else { return None };
     let settlement = run.plan.judge(&state.plan, &claim, &verdict);
-    Some(Judgement { iteration: state.iteration(), claim, verdict, settlement })
+    Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement })
 }
 
 /// An empty answer is mostly a hiccup of the model's service and costs little to repeat;
@@ -143,12 +146,12 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         return Some(Action::Start(step));
     }
     let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
-    if let Some((reason, note)) = reason_to_stop(run, state) {
+    if let Some((reason, note)) = reason_to_stop(state) {
         // The tree at the end belongs to the history as well.
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
-        return Some(if recorded { Action::Stop(reason, note) } else { snapshot });
+        return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
     }
-    if state.up_ms < backoff_end(run, state) {
+    if state.up_ms < backoff_end(state) {
         return None;
     }
     if run.wants_snapshots() && !snapshot_taken {
@@ -158,12 +161,12 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
-fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
-    let limits = &run.limits;
+fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
+    let limits = &state.limits;
     let reason = match state.plan.pick() {
         Pick::Done => StopReason::Completed,
         Pick::Stuck(why) => return Some((StopReason::Halted, Some(why))),
-        Pick::Work(_) if out_of_time(run, state) => StopReason::Timeout,
+        Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
         Pick::Work(_) if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures => {
             StopReason::TooManyFailures
         }
@@ -177,6 +180,14 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
         Pick::Work(_) => return None,
     };
     Some((reason, None))
+}
+
+/// A branch of the run's own is made whole before the run stops.
+fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {
+    match run.place {
+        Place::Worktree { .. } if !state.rest_committed => Action::Start(Step::CommitRest),
+        Place::Here | Place::Worktree { .. } => Action::Stop(reason, note),
+    }
 }
 
 /// The next source control step of the iteration before, if one is due.
@@ -196,14 +207,14 @@ fn start_agent(state: &State) -> Option<Action> {
     Some(Action::Start(Step::Agent { iteration, attempt, agent: 0, item }))
 }
 
-fn out_of_time(run: &Run, state: &State) -> bool {
-    run.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
+fn out_of_time(state: &State) -> bool {
+    state.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
 }
 
 /// Until when failures in a row keep the next agent waiting.
-fn backoff_end(run: &Run, state: &State) -> u64 {
+fn backoff_end(state: &State) -> u64 {
     match state.streaks.failures {
         0 => 0,
-        n => state.streaks.failed_at_ms.saturating_add(run.limits.backoff.wait_ms(n)),
+        n => state.streaks.failed_at_ms.saturating_add(state.limits.backoff.wait_ms(n)),
     }
 }

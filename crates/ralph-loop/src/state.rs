@@ -10,11 +10,12 @@ use crate::dialect::Answer;
 use crate::event::{
     AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, StopReason, VERSION, Why,
 };
+use crate::limits::Limits;
 use crate::money::Usd;
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
-use crate::verdict::{Claim, Judgement, Verdict};
+use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 use thiserror::Error;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct State {
     pub seq: u64,
     pub epoch: u32,
     pub up_ms: u64,
+    /// What the run may use up, as of now.
+    pub limits: Limits,
     pub phase: Phase,
     pub flights: Vec<Flight>,
     pub steps_begun: StepId,
@@ -39,6 +42,8 @@ pub struct State {
     pub feedback: Vec<CheckResult>,
     /// Source control tasks of the last iteration, until the next one begins.
     pub scm: Option<scm::Due>,
+    /// What is left in a worktree has been committed since an agent last ran.
+    pub rest_committed: bool,
     /// How often somebody has asked to stop.
     pub stops_asked: u32,
     /// A step that cannot be carried out without help.
@@ -142,6 +147,7 @@ impl State {
             seq: 1,
             epoch: 1,
             up_ms: event.up_ms,
+            limits: run.limits.clone(),
             phase: Phase::Ready { snapshot_taken: false },
             flights: Vec::new(),
             steps_begun: 0,
@@ -154,6 +160,7 @@ impl State {
             diff: None,
             feedback: Vec::new(),
             scm: None,
+            rest_committed: false,
             stops_asked: 0,
             trouble: None,
             plan: run.plan.start(),
@@ -215,6 +222,10 @@ impl State {
             }
             self.streaks.failures = 0;
         }
+        // The tree may have changed meanwhile, and a verdict comes from one tree.
+        if let Phase::Answered { results, .. } = &mut self.phase {
+            results.clear();
+        }
         self.flights.clear();
         self.stopped = None;
         self.stops_asked = 0;
@@ -245,6 +256,7 @@ impl State {
                     *of == self.judged
                         && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
                 }
+                (Step::CommitRest, _) => !self.rest_committed,
                 (Step::Scm { iteration: of, task }, Phase::Ready { .. }) => {
                     *of == self.judged && self.scm.as_ref().is_some_and(|due| due.tasks_done == *task)
                 }
@@ -256,6 +268,7 @@ impl State {
         if let Step::Agent { .. } = step {
             self.attempts += 1;
             self.scm = None;
+            self.rest_committed = false;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
         self.steps_begun = id;
@@ -281,6 +294,7 @@ impl State {
                 | (Step::Check { .. }, End::Check(_))
                 | (Step::Message { .. }, End::Message(_))
                 | (Step::Scm { .. }, End::Scm(_))
+                | (Step::CommitRest, End::Rest(_))
                 | (_, End::Lost { .. } | End::Impossible { .. })
         );
         if !fits {
@@ -296,7 +310,12 @@ impl State {
             End::Check(end) => self.end_check(&flight, end),
             End::Message(end) => self.end_message(&flight, end),
             End::Scm(outcome) => self.end_task(outcome),
-            End::Lost { .. } => self.streaks.losses += 1,
+            // A failure is told, and no reason to try for ever.
+            End::Rest(_) => self.rest_committed = true,
+            End::Lost { cost, .. } => {
+                self.streaks.losses += 1;
+                self.spent += cost.unwrap_or_default();
+            }
             End::Impossible { why } => self.trouble = Some(why.clone()),
         }
         Ok(())
@@ -333,8 +352,11 @@ impl State {
                 let empty = end.answer == Answer::Empty;
                 self.streaks.empty_answers += u32::from(empty);
                 self.streaks.failures = 0;
-                self.phase =
-                    Phase::Answered { claim: Claim(end.seen.tag.clone()), empty, results: Vec::new() };
+                self.phase = Phase::Answered {
+                    claim: Claim { tag: end.seen.tag.clone() },
+                    empty,
+                    results: Vec::new(),
+                };
             }
         }
     }
@@ -385,7 +407,8 @@ impl State {
             Phase::Failed { why } => judgement.verdict == Verdict::AgentFailed { why: why.clone() },
             Phase::Ready { .. } => false,
         };
-        if !founded {
+        let unproven = judgement.settlement == Settlement::Settled && !judgement.verdict.is_green();
+        if !founded || unproven {
             return Err(Illegal::OutOfPlace("judged"));
         }
         let results = match &mut self.phase {
@@ -402,7 +425,7 @@ impl State {
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
         }
-        self.plan.apply(&PlanFact::Judged(judgement.settlement));
+        self.plan.apply(&PlanFact::Judged(judgement.clone()));
         self.phase = Phase::Ready { snapshot_taken: false };
         Ok(())
     }

@@ -4,12 +4,16 @@
 //! different types so that one can never be passed where the other is meant.
 
 use crate::check::CheckResult;
+use crate::plan::Item;
 use serde::{Deserialize, Serialize};
 
-/// The content of the first completion tag in the agent's own words, if there was one.
+/// What an agent says about its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Claim(pub Option<String>);
+pub struct Claim {
+    /// The content of the first completion tag in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+}
 
 /// What the checks of one iteration have shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +53,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
     pub iteration: u32,
+    pub item: Item,
     pub claim: Claim,
     pub verdict: Verdict,
     pub settlement: Settlement,

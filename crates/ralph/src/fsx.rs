@@ -41,18 +41,45 @@ pub fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
 }
 
-/// Adds to the end of a file, which need not exist.
+/// Adds to the end of a regular file, which need not exist.
 pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
-    fs::OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
+    let mut options = std::fs::OpenOptions::new();
+    // Opening a fifo that somebody put there must not wait for a reader.
+    options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let mut file = options.open(path).map_err(|cause| named(&cause, "open", path))?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other(format!("not a regular file: {}", path.display())));
+    }
+    file.write_all(content)
 }
 
-/// A new, empty file to be written piece by piece; what stood there before is gone.
-/// Every holder of the descriptor writes at the end.
+/// The content of a regular file; a fifo or a device is refused instead of waited for.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let mut file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// A new, empty file to be written piece by piece; what stood there before is gone, also if
+/// it was a link or a fifo: neither is followed. Every holder of the descriptor writes at the
+/// end.
 pub fn fresh(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    // The standard library knows no file that is both emptied and appended to.
-    options.append(true).create(true).custom_flags(OFlags::TRUNC.bits().cast_signed());
-    options.open(path).map_err(|cause| named(&cause, "create", path))
+    options.append(true).create_new(true);
+    let opened = match options.open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            options.open(path)
+        }
+        opened => opened,
+    };
+    opened.map_err(|cause| named(&cause, "create", path))
 }
 
 /// A file to be locked, created if missing, its content kept.

@@ -78,8 +78,9 @@ impl RunLock {
 
     /// Whether anything of a run is alive. A run without a lock file never got that far.
     pub fn is_held(run: &RunDir) -> bool {
-        let path = run.lock();
-        path.exists() && matches!(try_lock(&path), Ok(None))
+        // Shared, so that two who only look do not take each other for the run.
+        let lock = File::open(run.lock());
+        lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 }
 

@@ -32,9 +32,14 @@ pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
     repository
         .exclude_runtime_files(project.dir())
         .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
-    repository.add_worktree(&path, &branch).map_err(|cause| failed(&cause))?;
+    repository.add_worktree(&path, &branch).map_err(|cause| {
+        // Git makes the branch before it finds that the rest cannot be done.
+        let _ = remove_worktree(&path, &branch, project.dir());
+        failed(&cause)
+    })?;
     let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
-    let workspace = path.join(inside);
+    // Joined with nothing, a path would only get a slash at its end.
+    let workspace: PathBuf = path.components().chain(inside.components()).collect();
     // A directory that holds no tracked file is not in the new worktree.
     fsx::dir(&workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))?;
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
@@ -45,11 +50,29 @@ pub fn branch(run_id: &str) -> String {
     format!("ralph/{run_id}")
 }
 
+/// The repository that a run works in. A worktree whose `.git` is gone belongs to nobody: the
+/// repository around it is the user's own tree, which such a run never touches.
+pub fn repository(place: &Place, workspace: &Path) -> Option<Repository> {
+    match place {
+        Place::Here => Repository::around(workspace),
+        Place::Worktree { path, .. } => Repository::around(path).filter(|found| found.top == *path),
+    }
+}
+
+/// Whether the place of a run is still what it was made as.
+pub fn is_whole(place: &Place, workspace: &Path) -> bool {
+    let there = workspace.is_dir();
+    match place {
+        Place::Here => there,
+        Place::Worktree { .. } => there && repository(place, workspace).is_some(),
+    }
+}
+
 /// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
 /// Returns whether there was anything.
 pub fn commit_rest(place: &Place, run_id: &str) -> Result<bool, GitError> {
     let Place::Worktree { path, .. } = place else { return Ok(false) };
-    let Some(repository) = Repository::around(path) else { return Ok(false) };
+    let Some(repository) = repository(place, path) else { return Err(GitError::NoWorktree(path.clone())) };
     if repository.changed_paths()?.is_empty() {
         return Ok(false);
     }

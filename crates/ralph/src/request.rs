@@ -4,6 +4,7 @@
 //! immutable [`Run`] of it and the settings, or says what is wrong.
 
 use crate::error::CliError;
+use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{self, Project};
 use crate::place;
@@ -121,7 +122,7 @@ fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliE
                 .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
         };
         let path = path.canonicalize().map_err(unreadable)?;
-        let text = std::fs::read(&path).map_err(unreadable)?;
+        let text = fsx::read_regular(&path).map_err(unreadable)?;
         if text.iter().all(u8::is_ascii_whitespace) {
             return Err(CliError::usage(format!("the prompt file is empty: {}", path.display())));
         }
@@ -212,7 +213,8 @@ fn agent(asked: &Request, settings: &Settings, dir: &Path) -> Result<AgentSpec, 
             Some(_) | None => (settings.agent.command.clone(), settings.agent.flags.clone()),
         },
     };
-    if which::which_in(&program, env::var_os("PATH"), dir).is_err() {
+    let found = which::which_in(&program, env::var_os("PATH"), dir);
+    if found.is_err() {
         return Err(
             CliError::usage(format!("the agent is not installed: {program}")).hint(how_to_install(&program))
         );
@@ -227,6 +229,11 @@ fn agent(asked: &Request, settings: &Settings, dir: &Path) -> Result<AgentSpec, 
             .cause(format!("the model is {model}, and the command has no place for it"))
             .hint("write {model} where it belongs: -- COMMAND --model {model}"));
     }
+    // A path is the project's, wherever the agent will work.
+    let program = match found {
+        Ok(path) if program.contains('/') => path.to_str().map_or(program, String::from),
+        _ => program,
+    };
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
     Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous: settings.agent.autonomous })
 }

@@ -5,7 +5,6 @@
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::Repository;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Journal};
@@ -180,12 +179,6 @@ fn live(
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
-    if state.stopped.is_some() {
-        match place::commit_rest(&run.place, &run.id) {
-            Ok(_) => {}
-            Err(cause) => host.warn(&format!("cannot commit what is left in the worktree: {cause}")),
-        }
-    }
     let closed = host.close();
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
@@ -199,7 +192,7 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
     if !run.wants_snapshots() {
         return None;
     }
-    let repository = Repository::around(&run.workspace)?;
+    let repository = place::repository(&run.place, &run.workspace)?;
     let shadow = Shadow::over(repository, run_dir.checkpoints(), run.largest_file);
     Some(Checkpoints::of(shadow, state.base_tree.clone()))
 }
@@ -241,7 +234,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     Ok(RunResult {
         plan: Some(run.plan.name()),
         success: reason == Some(StopReason::Completed),
-        stop_reason: reason.map_or("", StopReason::word),
+        stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
         total_cost: state.spent.dollars(),
         total_duration: state.up_ms as f64 / 1000.0,
@@ -267,13 +260,17 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
 /// Checks and the progress file need a place in the project that is no change of it.
 fn prepare_project(run: &Run) -> Result<(), CliError> {
     let project = Project::at(run.workspace.clone());
+    if !place::is_whole(&run.place, &run.workspace) {
+        return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
+            .hint("put it back to carry on, or start another run"));
+    }
     let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
     probed.map_err(|cause| {
         CliError::usage(format!("cannot write into the project: {}", project.dir().display()))
             .cause(cause)
             .hint("an agent could not work there either; make it writable, or choose another with -C")
     })?;
-    if let Some(repository) = run.git.then(|| Repository::around(&run.workspace)).flatten() {
+    if let Some(repository) = run.git.then(|| place::repository(&run.place, &run.workspace)).flatten() {
         repository
             .exclude_runtime_files(&run.workspace)
             .map_err(|cause| CliError::usage("cannot exclude ralph's own files from git").cause(cause))?;
@@ -290,8 +287,8 @@ fn lock_workspace(home: &Home, run: &Run, conduct: &Conduct) -> Result<Option<Wo
 
 /// Keeps other runs out of a run's tree, and ends what the one before has left there.
 pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
-    let tree =
-        Repository::around(&run.workspace).map_or_else(|| run.workspace.clone(), |repository| repository.top);
+    let found = place::repository(&run.place, &run.workspace);
+    let tree = found.map_or_else(|| run.workspace.clone(), |repository| repository.top);
     let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
         process::end_leftovers(previous);

@@ -1,10 +1,10 @@
 //! A run read back from its journal, whole, for the commands that look at history.
 
 use crate::error::{CliError, Code};
-use crate::git::Repository;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Replayed};
 use crate::layout::{Home, RunDir};
+use crate::place;
 use ralph_loop::event::{End, Event, Fact, Step, StepId};
 use ralph_loop::history::{History, Iteration};
 use ralph_loop::{Run, State};
@@ -48,7 +48,7 @@ impl Story {
     pub fn shadow(&self) -> Result<Shadow, CliError> {
         let missing =
             |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
-        let repository = Repository::around(&self.run.workspace)
+        let repository = place::repository(&self.run.place, &self.run.workspace)
             .ok_or_else(|| missing("its directory is no git repository, or is gone"))?;
         let shadow = Shadow::over(repository, self.run_dir.checkpoints(), self.run.largest_file);
         if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }

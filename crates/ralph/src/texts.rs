@@ -1,18 +1,25 @@
 //! Long texts of a run, kept beside its journal and named by their hash.
+//!
+//! A text is what its name says or it is refused: a power cut can leave a file that is there
+//! and empty, and an agent must not be sent half a prompt.
 
 use crate::fsx;
 use crate::layout::{self, RunDir};
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 
 pub struct Texts {
     run: RunDir,
     /// The prompt mostly stays the same from one iteration to the next.
     last: Option<String>,
+    /// Written and not yet known to be on the disk.
+    unsettled: Vec<PathBuf>,
 }
 
 impl Texts {
     pub fn of(run: &RunDir) -> Texts {
-        Texts { run: run.clone(), last: None }
+        Texts { run: run.clone(), last: None, unsettled: Vec::new() }
     }
 
     /// Keeps a text and returns its name.
@@ -20,8 +27,10 @@ impl Texts {
         let hash = layout::hash(text.as_bytes());
         if self.last.as_ref() != Some(&hash) {
             let path = self.run.text(&hash);
-            if !path.exists() {
+            let kept = path.metadata().is_ok_and(|file| file.len() == text.len() as u64);
+            if !kept {
                 fsx::write_whole(&path, text.as_bytes())?;
+                self.unsettled.push(path);
             }
             self.last = Some(hash.clone());
         }
@@ -29,6 +38,37 @@ impl Texts {
     }
 
     pub fn get(&self, hash: &str) -> io::Result<String> {
-        fs_err::read_to_string(self.run.text(hash))
+        let text = fs_err::read_to_string(self.run.text(hash))?;
+        if layout::hash(text.as_bytes()) != hash {
+            let path = self.run.text(hash);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("damaged: {}", path.display())));
+        }
+        Ok(text)
+    }
+
+    /// Returns once every text is on the disk.
+    pub fn settle(&mut self) -> io::Result<()> {
+        for path in self.unsettled.drain(..) {
+            File::open(path)?.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Home;
+
+    #[test]
+    fn a_damaged_text_is_refused_and_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Home::at(dir.path().to_path_buf()).run("r");
+        fsx::private_dir(&run.texts()).unwrap();
+        let hash = Texts::of(&run).put("do it").unwrap();
+        fsx::write_whole(&run.text(&hash), b"").unwrap();
+        assert_eq!(Texts::of(&run).get(&hash).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(Texts::of(&run).put("do it").unwrap(), hash);
+        assert_eq!(Texts::of(&run).get(&hash).unwrap(), "do it");
     }
 }

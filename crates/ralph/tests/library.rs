@@ -1,4 +1,5 @@
 //! ralph as a library, as another crate's test would use it.
+#![expect(clippy::disallowed_methods, reason = "tests set the stage from outside")]
 
 use ralph::Config;
 use std::path::Path;

@@ -7,8 +7,8 @@
 
 pub mod prompt;
 
-use crate::verdict::{Claim, Settlement, Verdict};
-use prompt::{PromptPlan, PromptState};
+use crate::verdict::{Claim, Judgement, Settlement, Verdict};
+use prompt::{Completion, PromptPlan, PromptSource, PromptState};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub enum Pick {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFact {
-    Judged(Settlement),
+    Judged(Judgement),
 }
 
 impl Plan {
@@ -61,6 +61,20 @@ impl Plan {
     pub fn judge(&self, state: &PlanState, claim: &Claim, verdict: &Verdict) -> Settlement {
         match (self, state) {
             (Plan::Prompt(plan), PlanState::Prompt(_)) => plan.judge(claim, verdict),
+        }
+    }
+
+    /// The text that an agent is given for an item.
+    pub fn ask(&self, item: &Item) -> &PromptSource {
+        match (self, item) {
+            (Plan::Prompt(plan), Item::Prompt) => &plan.source,
+        }
+    }
+
+    /// What has to come together for the work to be done.
+    pub fn completion(&self) -> &Completion {
+        match self {
+            Plan::Prompt(plan) => &plan.completion,
         }
     }
 

@@ -41,7 +41,9 @@ impl Completion {
 
     pub fn claimed(&self, claim: &Claim) -> bool {
         match self {
-            Completion::Response(wanted) => claim.0.as_deref().is_some_and(|tag| claim::matches(tag, wanted)),
+            Completion::Response(wanted) => {
+                claim.tag.as_deref().is_some_and(|tag| claim::matches(tag, wanted))
+            }
             Completion::ChecksOnly => true,
         }
     }
@@ -70,8 +72,7 @@ impl PromptState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact) {
         match fact {
-            PlanFact::Judged(Settlement::Settled) => self.done = true,
-            PlanFact::Judged(Settlement::Retry | Settlement::Continue) => {}
+            PlanFact::Judged(judgement) => self.done = judgement.settlement == Settlement::Settled,
         }
     }
 }
@@ -83,7 +84,7 @@ mod tests {
     #[track_caller]
     fn check(completion: Completion, tag: Option<&str>, verdict: &Verdict, expected: Settlement) {
         let plan = PromptPlan { source: PromptSource::Text { hash: String::new() }, completion };
-        assert_eq!(plan.judge(&Claim(tag.map(String::from)), verdict), expected);
+        assert_eq!(plan.judge(&Claim { tag: tag.map(String::from) }, verdict), expected);
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn max_time_ends_whatever_runs_by_asking_then_by_force() {
         check(asked, &format!("{words} due"), "ask (max-time)");
         check(asked, &format!("{words} due 64s woke"), "wait until 65s");
         check(asked, &format!("{words} due due"), "kill (max-time)");
-        check(asked, &format!("{words} due due woke"), "wait");
+        check(asked, &format!("{words} due due woke"), "wait until 70s");
         check(asked, &format!("{words} due ended"), "stop timeout");
         check(asked, &format!("{words} due due ended"), "stop timeout");
     }
@@ -131,7 +131,7 @@ fn the_first_signal_lets_the_step_finish() {
 #[test]
 fn the_second_signal_kills_it_and_a_third_changes_nothing() {
     check("", "start stop stop", "kill (stop asked)");
-    check("", "start stop stop stop", "wait");
+    check("", "start stop stop stop", "wait until 5s");
     check("", "start stop stop ended", "stop interrupted");
     check("checks:1", "start done stop stop", "kill (stop asked)");
     check("checks:1", "start done stop stop ended", "stop interrupted");
@@ -163,13 +163,14 @@ fn work_that_is_proven_while_a_stop_is_asked_for_is_not_lost() {
 // Resuming.
 
 #[test]
-fn what_was_cut_short_is_run_again_and_nothing_else() {
+fn what_was_cut_short_is_run_again_and_so_are_all_checks() {
     check("checks:2", "start resumed", "agent 1.2");
     check("checks:2", "start stop stop ended resumed", "agent 1.2");
-    check("checks:2", "start talk red stop stop ended resumed", "check 1.2");
-    check("checks:2", "start talk red resumed", "check 1.2");
-    check("checks:2", "start done green resumed green", "judged 1 done, stop completed");
-    check("checks:2", "start talk red stop stop ended resumed green", "judged 1 red 1, agent 2");
+    check("checks:2", "start talk red stop stop ended resumed", "check 1.1");
+    check("checks:2", "start talk red resumed", "check 1.1");
+    check("checks:2", "start done green resumed green green", "judged 1 done, stop completed");
+    // What was green before may not be any more: a verdict comes from one tree.
+    check("checks:2", "start done green resumed red green", "judged 1 red 1, agent 2");
     check("git", "start resumed", "snapshot 1");
     check("git", "start tree:A resumed", "agent 1.2");
     check("checks:1", "start stop talk resumed", "check 1.1");
@@ -262,4 +263,34 @@ fn what_cannot_be_done_without_help_ends_the_run_with_the_reason() {
     check("", "start stop impossible:no-prompt-file", "stop error (no-prompt-file)");
     check("", "start impossible:no-prompt-file resumed", "agent 1.2");
     check("checks:1", "start talk impossible:no-shell resumed", "check 1.1");
+}
+
+#[test]
+fn a_keeper_that_does_not_kill_is_buried() {
+    check("timeout:10", "start 10s woke 15s woke", "kill (timeout 10s)");
+    check("timeout:10", "start 10s woke 15s woke 19s woke", "wait until 20s");
+    check("timeout:10", "start 10s woke 15s woke 20s woke", "bury (timeout 10s)");
+    check("timeout:10", "start 10s woke 15s woke 20s woke 99s woke", "wait");
+    check("", "start stop stop 5s woke", "bury (stop asked)");
+    check("", "start stop stop 5s woke lost", "stop interrupted");
+}
+
+#[test]
+fn a_worktree_is_made_whole_before_the_run_stops() {
+    check("worktree", "start done", "judged 1 done, commit rest");
+    check("worktree", "start done did", "stop completed");
+    check("worktree", "start done undone", "stop completed");
+    check("worktree", "start stop talk", "judged 1 green, commit rest");
+    check("worktree", "start stop talk did", "stop interrupted");
+    check("worktree n:1", "start talk did", "stop max_iterations");
+    check("worktree", "start impossible:why", "commit rest");
+    check("worktree", "start impossible:why did", "stop error (why)");
+    // A new agent leaves something new.
+    check("worktree", "start stop talk did resumed done", "judged 2 done, commit rest");
+}
+
+#[test]
+fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
+    let (story, _) = tell("", "start lost$0.25 done$0.50");
+    assert_eq!(story.state.spent, Usd::from_dollars(0.75));
 }

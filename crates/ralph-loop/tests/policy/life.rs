@@ -125,12 +125,13 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
                 Step::Snapshot { .. } => SNAPSHOT_ENDS[index.index(SNAPSHOT_ENDS.len())],
                 Step::Message { .. } => MESSAGE_ENDS[index.index(MESSAGE_ENDS.len())],
                 Step::Scm { .. } => SCM_ENDS[index.index(SCM_ENDS.len())],
+                Step::CommitRest => "did",
             }),
             (_, Some(Step::Agent { .. })) => story.word("talk"),
             (_, Some(Step::Check { .. })) => story.word("green"),
             (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
             (_, Some(Step::Message { .. })) => story.word("message"),
-            (_, Some(Step::Scm { .. })) => story.word("did"),
+            (_, Some(Step::Scm { .. } | Step::CommitRest)) => story.word("did"),
             (_, None) => story.word("due"),
         }
     }
@@ -375,9 +376,9 @@ proptest! {
 #[test]
 fn history_tells_a_check_that_was_cut_short_once() {
     for words in [
-        "start talk red stop stop ended resumed green",
+        "start talk red stop stop ended resumed red green",
         "start talk red lost green",
-        "start talk red resumed green",
+        "start talk red resumed red green",
         "start talk due ended green",
         "start talk due stop stop ended resumed red green",
     ] {

@@ -57,7 +57,7 @@ pub fn tell(asked: &str, words: &str) -> (Story, String) {
 }
 
 /// `n:10 checks:0 check-timeout:120 stall:0 max-failures:5 backoff:1-300`, unless told
-/// otherwise; also `git`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
+/// otherwise; also `git`, `worktree`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
 pub fn run(asked: &str) -> Run {
     let mut run = Run {
         id: "r".into(),
@@ -99,6 +99,10 @@ pub fn run(asked: &str) -> Run {
             "check-timeout" => check_timeout = number(),
             "checks-only" => run.plan = plan(Completion::ChecksOnly),
             "git" => run.git = true,
+            "worktree" => {
+                let (path, branch, origin) = ("/w".into(), "ralph/r".into(), "/o".into());
+                run.place = Place::Worktree { path, branch, origin };
+            }
             "scm" => {
                 let tasks = value.split('+').map(String::from).collect();
                 run.scm = Some(ScmSpec { command: "git".into(), tasks });
@@ -256,7 +260,7 @@ pub fn end(word: &str, step: &Step) -> End {
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
     let message = |outcome| End::Message(MessageEnd { outcome, cost });
     match (name, step) {
-        ("lost", _) => End::Lost { why: "its keeper died".into() },
+        ("lost", _) => End::Lost { why: "its keeper died".into(), cost },
         ("impossible", _) => End::Impossible { why: rest.into() },
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest)),
         ("ended", Step::Snapshot { .. }) => snapshot(None),
@@ -272,6 +276,8 @@ pub fn end(word: &str, step: &Step) -> End {
         ("message", Step::Message { .. }) => message(MessageOutcome::Text("fix it".into())),
         ("clean", Step::Message { .. }) => message(MessageOutcome::NothingToCommit),
         ("undone" | "ended", Step::Message { .. }) => message(MessageOutcome::Failed { why: word.into() }),
+        ("did", Step::CommitRest) => End::Rest(TaskOutcome::Done),
+        ("undone" | "ended", Step::CommitRest) => End::Rest(TaskOutcome::Failed { why: word.into() }),
         ("did", Step::Scm { .. }) => End::Scm(TaskOutcome::Done),
         ("clean", Step::Scm { .. }) => End::Scm(TaskOutcome::NothingToCommit),
         ("undone" | "ended", Step::Scm { .. }) => End::Scm(TaskOutcome::Failed { why: word.into() }),
@@ -297,10 +303,12 @@ pub fn show(action: &Action) -> String {
         Action::Start(Step::Check { iteration, index }) => format!("check {iteration}.{}", index + 1),
         Action::Start(Step::Message { iteration, .. }) => format!("message {iteration}"),
         Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
+        Action::Start(Step::CommitRest) => "commit rest".into(),
         Action::Cancel(_, how, why) => {
             let how = match how {
                 How::Ask => "ask",
                 How::Kill => "kill",
+                How::Bury => "bury",
             };
             let why = match why {
                 Why::Timeout { after_ms } => format!("timeout {}", seconds(*after_ms)),

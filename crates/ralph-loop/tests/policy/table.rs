@@ -80,7 +80,13 @@ fn fact(story: &Story, name: &str) -> Fact {
 
 fn judgement(iteration: u32) -> Judgement {
     let verdict = Verdict::Red { failed: vec![0] };
-    Judgement { iteration, claim: Claim::default(), verdict, settlement: Settlement::Continue }
+    Judgement {
+        iteration,
+        item: Item::Prompt,
+        claim: Claim::default(),
+        verdict,
+        settlement: Settlement::Continue,
+    }
 }
 
 /// What the words lead to. With a `…` at their end, what follows is not yet recorded: the
@@ -153,7 +159,7 @@ fn while_the_snapshot_is_taken() {
         lost: snapshot 1
         impossible: stop error (why)
         asked to end: wait until 5s
-        killed: wait
+        killed: wait until 5s
         stop asked: wait
         woke: wait
         illegal: opened, began snapshot, began agent, began check, ended agent, ended check
@@ -192,7 +198,7 @@ fn while_the_agent_works() {
         lost: agent 1.2
         impossible: stop error (why)
         asked to end: wait until 5s
-        killed: wait
+        killed: wait until 5s
         stop asked: wait
         woke: wait
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
@@ -212,7 +218,7 @@ fn while_an_agent_that_took_too_long_is_asked_to_end() {
         ended agent: judged 1 failed (timed out after 60s)
         lost: agent 1.2
         impossible: stop error (why)
-        killed: wait
+        killed: wait until 65s
         stop asked: wait until 65s
         woke: wait until 65s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
@@ -232,8 +238,8 @@ fn while_an_agent_is_killed() {
         ended agent: stop interrupted
         lost: stop interrupted
         impossible: stop error (why)
-        stop asked: wait
-        woke: wait
+        stop asked: wait until 5s
+        woke: wait until 5s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged, stopped
@@ -284,12 +290,12 @@ fn while_a_check_runs() {
         "checks:2",
         "start done red",
         "
-        resumed: check 1.2
+        resumed: check 1.1
         ended check: judged 1 red 1+2
         lost: check 1.2
         impossible: stop error (why)
         asked to end: wait until 5s
-        killed: wait
+        killed: wait until 5s
         stop asked: wait until 120s
         woke: wait until 120s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
@@ -305,11 +311,11 @@ fn while_a_check_that_took_too_long_is_asked_to_end() {
         "checks:2",
         "start done green due",
         "
-        resumed: check 1.2
+        resumed: check 1.1
         ended check: judged 1 red 2
         lost: check 1.2
         impossible: stop error (why)
-        killed: wait
+        killed: wait until 125s
         stop asked: wait until 125s
         woke: wait until 125s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
@@ -325,7 +331,7 @@ fn after_the_last_check() {
         "checks:1",
         "start done red…",
         "
-        resumed: judged 1 red 1
+        resumed: check 1.1
         began check: wait
         judged: agent 2
         stop asked: judged 1 red 1
@@ -344,7 +350,7 @@ fn after_the_last_check_of_work_that_is_done() {
         "checks:1",
         "start done green…",
         "
-        resumed: judged 1 done
+        resumed: check 1.1
         began check: wait
         judged: stop completed
         stop asked: judged 1 done
@@ -434,7 +440,7 @@ fn while_a_commit_message_is_written() {
         lost: message 1
         impossible: stop error (why)
         asked to end: wait until 5s
-        killed: wait
+        killed: wait until 5s
         stop asked: wait until 300s
         woke: wait until 300s
         illegal: opened, began snapshot, began agent, began check, began message, began scm
@@ -473,7 +479,7 @@ fn while_a_source_control_task_runs() {
         lost: scm 1.1
         impossible: stop error (why)
         asked to end: wait until 5s
-        killed: wait
+        killed: wait until 5s
         stop asked: wait
         woke: wait
         illegal: opened, began snapshot, began agent, began check, began message, began scm
@@ -516,8 +522,14 @@ fn a_fact_about_something_else_is_refused() {
 #[test]
 fn a_forged_verdict_is_refused() {
     let forged = |verdict, tag: Option<&str>| {
-        let claim = Claim(tag.map(String::from));
-        Fact::Judged(Judgement { iteration: 1, claim, verdict, settlement: Settlement::Settled })
+        let claim = Claim { tag: tag.map(String::from) };
+        Fact::Judged(Judgement {
+            iteration: 1,
+            item: Item::Prompt,
+            claim,
+            verdict,
+            settlement: Settlement::Settled,
+        })
     };
     let out_of_place = Illegal::OutOfPlace("judged");
     refused("checks:1", "start done red…", forged(Verdict::Green { checks: 1 }, Some("DONE")), &out_of_place);

@@ -34,15 +34,16 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let story = Story::read(&home, &find(&home, &args.run)?)?;
     let shadow = story.shadow()?;
-    let first = args.iteration.unwrap_or(1);
-    let from = story.tree_before(first)?;
-    let to = match args.iteration {
-        Some(iteration) => story.trees.get(&(iteration + 1)).cloned(),
-        None => story.trees.get(&(story.state.judged + 1)).cloned(),
-    };
-    let to = match to {
-        Some(tree) => tree,
-        // The run was cut short: what came after is in the work tree only.
+    // An agent that is at work, or was cut short, has begun an iteration that is not judged.
+    let begun = story.state.judged + u32::from(story.state.attempts > 0);
+    if let Some(iteration) = args.iteration.filter(|iteration| *iteration > begun) {
+        return Err(CliError::failed(format!("run {} has no iteration {iteration}", story.run.id))
+            .hint(format!("it has begun {begun}")));
+    }
+    let from = story.tree_before(args.iteration.unwrap_or(1))?;
+    let to = match story.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
+        Some(tree) => tree.clone(),
+        // What came after the last recorded tree is in the work tree only.
         None => as_it_is_now(&shadow)?,
     };
     let color = if Style::of_stdout().color { "--color=always" } else { "--no-color" };

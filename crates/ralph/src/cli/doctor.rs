@@ -6,6 +6,7 @@ use crate::catalog;
 use crate::error::CliError;
 use crate::fsx;
 use crate::layout::Home;
+use crate::lock::RunLock;
 use crate::process::{
     self,
     tool::{Tool, ToolOutput},
@@ -127,7 +128,9 @@ fn end_what_is_left(home: &Home) -> Finding {
     };
     let crashed: Vec<String> =
         lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
-    let ended: u32 = crashed.iter().map(|id| process::end_leftovers(id)).sum();
+    // With the run's lock held, nobody can take the run up meanwhile and lose its agents.
+    let end = |id: &String| RunLock::acquire(&home.run(id), id).map_or(0, |_lock| process::end_leftovers(id));
+    let ended: u32 = crashed.iter().map(end).sum();
     let found = format!("{} crashed, {ended} processes of them ended", crashed.len());
     let advice = crashed.first().map(|id| format!("carry on with the newest: ralph resume {id}"));
     finding(true, Some(found), advice)

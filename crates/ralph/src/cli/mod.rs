@@ -19,10 +19,11 @@ use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
 use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
-use crate::session::Ended;
+use crate::session::{self, Ended};
 use args::Format;
 use clap::{Parser, Subcommand};
 use ralph_loop::event::StopReason;
+use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -128,13 +129,18 @@ pub fn main() -> ExitCode {
 
 /// Tells an error. Who asked for JSON gets an object on standard output as well.
 fn fail(error: &CliError, format: Format) -> ExitCode {
-    say(&error.to_string());
+    say(&printable(&error.to_string()));
     print_refusal(error, format);
     ExitCode::from(error.code as u8)
 }
 
 fn print_refusal(error: &CliError, format: Format) {
-    let result = || RunResult::refused(error.run.clone(), error.report());
+    // What a run had done before it could not go on is in its journal.
+    let recorded = || session::result_of(&home().ok()?.run(error.run.as_ref()?)).ok();
+    let result = || RunResult {
+        error: Some(error.report()),
+        ..recorded().unwrap_or_else(|| RunResult::refused(error.run.clone(), error.report()))
+    };
     match format {
         Format::Human => {}
         Format::Json => print_json(&result()),

@@ -1,8 +1,9 @@
 //! The prompt of an iteration, from the files and facts it is made of.
 
 use super::projections::Projections;
+use crate::fsx;
 use crate::texts::Texts;
-use ralph_loop::plan::Plan;
+use ralph_loop::plan::Pick;
 use ralph_loop::plan::prompt::PromptSource;
 use ralph_loop::prompt::{Context, Failure, Parts, compose};
 use ralph_loop::{Run, State};
@@ -14,6 +15,8 @@ use thiserror::Error;
 pub(super) enum ComposeError {
     #[error("cannot read the prompt file: {}: {cause}", path.display())]
     PromptFile { path: PathBuf, cause: io::Error },
+    #[error("there is nothing left to ask for")]
+    NothingToDo,
     #[error("the prompt file is empty: {}", .0.display())]
     EmptyFile(PathBuf),
     #[error("cannot read a text of this run: {0}")]
@@ -26,16 +29,17 @@ pub(super) fn prompt(
     texts: &Texts,
     projections: &Projections,
 ) -> Result<String, ComposeError> {
-    let Plan::Prompt(plan) = &run.plan;
-    let base = match &plan.source {
+    let Pick::Work(item) = state.plan.pick() else { return Err(ComposeError::NothingToDo) };
+    let source = run.plan.ask(&item);
+    let base = match source {
         PromptSource::Text { hash } => texts.get(hash)?,
         PromptSource::File { path } => {
             let unreadable = |cause| ComposeError::PromptFile { path: path.clone(), cause };
-            let text = std::fs::read(path).map_err(unreadable)?;
+            let text = fsx::read_regular(path).map_err(unreadable)?;
             String::from_utf8_lossy(&text).into_owned()
         }
     };
-    if let PromptSource::File { path } = &plan.source
+    if let PromptSource::File { path } = source
         && base.trim().is_empty()
     {
         return Err(ComposeError::EmptyFile(path.clone()));
@@ -55,7 +59,7 @@ pub(super) fn prompt(
         None
     };
     let context = run.prompt.context.then(|| Context {
-        completion: &plan.completion,
+        completion: run.plan.completion(),
         checks: &run.checks,
         diff: diff.as_deref(),
         progress: projections.progress_tail(),

@@ -85,10 +85,6 @@ impl<'r> RealHost<'r> {
         })
     }
 
-    pub fn warn(&mut self, message: &str) {
-        self.reporter.warn(message);
-    }
-
     /// The run is over for this process: nothing may be left running, everything written.
     pub fn close(mut self) -> io::Result<()> {
         self.lane.close();
@@ -98,7 +94,7 @@ impl<'r> RealHost<'r> {
     }
 
     fn write_projections(&mut self) {
-        if let Err(cause) = self.projections.write(&self.lane.project)
+        if let Err(cause) = self.projections.write(&self.lane.project, self.lane.run_dir())
             && !std::mem::replace(&mut self.projections_warned, true)
         {
             self.reporter.warn(&format!("cannot write the progress file: {cause}"));
@@ -118,7 +114,8 @@ impl<'r> RealHost<'r> {
                 (step.stdout.as_ref(), step.stderr.as_ref(), Thread::None)
             }
             Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
-            Current::Scm(handle) => (None, None, Thread::Scm(handle)),
+            Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
+            Current::Repository { handle, .. } => (None, None, Thread::Repository(handle)),
             Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
         };
         tokio::select! {
@@ -134,7 +131,7 @@ impl<'r> RealHost<'r> {
     }
 
     /// The fact that a word of the keeper amounts to, if it does.
-    fn heard(&mut self, run: &Run, word: KeeperEvent) -> Option<Fact> {
+    fn heard(&mut self, run: &Run, state: &State, word: KeeperEvent) -> Option<Fact> {
         match word {
             KeeperEvent::Started { .. } => None,
             KeeperEvent::NotStarted { error, .. } => {
@@ -144,9 +141,11 @@ impl<'r> RealHost<'r> {
                     Current::Message { .. } => {
                         scm::no_message(format!("the agent could not be started: {error}"))
                     }
-                    Current::Nothing | Current::Doomed | Current::Snapshot(_) | Current::Scm(_) => {
-                        return None;
-                    }
+                    Current::Nothing
+                    | Current::Doomed
+                    | Current::Snapshot(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. } => return None,
                 };
                 Some(self.ended(end))
             }
@@ -159,23 +158,33 @@ impl<'r> RealHost<'r> {
                         read_as,
                     ),
                     Current::Check(step) => {
-                        step.finish(run, &self.lane.project, exit, swept, &mut self.lane.texts)
+                        let cut = state.flights.first().is_some_and(|flight| flight.cancel.is_some());
+                        step.finish(run, &self.lane.project, (exit, cut, swept), &mut self.lane.texts)
                     }
-                    Current::Nothing | Current::Doomed | Current::Snapshot(_) | Current::Scm(_) => {
-                        return None;
-                    }
+                    Current::Nothing
+                    | Current::Doomed
+                    | Current::Snapshot(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. } => return None,
                 };
                 Some(self.ended(end))
             }
             KeeperEvent::Gone { .. } => {
                 self.lane.keeper = None;
-                match self.lane.current {
-                    Current::Agent(_) | Current::Message { .. } | Current::Check(_) | Current::Doomed => {
-                        self.lane.current = Current::Nothing;
-                        Some(self.ended(End::Lost { why: "its keeper died".into() }))
+                let cost = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
+                    Current::Agent(step) | Current::Message { step, .. } => {
+                        step.cost_so_far(&mut self.buffer, self.reporter)
                     }
-                    Current::Nothing | Current::Snapshot(_) | Current::Scm(_) => None,
-                }
+                    Current::Check(_) | Current::Doomed => None,
+                    elsewhere @ (Current::Nothing
+                    | Current::Snapshot(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. }) => {
+                        self.lane.current = elsewhere;
+                        return None;
+                    }
+                };
+                Some(self.ended(End::Lost { why: "its keeper died".into(), cost }))
             }
         }
     }
@@ -189,7 +198,8 @@ enum Thing {
     Keeper(KeeperEvent),
     Readable(Source),
     Snapshot(Box<SnapshotTaken>),
-    Scm(Result<TaskOutcome, JoinError>),
+    Surveyed(Result<bool, JoinError>),
+    Repository(Result<TaskOutcome, JoinError>),
 }
 
 type SnapshotTaken = Result<Taken, JoinError>;
@@ -218,13 +228,12 @@ impl Host for RealHost<'_> {
             }
             Step::Check { iteration, index } => self.lane.start_check(run, *iteration, *index),
             Step::Message { iteration, agent } => {
-                if scm::nothing_to_commit(run) {
-                    let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None };
-                    self.due.push_back(self.ended(End::Message(end)));
-                    Ok(())
-                } else {
-                    self.lane.start_message(run, *iteration, *agent)
-                }
+                self.lane.start_survey(run, *iteration, *agent);
+                Ok(())
+            }
+            Step::CommitRest => {
+                self.lane.start_commit_rest(run);
+                Ok(())
             }
             Step::Scm { iteration, task } => {
                 self.start_task(run, state, *iteration, *task);
@@ -239,31 +248,19 @@ impl Host for RealHost<'_> {
                 Ok(())
             }
         };
-        match started {
-            Ok(()) => {}
-            // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
-            // what it left; the step then begins again with a new one.
-            Err(StartError::Process(ProcessError::Gone)) => self.lane.current = Current::Doomed,
-            Err(cause) => {
-                let why = cause.to_string();
-                // A commit that cannot be made is no reason to lose the run.
-                let end = match step {
-                    Step::Message { .. } => scm::no_message(why),
-                    Step::Agent { .. } | Step::Check { .. } | Step::Snapshot { .. } | Step::Scm { .. } => {
-                        End::Impossible { why }
-                    }
-                };
-                self.due.push_back(self.ended(end));
-            }
+        if let Err(cause) = started {
+            self.not_begun(step, cause);
         }
     }
 
     fn cancel(&mut self, _id: StepId, how: How) {
         match self.lane.current {
             // Git leaves its repository whole by itself; it is only no longer waited for.
-            Current::Scm(_) | Current::Snapshot(_) if how == How::Kill => {
+            Current::Repository { .. } | Current::Survey { .. } | Current::Snapshot(_)
+                if how >= How::Kill =>
+            {
                 self.lane.current = Current::Nothing;
-                self.due.push_back(self.ended(End::Lost { why: "not waited for".into() }));
+                self.due.push_back(self.ended(End::Lost { why: "not waited for".into(), cost: None }));
             }
             _ => self.lane.cancel(how),
         }
@@ -277,46 +274,90 @@ impl Host for RealHost<'_> {
         self.reporter.dry();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         loop {
-            match self.next_thing(wake).await {
-                Thing::Signal => return Fact::StopAsked,
-                Thing::Woke => return Fact::Woke,
-                Thing::Tick => {
-                    self.last_tick = Instant::now();
-                    self.reporter.tick(run, state, self.clock.up_ms());
-                }
-                Thing::Keeper(word) => {
-                    if let Some(fact) = self.heard(run, word) {
-                        return fact;
-                    }
-                }
-                Thing::Readable(source) => {
-                    if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current {
-                        step.pump(source, &mut self.buffer, self.reporter);
-                    }
-                }
-                Thing::Snapshot(taken) => {
-                    self.lane.current = Current::Nothing;
-                    return self.snapshot_end(*taken);
-                }
-                Thing::Scm(done) => {
-                    self.lane.current = Current::Nothing;
-                    let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
-                    return self.ended(End::Scm(done.unwrap_or_else(failed)));
-                }
+            let thing = self.next_thing(wake).await;
+            if let Some(fact) = self.happened(run, state, thing) {
+                return fact;
             }
         }
     }
 }
 
 impl RealHost<'_> {
+    /// A step that could not begin ends at once, by a fact like any other.
+    fn not_begun(&mut self, step: &Step, cause: StartError) {
+        match cause {
+            // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
+            // what it left; the step then begins again with a new one.
+            StartError::Process(ProcessError::Gone) => self.lane.current = Current::Doomed,
+            cause => {
+                let why = cause.to_string();
+                let end = match step {
+                    // A commit that cannot be made is no reason to lose the run.
+                    Step::Message { .. } => scm::no_message(why),
+                    _ => End::Impossible { why },
+                };
+                self.due.push_back(self.ended(end));
+            }
+        }
+    }
+
+    /// The fact that something amounts to, if it does.
+    fn happened(&mut self, run: &Run, state: &State, thing: Thing) -> Option<Fact> {
+        match thing {
+            Thing::Signal => Some(Fact::StopAsked),
+            Thing::Woke => Some(Fact::Woke),
+            Thing::Tick => {
+                self.last_tick = Instant::now();
+                self.reporter.tick(run, state, self.clock.up_ms());
+                None
+            }
+            Thing::Keeper(word) => self.heard(run, state, word),
+            Thing::Readable(source) => {
+                if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current
+                    && !step.pump(source, &mut self.buffer, self.reporter)
+                {
+                    // What it does from now on could not be recorded.
+                    self.lane.cancel(How::Kill);
+                }
+                None
+            }
+            Thing::Snapshot(taken) => {
+                self.lane.current = Current::Nothing;
+                Some(self.snapshot_end(*taken))
+            }
+            Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
+            Thing::Repository(done) => {
+                let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
+                let Current::Repository { end, .. } = current else { return None };
+                let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
+                Some(self.ended(end(done.unwrap_or_else(failed))))
+            }
+        }
+    }
+
+    fn surveyed(&mut self, run: &Run, nothing_to_commit: bool) -> Option<Fact> {
+        let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
+        let Current::Survey { iteration, agent, .. } = current else { return None };
+        if nothing_to_commit {
+            let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None };
+            return Some(self.ended(End::Message(end)));
+        }
+        if let Err(cause) = self.lane.start_message(run, iteration, agent) {
+            self.not_begun(&Step::Message { iteration, agent }, cause);
+        }
+        self.due.pop_front()
+    }
+
     /// A commit and a push cannot be taken back: what led to them is on the disk first.
     fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task: usize) {
         let message = match state.scm.as_ref().map(|due| &due.message) {
             Some(Message::Text(text)) => Some(text.clone()),
             Some(Message::Unasked | Message::Needless) | None => None,
         };
-        let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message));
-        let refused = match (self.journal.settle(), task) {
+        let lock = self.lane.lock();
+        let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
+        let settled = self.lane.texts.settle().and_then(|()| self.journal.settle());
+        let refused = match (settled, task) {
             (Ok(()), Some(task)) => return self.lane.start_task(task),
             (Ok(()), None) => "the run has no such task".to_string(),
             (Err(cause), _) => format!("the journal cannot be written: {cause}"),
@@ -372,7 +413,8 @@ async fn readable(pipe: Option<&Receiver>) {
 enum Thread<'t> {
     None,
     Snapshot(&'t mut JoinHandle<Taken>),
-    Scm(&'t mut JoinHandle<TaskOutcome>),
+    Survey(&'t mut JoinHandle<bool>),
+    Repository(&'t mut JoinHandle<TaskOutcome>),
 }
 
 impl Thread<'_> {
@@ -380,7 +422,8 @@ impl Thread<'_> {
         match self {
             Thread::None => pending().await,
             Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
-            Thread::Scm(handle) => Thing::Scm(handle.await),
+            Thread::Survey(handle) => Thing::Surveyed(handle.await),
+            Thread::Repository(handle) => Thing::Repository(handle.await),
         }
     }
 }

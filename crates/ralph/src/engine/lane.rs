@@ -6,19 +6,20 @@
 use super::compose;
 use super::pipe;
 use super::projections::Projections;
-use super::scm::Task;
+use super::scm::{self, Task};
 use super::step::{AgentStep, CheckStep, RawLog, check_log};
 use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Taken};
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
+use crate::place;
 use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
-    AnswerIn, CommandLineError, Dialect, Invocation, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
-use ralph_loop::event::How;
+use ralph_loop::event::{End, How};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
 use ralph_loop::{Run, State};
@@ -56,7 +57,17 @@ pub(super) enum Current {
         words: PathBuf,
         read_as: Dialect,
     },
-    Scm(JoinHandle<TaskOutcome>),
+    /// Finding out whether there is anything to commit.
+    Survey {
+        handle: JoinHandle<bool>,
+        iteration: u32,
+        agent: usize,
+    },
+    /// Work on the user's repository, and what its outcome ends.
+    Repository {
+        handle: JoinHandle<TaskOutcome>,
+        end: fn(TaskOutcome) -> End,
+    },
 }
 
 /// Why a step could not begin.
@@ -158,6 +169,7 @@ impl Lane {
             stderr: Some(stderr),
             dialect: line.output,
             reader: StreamReader::new(line.output, prompt),
+            stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
             prompt: hash,
@@ -178,7 +190,24 @@ impl Lane {
 
     /// A task runs on a thread of its own, so that signals are heard meanwhile.
     pub(super) fn start_task(&mut self, task: Task) {
-        self.current = Current::Scm(tokio::task::spawn_blocking(move || task.perform()));
+        let handle = tokio::task::spawn_blocking(move || task.perform());
+        self.current = Current::Repository { handle, end: End::Scm };
+    }
+
+    pub(super) fn start_survey(&mut self, run: &Run, iteration: u32, agent: usize) {
+        let (place, workspace) = (run.place.clone(), run.workspace.clone());
+        let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&place, &workspace));
+        self.current = Current::Survey { handle, iteration, agent };
+    }
+
+    pub(super) fn start_commit_rest(&mut self, run: &Run) {
+        let (place, id) = (run.place.clone(), run.id.clone());
+        let handle = tokio::task::spawn_blocking(move || match place::commit_rest(&place, &id) {
+            Ok(true) => TaskOutcome::Done,
+            Ok(false) => TaskOutcome::NothingToCommit,
+            Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
+        });
+        self.current = Current::Repository { handle, end: End::Rest };
     }
 
     pub(super) fn start_check(&mut self, run: &Run, iteration: u32, index: usize) -> Result<(), StartError> {
@@ -207,6 +236,15 @@ impl Lane {
         }));
     }
 
+    pub(super) fn run_dir(&self) -> &RunDir {
+        &self.run_dir
+    }
+
+    /// Another descriptor of the run's lock.
+    pub(super) fn lock(&self) -> Option<OwnedFd> {
+        self.lock.as_fd().try_clone_to_owned().ok()
+    }
+
     pub(super) fn has_checkpoints(&self) -> bool {
         self.checkpoints.is_some()
     }
@@ -221,6 +259,7 @@ impl Lane {
         let _ = match how {
             How::Ask => keeper.terminate(),
             How::Kill => keeper.sweep(),
+            How::Bury => keeper.kill(),
         };
     }
 

@@ -88,8 +88,11 @@ pub fn take<H: Host>(run: &Run, state: &mut State, host: &mut H, fact: Fact) -> 
     let resumes = matches!(fact, Fact::Resumed { .. });
     let epoch = state.epoch + u32::from(resumes);
     let event = Event { v: VERSION, seq: state.seq + 1, epoch, at, up_ms, fact };
+    // Found legal before it is recorded: a journal that contradicts itself cannot be resumed.
+    let mut after = state.clone();
+    after.apply(&event)?;
     host.record(&event).map_err(EngineError::Journal)?;
-    state.apply(&event)?;
+    *state = after;
     host.show(run, state, &event);
     Ok(())
 }

@@ -1,19 +1,23 @@
 //! A pipe from an agent to the loop: large, and read without blocking.
 
 use rustix::io::{Errno, read, retry_on_intr};
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use std::io;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe::Receiver;
 
 /// Fewer, larger reads; the system may allow less.
+#[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1 << 20;
+
+/// No pipe of ours holds more.
+pub(super) const MOST_BYTES: usize = 2 << 20;
 
 /// The end to read, and the end for the agent.
 pub(super) fn large() -> io::Result<(Receiver, OwnedFd)> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
-    Ok((Receiver::from_owned_fd(reader)?, writer))
+    let (reader, writer) = io::pipe()?;
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
 /// What one read found.

@@ -4,7 +4,8 @@
 //! next agent, not between two of them; a resumed run writes them anew from its journal.
 
 use crate::fsx;
-use crate::layout::Project;
+use crate::journal;
+use crate::layout::{Project, RunDir};
 use ralph_loop::Run;
 use ralph_loop::event::Event;
 use ralph_loop::history::History;
@@ -19,7 +20,10 @@ pub struct Projections {
     due: String,
     /// The end of the progress file, for prompts; at least what they may carry.
     tail: String,
-    whole: bool,
+    /// The length of the file as it was left, once it was written.
+    written: Option<u64>,
+    /// A write has failed half way.
+    torn: bool,
 }
 
 impl Projections {
@@ -41,20 +45,49 @@ impl Projections {
     }
 
     /// Writes what is due. The first time in a process the file is replaced as a whole:
-    /// another run's, or one that a crash has torn.
-    pub fn write(&mut self, project: &Project) -> io::Result<()> {
-        if self.whole && self.due.is_empty() {
-            return Ok(());
-        }
+    /// another run's, or one that a crash has torn. An agent that tidies up takes the file
+    /// with it, or a part of it; then it is written anew from `journal`.
+    pub fn write(&mut self, project: &Project, journal: &RunDir) -> io::Result<()> {
         let path = project.progress();
-        if self.whole {
-            fsx::append(&path, self.due.as_bytes())?;
-        } else {
-            fsx::dir(&project.ralph_dir())?;
-            fsx::write_whole(&path, self.due.as_bytes())?;
-            self.whole = true;
+        match self.written {
+            Some(_) if self.due.is_empty() => return Ok(()),
+            Some(length)
+                if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == length) =>
+            {
+                (self.written, self.torn) = (None, true); // until it is known to be whole again
+                fsx::append(&path, self.due.as_bytes())?;
+                (self.written, self.torn) = (Some(length + self.due.len() as u64), false);
+            }
+            Some(_) => self.replace(project, &whole(journal)?)?,
+            None if self.torn => self.replace(project, &whole(journal)?)?,
+            None => {
+                let due = std::mem::take(&mut self.due);
+                self.replace(project, &due)?;
+            }
         }
         self.due.clear();
         Ok(())
     }
+
+    fn replace(&mut self, project: &Project, text: &str) -> io::Result<()> {
+        // If it fails, the file is in an unknown state and the next attempt starts over.
+        self.torn = true;
+        self.written = None;
+        fsx::dir(&project.ralph_dir())?;
+        fsx::write_whole(&project.progress(), text.as_bytes())?;
+        self.written = Some(text.len() as u64);
+        self.torn = false;
+        Ok(())
+    }
+}
+
+/// The whole file, as the journal tells it.
+fn whole(journal: &RunDir) -> io::Result<String> {
+    let (mut history, mut text) = (History::default(), String::new());
+    let replayed = journal::replay(journal, |run, _, event| {
+        if let Some(iteration) = history.follow(run, event) {
+            text.push_str(&progress::section(&iteration));
+        }
+    });
+    replayed.map(|_| text).map_err(io::Error::other)
 }

@@ -4,12 +4,15 @@
 //! the user's. The user's hooks and signing apply.
 
 use crate::git::Repository;
+use crate::place;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, StreamReader};
 use ralph_loop::event::{End, MessageEnd};
+use ralph_loop::run::Place;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +25,12 @@ pub(super) struct Task {
     program: String,
     message: Option<String>,
     workspace: PathBuf,
+    place: Place,
     run_id: String,
     iteration: u32,
+    /// The run's lock: a commit that is no longer waited for is still something of the run
+    /// that is alive.
+    lock: Option<OwnedFd>,
 }
 
 impl Task {
@@ -33,19 +40,22 @@ impl Task {
         iteration: u32,
         task: usize,
         message: Option<String>,
+        lock: Option<OwnedFd>,
     ) -> Option<Task> {
         Some(Task {
             name: spec.tasks.get(task)?.clone(),
             program: spec.command.clone(),
             message,
             workspace: run.workspace.clone(),
+            place: run.place.clone(),
             run_id: run.id.clone(),
             iteration,
+            lock,
         })
     }
 
     pub(super) fn perform(&self) -> TaskOutcome {
-        let repository = self.is_git().then(|| Repository::around(&self.workspace)).flatten();
+        let repository = self.is_git().then(|| place::repository(&self.place, &self.workspace)).flatten();
         match (&repository, self.name.as_str()) {
             (Some(repository), COMMIT) => self.commit(repository),
             (_, COMMIT) => match &self.message {
@@ -77,7 +87,10 @@ impl Task {
     }
 
     fn run(&self, args: &[&str]) -> TaskOutcome {
-        let tool = Tool::new(&self.program).args(args).cwd(&self.workspace).timeout(TIMEOUT);
+        let mut tool = Tool::new(&self.program).args(args).cwd(&self.workspace).timeout(TIMEOUT);
+        if let Some(lock) = self.lock.as_ref().and_then(|lock| lock.try_clone().ok()) {
+            tool = tool.holding(lock);
+        }
         match tool.env("GIT_TERMINAL_PROMPT", "0").run() {
             Ok(output) if output.success() => TaskOutcome::Done,
             Ok(output) => {
@@ -97,8 +110,8 @@ impl Task {
 }
 
 /// Whether a commit would be empty; where that cannot be told, it is tried.
-pub(super) fn nothing_to_commit(run: &Run) -> bool {
-    let repository = Repository::around(&run.workspace);
+pub(super) fn nothing_to_commit(place: &Place, workspace: &Path) -> bool {
+    let repository = place::repository(place, workspace);
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }
 

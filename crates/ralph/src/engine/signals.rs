@@ -6,27 +6,50 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Requests to stop, from a person or from the system.
 pub(super) struct Signals {
-    /// Interrupt, terminate, hang up; none for a program that handles its own.
-    heard: Option<[Signal; 3]>,
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    hangup: Option<Signal>,
 }
 
 impl Signals {
+    /// One that was ignored when ralph was started stays ignored: `nohup ralph run` means it.
     pub(super) fn listen() -> io::Result<Signals> {
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let [interrupt, terminate, hangup] = kinds.map(signal);
-        Ok(Signals { heard: Some([interrupt?, terminate?, hangup?]) })
+        let ignored = ignored_signals();
+        let heard = |kind: SignalKind| {
+            let bit = 1 << (kind.as_raw_value() - 1);
+            if ignored & bit == 0 { signal(kind).map(Some) } else { Ok(None) }
+        };
+        Ok(Signals {
+            interrupt: heard(SignalKind::interrupt())?,
+            terminate: heard(SignalKind::terminate())?,
+            hangup: heard(SignalKind::hangup())?,
+        })
     }
 
+    /// For a program that handles its own.
     pub(super) fn none() -> Signals {
-        Signals { heard: None }
+        Signals { interrupt: None, terminate: None, hangup: None }
     }
 
     pub(super) async fn next(&mut self) {
-        let Some([interrupt, terminate, hangup]) = &mut self.heard else { return pending().await };
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            () = heard(&mut self.interrupt) => {}
+            () = heard(&mut self.terminate) => {}
+            () = heard(&mut self.hangup) => {}
         }
     }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => pending().await,
+    }
+}
+
+/// A bit for each signal that is ignored; none where the system does not tell.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

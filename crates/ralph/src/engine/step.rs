@@ -7,8 +7,9 @@ use crate::report::Reporter;
 use crate::texts::Texts;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
-use ralph_loop::dialect::{self, Answer, Dialect, Exit, Seen, StreamReader};
+use ralph_loop::dialect::{self, Answer, Dialect, Exit, Line, Lines, Seen, StreamReader};
 use ralph_loop::event::{AgentEnd, End};
+use ralph_loop::money::Usd;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub(super) struct AgentStep {
     pub(super) stderr: Option<Receiver>,
     pub(super) dialect: Dialect,
     pub(super) reader: StreamReader,
+    pub(super) stderr_lines: Lines,
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
     pub(super) prompt: String,
@@ -38,24 +40,30 @@ pub(super) enum Source {
 
 impl AgentStep {
     /// Reads what is there: kept as it is, shown as events. Stops when the pipe is dry or
-    /// after some megabytes, so that signals and timers get their turn.
-    pub(super) fn pump(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) {
+    /// after some megabytes, so that signals and timers get their turn. False if it could not
+    /// be kept.
+    pub(super) fn pump(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
         const TURN: usize = 32;
         for _ in 0..TURN {
             let from = match source {
                 Source::Stdout => &mut self.stdout,
                 Source::Stderr => &mut self.stderr,
             };
-            let Some(pipe) = from else { return };
+            let Some(pipe) = from else { break };
             match pipe::try_read(pipe, buffer) {
                 Got::Bytes(n) => self.take(source, &buffer[..n], reporter),
-                Got::Dry => return reporter.dry(),
+                Got::Dry => {
+                    reporter.dry();
+                    break;
+                }
                 Got::End => {
                     *from = None;
-                    return reporter.dry();
+                    reporter.dry();
+                    break;
                 }
             }
         }
+        self.problem.is_none()
     }
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
@@ -65,7 +73,7 @@ impl AgentStep {
                 self.raw_out.add(bytes)
             }
             Source::Stderr => {
-                reporter.agent_stderr(bytes);
+                self.stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter));
                 self.raw_err.add(bytes)
             }
         };
@@ -82,15 +90,8 @@ impl AgentStep {
         buffer: &mut [u8],
         reporter: &mut dyn Reporter,
     ) -> End {
-        // Nobody is left to write: what is in the pipes is all there is. A stranger who was
-        // handed the descriptor can keep a pipe open, but not make us wait.
-        for source in [Source::Stdout, Source::Stderr] {
-            let open = |step: &AgentStep| match source {
-                Source::Stdout => step.stdout.is_some(),
-                Source::Stderr => step.stderr.is_some(),
-            };
-            while open(&self) && self.drain_once(source, buffer, reporter) {}
-        }
+        self.drain(buffer, reporter);
+        self.stderr_lines.finish(&mut |line| show_stderr(&line, reporter));
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         reporter.dry();
         if let Some(cause) = self.problem {
@@ -101,20 +102,33 @@ impl AgentStep {
         End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms, prompt: self.prompt, swept }))
     }
 
-    /// False once there is nothing more to read.
-    fn drain_once(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
-        let pipe = match source {
-            Source::Stdout => &self.stdout,
-            Source::Stderr => &self.stderr,
-        };
-        let Some(pipe) = pipe else { return false };
-        match pipe::read_now(pipe, buffer) {
-            Got::Bytes(n) => {
-                self.take(source, &buffer[..n], reporter);
-                true
+    /// Nobody is left to write: what is in the pipes is all there is. A stranger who was
+    /// handed a descriptor can keep a pipe open and full, but not keep us: no more is read than
+    /// a pipe holds.
+    fn drain(&mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) {
+        for source in [Source::Stdout, Source::Stderr] {
+            let mut left = pipe::MOST_BYTES;
+            loop {
+                let pipe = match source {
+                    Source::Stdout => &self.stdout,
+                    Source::Stderr => &self.stderr,
+                };
+                let Some(pipe) = pipe else { break };
+                match pipe::read_now(pipe, buffer) {
+                    Got::Bytes(n) if n <= left => {
+                        left -= n;
+                        self.take(source, &buffer[..n], reporter);
+                    }
+                    Got::Bytes(_) | Got::Dry | Got::End => break,
+                }
             }
-            Got::Dry | Got::End => false,
         }
+    }
+
+    /// What an agent that is lost had cost, as far as it has told.
+    pub(super) fn cost_so_far(mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) -> Option<Usd> {
+        self.drain(buffer, reporter);
+        self.reader.finish(&mut |event| reporter.agent(&event)).cost
     }
 
     /// The agent's program could not be started: the agent's failure, not ralph's.
@@ -128,6 +142,13 @@ impl AgentStep {
             prompt: self.prompt,
             swept: 0,
         }))
+    }
+}
+
+fn show_stderr(line: &Line<'_>, reporter: &mut dyn Reporter) {
+    match line {
+        Line::Whole(bytes) => reporter.agent_stderr(&String::from_utf8_lossy(bytes)),
+        Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
     }
 }
 
@@ -163,18 +184,18 @@ pub(super) struct CheckStep {
 }
 
 impl CheckStep {
+    /// `cut`: it did not end by itself.
     pub(super) fn finish(
         self,
         run: &Run,
         project: &Project,
-        exit: Exit,
-        swept: u32,
+        (exit, cut, swept): (Exit, bool, u32),
         texts: &mut Texts,
     ) -> End {
         let duration_ms = elapsed_ms(self.started);
         let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
-        if exit == Exit::Code(0) {
+        if exit == Exit::Code(0) && !cut {
             return End::Check(end);
         }
         let kept = excerpt(spec, &project.dir().join(&end.log)).and_then(|text| {

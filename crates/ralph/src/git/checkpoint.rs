@@ -21,6 +21,9 @@ struct Last {
     diff: Option<String>,
 }
 
+/// Four bytes a character at most; one more tells that there was more.
+const DIFF_BYTES: usize = CONTEXT_CHARS * 4 + 1;
+
 pub struct Snapshot {
     pub end: SnapshotEnd,
     /// What has changed since the run's first snapshot, as much as a prompt carries.
@@ -44,23 +47,22 @@ impl Checkpoints {
         let changes = self.shadow.changes()?;
         let last = match self.last.take() {
             Some(last) if changes.is_empty() => last,
-            Some(_) | None => {
-                let tree = self.shadow.record(&changes)?;
-                let base = self.base.get_or_insert_with(|| tree.clone());
-                let differs = with_diff && *base != tree;
-                let diff = if differs { Some(diff(&self.shadow, base, &tree)?) } else { None };
-                Last { tree, diff }
-            }
+            Some(_) | None => match &self.base {
+                Some(base) if with_diff => {
+                    let (tree, diff) = self.shadow.record_and_diff(&changes, base, DIFF_BYTES)?;
+                    let diff = String::from_utf8_lossy(&diff).into_owned();
+                    Last { tree, diff: Some(diff).filter(|diff| !diff.is_empty()) }
+                }
+                Some(_) | None => {
+                    let tree = self.shadow.record(&changes)?;
+                    self.base.get_or_insert_with(|| tree.clone());
+                    Last { tree, diff: None }
+                }
+            },
         };
         let Last { tree, diff } = self.last.insert(last);
         let end =
             SnapshotEnd { tree: Some(tree.clone()), left_out: changes.left_out, ..SnapshotEnd::default() };
         Ok(Snapshot { end, diff: diff.clone() })
     }
-}
-
-/// Four bytes a character at most; one more tells that there was more.
-fn diff(shadow: &Shadow, from: &str, to: &str) -> Result<String, ShadowError> {
-    let bytes = shadow.diff(from, to, &["--no-color"], CONTEXT_CHARS * 4 + 1)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

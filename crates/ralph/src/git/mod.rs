@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 #[derive(Clone, Debug)]
@@ -71,6 +72,8 @@ pub enum GitError {
     Refused { what: String, message: String },
     #[error("a merge is not resolved: {path}")]
     Unmerged { path: String },
+    #[error("this is no worktree any more: {}", .0.display())]
+    NoWorktree(PathBuf),
 }
 
 impl Repository {
@@ -206,9 +209,12 @@ fn runtime_patterns(top: &Path, project: &Path) -> String {
 
 /// A git command in a directory, untouched by what the environment says of repositories.
 fn git(dir: &Path) -> Tool<'static> {
-    let git = Tool::new("git").cwd(dir);
+    let git = Tool::new("git").cwd(dir).timeout(TIMEOUT);
     REPOSITORY_VARIABLES.iter().fold(git, Tool::env_remove)
 }
+
+/// A repository that answers no sooner is on a disk that hangs.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Set inside hooks and by some tools; they would point git elsewhere.
 const REPOSITORY_VARIABLES: &[&str] =

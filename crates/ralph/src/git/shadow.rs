@@ -13,6 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -48,6 +49,9 @@ impl Changes {
     }
 }
 
+/// Far longer than git holds an index that it writes.
+const LEFTOVER_GIT: Duration = Duration::from_secs(2);
+
 /// So many left-out paths are named; more would drown the record.
 const NAMED_PATHS: usize = 20;
 
@@ -68,8 +72,7 @@ impl Shadow {
     /// `project` is where ralph's own files lie, which are never recorded.
     pub fn set_up(&self, project: &Path) -> Result<(), ShadowError> {
         if self.exists() {
-            // Whoever held it is gone.
-            let _ = fsx::remove(&self.dir.join("index.lock"));
+            self.take_over_index();
             return Ok(());
         }
         // Made beside its place: a life cut short on the way must not leave one without its
@@ -105,6 +108,17 @@ impl Shadow {
         let commit = checked("commit-tree", self.git().args(["commit-tree", "-m", "base", &tree]))?;
         checked("update-ref", self.git().args(["update-ref", "HEAD", trimmed(&commit).as_str()]))?;
         Ok(())
+    }
+
+    /// A git of a life that was killed may still be at it, for a moment; what is left of one
+    /// that was killed itself is removed.
+    fn take_over_index(&self) {
+        let lock = self.dir.join("index.lock");
+        let deadline = Instant::now() + LEFTOVER_GIT;
+        while lock.exists() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = fsx::remove(&lock);
     }
 
     /// What the user ignores by ways that only the user's own git directory knows.
@@ -180,11 +194,34 @@ impl Shadow {
 
     /// Records changes; the id of the tree as it is now.
     pub fn record(&self, changes: &Changes) -> Result<String, ShadowError> {
+        self.add(changes)?;
+        self.write_tree()
+    }
+
+    /// The same, and the difference from an earlier tree, at most so many bytes of it. Both
+    /// are read from the index and so can be had at the same time.
+    pub fn record_and_diff(
+        &self,
+        changes: &Changes,
+        from: &str,
+        most: usize,
+    ) -> Result<(String, Vec<u8>), ShadowError> {
+        self.add(changes)?;
+        let diff = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", from];
+        std::thread::scope(|both| {
+            let diff = both.spawn(|| checked("diff", self.git().args(diff).keep(most)));
+            let tree = self.write_tree();
+            let diff = diff.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((tree?, diff?))
+        })
+    }
+
+    fn add(&self, changes: &Changes) -> Result<(), ShadowError> {
         if !changes.is_empty() {
             let update = ["update-index", "-z", "--add", "--remove", "--stdin"];
             checked("update-index", self.git().args(update).stdin(&changes.paths))?;
         }
-        self.write_tree()
+        Ok(())
     }
 
     fn write_tree(&self) -> Result<String, ShadowError> {

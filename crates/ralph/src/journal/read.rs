@@ -66,13 +66,18 @@ pub fn read(
         number += 1;
         let entry = match parse(&line) {
             Ok(entry) => entry,
-            // A power cut can leave the last line there in length only.
-            Err(_) if lines.fill_buf().map_err(unreadable)?.is_empty() => return Ok(whole),
+            // A power cut can leave the last line there in length only. One that is whole and
+            // not understood is no torn line.
+            Err(_) if is_torn(&line) && lines.fill_buf().map_err(unreadable)?.is_empty() => return Ok(whole),
             Err(cause) => return Err(JournalError::Damaged { path, line: number, cause }),
         };
         each(number, entry)?;
         whole += length as u64;
     }
+}
+
+fn is_torn(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err()
 }
 
 fn parse(line: &[u8]) -> Result<Entry, serde_json::Error> {

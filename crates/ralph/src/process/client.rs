@@ -130,6 +130,13 @@ impl Keeper {
         self.send(wire::SWEEP, &[])
     }
 
+    /// Ends a keeper that does not do its work. `Gone` follows, with the sweep.
+    pub fn kill(&self) -> Result<(), ProcessError> {
+        let pid = Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL)
+            .map_err(|cause| ProcessError::Send(cause.into()))
+    }
+
     /// Waits for the next word from the keeper. Nothing is lost when the future is dropped.
     pub async fn event(&mut self) -> KeeperEvent {
         if self.state == State::Gone {

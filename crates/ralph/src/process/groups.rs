@@ -71,6 +71,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// There is no keeper apart from us; its group is what can be ended.
+    pub fn kill(&self) -> Result<(), ProcessError> {
+        self.sweep()
+    }
+
     pub fn sweep(&self) -> Result<(), ProcessError> {
         self.signal(Signal::KILL);
         Ok(())

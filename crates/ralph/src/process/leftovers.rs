@@ -3,9 +3,11 @@
 //! They are found by `RALPH_RUN=<id>` in the environment they were started with. That
 //! catches what nobody tried to hide; a sandbox is for the rest.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -42,20 +44,35 @@ pub fn end_leftovers(run_id: &str) -> u32 {
     killed
 }
 
-/// Stops all that match, and looks again until there are no new ones. Processes that may
-/// not be signalled are not among them.
+/// Stops all that match. Processes that may not be signalled are not among them.
+///
+/// It is over when every process of one list has been looked at. A single pass is not
+/// enough: who hands over to a new process every few milliseconds is gone when its turn
+/// comes, but whoever took over is in the next list.
 fn freeze(marker: &[u8], spared: &[Pid], deadline: Instant) -> Vec<(Pid, OwnedFd)> {
     let mut frozen: Vec<(Pid, OwnedFd)> = Vec::new();
+    let mut seen: HashSet<Pid> = spared.iter().copied().collect();
+    let mut unclear: HashMap<Pid, u32> = HashMap::new();
     loop {
         let mut calm = true;
         for pid in procfs::all() {
-            if spared.contains(&pid) || frozen.iter().any(|(known, _)| *known == pid) {
+            if seen.contains(&pid) {
                 continue;
             }
-            if let Some(pidfd) = stop_if_marked(pid, marker) {
-                frozen.push((pid, pidfd));
-                calm = false;
+            calm = false;
+            match stop_if_marked(pid, marker) {
+                Look::Stopped(pidfd) => frozen.push((pid, pidfd)),
+                Look::NotOurs => {}
+                Look::Unclear => {
+                    let looks = unclear.entry(pid).or_default();
+                    *looks += 1;
+                    if *looks < UNCLEAR_LOOKS {
+                        thread::sleep(UNCLEAR_PAUSE);
+                        continue;
+                    }
+                }
             }
+            seen.insert(pid);
         }
         if calm || Instant::now() >= deadline {
             return frozen;
@@ -63,19 +80,38 @@ fn freeze(marker: &[u8], spared: &[Pid], deadline: Instant) -> Vec<(Pid, OwnedFd
     }
 }
 
+enum Look {
+    Stopped(OwnedFd),
+    NotOurs,
+    /// Without an environment: in the middle of an `exec`, or started without one.
+    Unclear,
+}
+
+/// An `exec` takes well under a millisecond; far more than that in all.
+const UNCLEAR_LOOKS: u32 = 50;
+const UNCLEAR_PAUSE: Duration = Duration::from_micros(200);
+
 /// The pidfd is opened first, so that what is signalled is what was looked at, whoever has
 /// the number by then.
-fn stop_if_marked(pid: Pid, marker: &[u8]) -> Option<OwnedFd> {
-    if fs::metadata(format!("/proc/{pid}")).ok()?.uid() != geteuid().as_raw() {
-        return None;
+fn stop_if_marked(pid: Pid, marker: &[u8]) -> Look {
+    let foreign = |meta: fs::Metadata| meta.uid() != geteuid().as_raw();
+    if fs::metadata(format!("/proc/{pid}")).map_or(true, foreign) {
+        return Look::NotOurs;
     }
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    // A zombie's environment is empty.
-    let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return Look::NotOurs };
+    let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return Look::NotOurs };
+    if environ.is_empty() && has_memory(pid) {
+        return Look::Unclear;
+    }
     if !environ.split(|byte| *byte == 0).any(|entry| entry == marker) {
-        return None;
+        return Look::NotOurs;
     }
-    pidfd_send_signal(&pidfd, Signal::STOP).ok().map(|()| pidfd)
+    pidfd_send_signal(&pidfd, Signal::STOP).map_or(Look::NotOurs, |()| Look::Stopped(pidfd))
+}
+
+/// Zombies and threads of the kernel have none, and never an environment.
+fn has_memory(pid: Pid) -> bool {
+    fs::read(format!("/proc/{pid}/statm")).is_ok_and(|sizes| !sizes.starts_with(b"0 "))
 }
 
 fn wait_until(pidfd: &OwnedFd, deadline: Instant) {

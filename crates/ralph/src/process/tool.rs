@@ -36,6 +36,7 @@ pub struct Tool<'a> {
     stdin: Option<&'a [u8]>,
     timeout: Option<Duration>,
     keep: usize,
+    held: Option<OwnedFd>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +65,14 @@ pub enum ToolError {
 impl<'a> Tool<'a> {
     pub fn new(program: impl AsRef<OsStr>) -> Tool<'a> {
         let program = program.as_ref().to_owned();
-        Tool { command: Command::new(&program), program, stdin: None, timeout: None, keep: usize::MAX }
+        Tool {
+            command: Command::new(&program),
+            program,
+            stdin: None,
+            timeout: None,
+            keep: usize::MAX,
+            held: None,
+        }
     }
 
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -98,6 +106,13 @@ impl<'a> Tool<'a> {
         self
     }
 
+    /// Gives the program a descriptor as its standard input, to hold for as long as it lives: a
+    /// lock that must not be free before the program has ended, whoever waits for it.
+    pub fn holding(mut self, descriptor: OwnedFd) -> Self {
+        self.held = Some(descriptor);
+        self
+    }
+
     /// Keeps only so much of the beginning of its standard output. A program that writes
     /// more finds its reader gone, and has succeeded however it takes that.
     pub fn keep(mut self, bytes: usize) -> Self {
@@ -113,7 +128,11 @@ impl<'a> Tool<'a> {
 
     pub fn run(mut self) -> Result<ToolOutput, ToolError> {
         let started = Instant::now();
-        let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        let stdin = match (self.stdin, self.held.take()) {
+            (Some(_), _) => Stdio::piped(),
+            (None, Some(held)) => Stdio::from(held),
+            (None, None) => Stdio::null(),
+        };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = match spawn(&mut self.command) {
             Ok(child) => child,

@@ -1,14 +1,13 @@
 //! A run told to a person, as it happens.
 
 use super::screen::Screen;
-use super::status::{StatusLine, doing};
+use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit};
 use super::{Reporter, Summary, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step};
-use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::Completion;
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
@@ -94,8 +93,7 @@ impl Human {
             }
             self.line(&field("agent", &text));
         }
-        let Plan::Prompt(plan) = &run.plan;
-        let until = match &plan.completion {
+        let until = match run.plan.completion() {
             Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
             Completion::Response(word) => format!("the checks pass and the agent says {word}"),
             Completion::ChecksOnly => "the checks pass".to_string(),
@@ -136,7 +134,7 @@ impl Human {
                     .and_then(|scm| Some(format!("{} {}", scm.command, scm.tasks.get(*task)?)));
                 self.task = named.unwrap_or_default();
             }
-            Step::Snapshot { .. } => {}
+            Step::Snapshot { .. } | Step::CommitRest => {}
         }
     }
 
@@ -229,7 +227,7 @@ impl Human {
                     failures
                 });
             }
-            (Verdict::Red { .. }, _) if judgement.claim.0.is_some() => {
+            (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
                 self.line("  The agent says it is done; the checks say it is not.");
             }
             (Verdict::Green { checks }, Settlement::Continue) if *checks > 0 => {
@@ -248,6 +246,16 @@ impl Human {
             MessageOutcome::NothingToCommit => {}
             MessageOutcome::Failed { why } => {
                 self.warn(&format!("no commit message, so the scm tasks are left out: {why}"));
+            }
+        }
+    }
+
+    fn rest_ended(&mut self, outcome: &TaskOutcome) {
+        match outcome {
+            TaskOutcome::Done => self.line("  committed what was left in the worktree"),
+            TaskOutcome::NothingToCommit => {}
+            TaskOutcome::Failed { why } => {
+                self.warn(&format!("cannot commit what is left in the worktree: {why}"));
             }
         }
     }
@@ -286,7 +294,8 @@ impl Reporter for Human {
                 End::Snapshot(end) => self.snapshot_ended(end),
                 End::Message(end) => self.message_ended(&end.outcome),
                 End::Scm(outcome) => self.task_ended(outcome),
-                End::Lost { why } if state.stops_asked == 0 => {
+                End::Rest(outcome) => self.rest_ended(outcome),
+                End::Lost { why, .. } if state.stops_asked == 0 => {
                     self.warn(&format!("the step is run again: {why}"));
                 }
                 End::Lost { .. } | End::Impossible { .. } => {}
@@ -296,7 +305,7 @@ impl Reporter for Human {
             Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
         }
         if self.screen.has_status() {
-            self.screen.show_status(run, state, event.up_ms);
+            self.screen.show_status(describe(run, state, event.up_ms));
         }
     }
 
@@ -308,10 +317,9 @@ impl Reporter for Human {
         }
     }
 
-    fn agent_stderr(&mut self, bytes: &[u8]) {
+    fn agent_stderr(&mut self, line: &str) {
         if self.telling.stream && !self.telling.quiet {
-            let text = String::from_utf8_lossy(bytes);
-            self.screen.aside(&printable(text.trim_end_matches('\n')));
+            self.screen.aside(&printable(line));
         }
     }
 
@@ -333,7 +341,7 @@ impl Reporter for Human {
 
     fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
         if self.screen.has_status() {
-            self.screen.show_status(run, state, up_ms);
+            self.screen.show_status(describe(run, state, up_ms));
         } else {
             self.line(
                 &self.style.paint(Tone::Quiet, &format!("  still at it: {}", doing(run, state, up_ms))),

@@ -34,7 +34,8 @@ pub trait Reporter {
     fn prompt(&mut self, text: &str);
     /// A piece of the agent's stream, which lives only for this call.
     fn agent(&mut self, event: &AgentEvent<'_>);
-    fn agent_stderr(&mut self, bytes: &[u8]);
+    /// A line of its standard error.
+    fn agent_stderr(&mut self, line: &str);
     /// Lines beside the report, on standard error.
     fn aside(&mut self, text: &str);
     /// Nothing more is coming for now: show what is held back.
@@ -68,7 +69,7 @@ impl Reporter for Silent {
     }
     fn prompt(&mut self, _: &str) {}
     fn agent(&mut self, _: &AgentEvent<'_>) {}
-    fn agent_stderr(&mut self, _: &[u8]) {}
+    fn agent_stderr(&mut self, _: &str) {}
     fn aside(&mut self, text: &str) {
         say(text);
     }

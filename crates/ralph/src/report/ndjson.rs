@@ -3,7 +3,7 @@
 //! `{"type":"event", …}` is a fact as the journal has it, `{"type":"agent", "kind": …}` a
 //! piece of the agent's stream, `{"type":"result", …}` the last line.
 
-use super::out::{Out, say};
+use super::screen::Screen;
 use super::{Reporter, RunResult, stop_asked};
 use ralph_loop::dialect::{AgentEvent, TodoStatus};
 use ralph_loop::event::{Event, Fact};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 pub struct Ndjson {
-    out: Out,
+    screen: Screen,
 }
 
 #[derive(Serialize)]
@@ -26,17 +26,17 @@ struct Tagged<'a, T> {
 
 impl Ndjson {
     pub fn stdout() -> Ndjson {
-        Ndjson { out: Out::stdout() }
+        Ndjson { screen: Screen::new(None, false) }
     }
 
     pub fn close(&mut self, result: &RunResult) {
         self.put(&Tagged { kind: "result", body: result });
-        self.out.flush();
+        self.screen.flush();
     }
 
     fn put(&mut self, line: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(line) {
-            self.out.line(&text);
+            self.screen.line(&text);
         }
     }
 }
@@ -44,7 +44,7 @@ impl Ndjson {
 impl Reporter for Ndjson {
     fn event(&mut self, _: &Run, state: &State, event: &Event) {
         if let Fact::StopAsked = event.fact {
-            say(stop_asked(state));
+            self.screen.aside(stop_asked(state));
         }
         self.put(&Tagged { kind: "event", body: event });
     }
@@ -55,16 +55,16 @@ impl Reporter for Ndjson {
         self.put(&agent_json(event));
     }
 
-    fn agent_stderr(&mut self, bytes: &[u8]) {
-        self.put(&json!({"type": "agent", "kind": "stderr", "text": String::from_utf8_lossy(bytes)}));
+    fn agent_stderr(&mut self, line: &str) {
+        self.put(&json!({"type": "agent", "kind": "stderr", "text": line}));
     }
 
     fn aside(&mut self, text: &str) {
-        say(text);
+        self.screen.aside(text);
     }
 
     fn dry(&mut self) {
-        self.out.flush();
+        self.screen.flush();
     }
 
     fn tick_every(&self) -> Option<Duration> {

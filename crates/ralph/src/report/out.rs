@@ -31,8 +31,10 @@ impl Out {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.buffer.as_ref().is_none_or(|buffer| buffer.buffer().is_empty())
+    /// Prints at once.
+    pub fn now(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+        self.flush();
     }
 
     fn leave(&mut self) {

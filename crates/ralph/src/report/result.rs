@@ -4,6 +4,7 @@ use super::style::{Style, Tone};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Usd;
+use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
 
@@ -88,7 +89,7 @@ impl Summary {
 
     fn why(&self) -> String {
         if let Some(note) = &self.note {
-            return note.clone();
+            return printable(note).into_owned();
         }
         match self.reason {
             StopReason::Completed => "proven done".into(),

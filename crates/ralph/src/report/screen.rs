@@ -1,72 +1,221 @@
-//! Where reports for people go: standard output, with a status line below it on a terminal.
+//! Where a run's report goes, without the loop ever waiting for a reader.
 //!
-//! Lines on standard error go through here as well, so that they never run into the status
-//! line, and never overtake what was printed before them.
+//! Everything is printed by a thread of its own: standard output, standard error and, on a
+//! terminal, the status line below them. The loop only hands over what is to be shown. A
+//! reader that stops reading (a pager, Ctrl+S, a dead connection) is waited for once, for a
+//! moment; after that what does not fit is left out and counted, because a signal or a limit
+//! must never wait for somebody to read. The record of the run has everything.
 
 use super::out::{Out, say};
 use super::status::StatusLine;
 use jiff::Zoned;
-use ralph_loop::{Run, State};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 pub(super) struct Screen {
-    out: Out,
-    status: Option<StatusLine>,
+    buffer: Vec<u8>,
     timestamps: bool,
+    has_status: bool,
+    queue: Arc<Queue>,
+    /// Nobody reads: nothing is waited for until there is room again.
+    stuck: bool,
+    left_out: u64,
+    printer: Option<JoinHandle<()>>,
 }
+
+enum Job {
+    Out(Vec<u8>),
+    Aside(String),
+    Status(String),
+    ClearStatus,
+}
+
+/// So much is handed over at once, and may wait to be printed.
+const CHUNK: usize = 64 << 10;
+const WAITING: usize = 2 << 20;
+
+/// How long a reader that has stopped reading holds the loop up: once, and at the end.
+const PATIENCE: Duration = Duration::from_millis(500);
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Screen {
     pub(super) fn new(status: Option<StatusLine>, timestamps: bool) -> Screen {
-        Screen { out: Out::stdout(), status, timestamps }
+        let queue = Arc::new(Queue::default());
+        let has_status = status.is_some();
+        let theirs = Arc::clone(&queue);
+        let printer =
+            thread::Builder::new().name("printer".into()).spawn(move || print(&theirs, status.as_ref()));
+        Screen {
+            buffer: Vec::new(),
+            timestamps,
+            has_status,
+            queue,
+            stuck: false,
+            left_out: 0,
+            printer: printer.ok(),
+        }
     }
 
     /// One line, or several; each with its time if that was asked for.
     pub(super) fn line(&mut self, text: &str) {
-        if !self.timestamps {
-            self.out.line(text);
-            return;
+        if self.timestamps {
+            let time = Zoned::now().strftime("[%H:%M:%S] ").to_string();
+            for line in text.split('\n') {
+                self.buffer.extend_from_slice(time.as_bytes());
+                self.buffer.extend_from_slice(line.as_bytes());
+                self.buffer.push(b'\n');
+            }
+        } else {
+            self.buffer.extend_from_slice(text.as_bytes());
+            self.buffer.push(b'\n');
         }
-        let time = Zoned::now().strftime("[%H:%M:%S] ").to_string();
-        for line in text.split('\n') {
-            self.out.bytes(time.as_bytes());
-            self.out.line(line);
+        if self.buffer.len() >= CHUNK {
+            self.flush();
         }
     }
 
-    /// Lines on standard error.
+    /// Lines on standard error, after what was printed before them.
     pub(super) fn aside(&mut self, text: &str) {
         self.flush();
-        match &self.status {
-            Some(status) => status.aside(|| say(text)),
-            None => say(text),
-        }
+        self.hand_over(Job::Aside(text.to_string()));
     }
 
     pub(super) fn flush(&mut self) {
-        if self.out.is_empty() {
-            return;
-        }
-        let out = &mut self.out;
-        match &self.status {
-            Some(status) => status.aside(|| out.flush()),
-            None => out.flush(),
+        if !self.buffer.is_empty() {
+            let bytes = std::mem::take(&mut self.buffer);
+            self.hand_over(Job::Out(bytes));
         }
     }
 
     pub(super) fn has_status(&self) -> bool {
-        self.status.is_some()
+        self.has_status
     }
 
-    pub(super) fn show_status(&mut self, run: &Run, state: &State, up_ms: u64) {
+    pub(super) fn show_status(&mut self, text: String) {
         self.flush();
-        if let Some(status) = &self.status {
-            status.show(run, state, up_ms);
-        }
+        self.hand_over(Job::Status(text));
     }
 
     /// The last lines are about to come: the status line is over.
     pub(super) fn clear_status(&mut self) {
-        if let Some(status) = self.status.take() {
-            status.clear();
+        self.flush();
+        self.has_status = false;
+        self.hand_over(Job::ClearStatus);
+    }
+
+    fn hand_over(&mut self, job: Job) {
+        let patience = if self.stuck { Duration::ZERO } else { PATIENCE };
+        match self.queue.put(job, patience) {
+            Ok(()) => {
+                self.stuck = false;
+                if self.left_out > 0 {
+                    let note = format!("(nobody was reading: {} bytes are not shown here)\n", self.left_out);
+                    self.left_out = 0;
+                    // If even this does not fit, the next one says it.
+                    let _ = self.queue.put(Job::Out(note.into_bytes()), Duration::ZERO);
+                }
+            }
+            Err(job) => {
+                self.stuck = true;
+                self.left_out += job.bytes() as u64;
+            }
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.flush();
+        self.queue.close();
+        let deadline = Instant::now() + LAST_PATIENCE;
+        let Some(printer) = self.printer.take() else { return };
+        while !printer.is_finished() && Instant::now() < deadline {
+            self.queue.wait_for_room(Duration::from_millis(20));
+        }
+        if printer.is_finished() {
+            // It prints and cannot fail in another way than by not being there.
+            let _ = printer.join();
+        }
+    }
+}
+
+impl Job {
+    fn bytes(&self) -> usize {
+        match self {
+            Job::Out(bytes) => bytes.len(),
+            Job::Aside(text) | Job::Status(text) => text.len(),
+            Job::ClearStatus => 0,
+        }
+    }
+}
+
+/// What waits to be printed; bounded in bytes.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Queue {
+    /// Gives the job back if there is no room for it in time.
+    fn put(&self, job: Job, patience: Duration) -> Result<(), Job> {
+        let full = |waiting: &mut Waiting| waiting.bytes > WAITING;
+        let waiting = self.lock();
+        let (mut waiting, timeout) =
+            self.changed.wait_timeout_while(waiting, patience, full).unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() && waiting.bytes > WAITING {
+            return Err(job);
+        }
+        waiting.bytes += job.bytes();
+        waiting.jobs.push_back(job);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The next job; none once everything is printed and nothing more comes.
+    fn take(&self) -> Option<Job> {
+        let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
+        let mut waiting = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let job = waiting.jobs.pop_front()?;
+        waiting.bytes -= job.bytes();
+        self.changed.notify_all();
+        Some(job)
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_room(&self, at_most: Duration) {
+        let _ = self.changed.wait_timeout(self.lock(), at_most);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn print(queue: &Queue, status: Option<&StatusLine>) {
+    let mut out = Out::stdout();
+    while let Some(job) = queue.take() {
+        match (job, status) {
+            (Job::Out(bytes), Some(status)) => status.aside(|| out.now(&bytes)),
+            (Job::Out(bytes), None) => out.now(&bytes),
+            (Job::Aside(text), Some(status)) => status.aside(|| say(&text)),
+            (Job::Aside(text), None) => say(&text),
+            (Job::Status(text), Some(status)) => status.show(text),
+            (Job::ClearStatus, Some(status)) => status.clear(),
+            (Job::Status(_) | Job::ClearStatus, None) => {}
         }
     }
 }

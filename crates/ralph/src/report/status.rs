@@ -24,8 +24,8 @@ impl StatusLine {
         Some(StatusLine { bar })
     }
 
-    pub(super) fn show(&self, run: &Run, state: &State, up_ms: u64) {
-        self.bar.set_message(describe(run, state, up_ms));
+    pub(super) fn show(&self, text: String) {
+        self.bar.set_message(text);
         self.bar.tick();
     }
 
@@ -39,7 +39,8 @@ impl StatusLine {
     }
 }
 
-fn describe(run: &Run, state: &State, up_ms: u64) -> String {
+/// Where the run stands, on one line.
+pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
     let iteration = state.iteration().min(run.limits.iterations);
     let of = run.limits.iterations;
     format!("iteration {iteration}/{of} | {} | {} | {}", whole(up_ms), state.spent, doing(run, state, up_ms))
@@ -53,11 +54,13 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
         Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),
         Step::Snapshot { .. } => "recording the tree",
         Step::Message { .. } => "commit message",
+        Step::CommitRest => "committing what is left",
         Step::Scm { task, .. } => {
             run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
         }
     };
-    format!("{} {}", printable(what), whole(up_ms.saturating_sub(*since_ms)))
+    let what: Vec<&str> = what.split_whitespace().collect();
+    format!("{} {}", printable(&what.join(" ")), whole(up_ms.saturating_sub(*since_ms)))
 }
 
 /// Whole seconds: tenths would only flicker.

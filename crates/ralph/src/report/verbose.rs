@@ -34,8 +34,8 @@ impl Reporter for Verbose<'_> {
         self.0.agent(event);
     }
 
-    fn agent_stderr(&mut self, bytes: &[u8]) {
-        self.0.agent_stderr(bytes);
+    fn agent_stderr(&mut self, line: &str) {
+        self.0.agent_stderr(line);
     }
 
     fn aside(&mut self, text: &str) {

@@ -1,0 +1,143 @@
+//! `ralph clean`: what may go and what is kept.
+
+use crate::support::{Sandbox, until};
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+const DONE: &str = "<response>DONE</response>";
+
+/// A finished run in a worktree; its id and the worktree.
+fn finished(sandbox: &Sandbox, file: &str) -> (String, PathBuf) {
+    let agent = sandbox.agent(&json!([[{"write": {"path": file, "content": "1"}}, {"say": DONE}]]));
+    let result = sandbox.run(&["-p", "x", "--worktree", "--format", "json"], &agent).stops(0, "completed", 1);
+    let text = |key: &str| result[key].as_str().unwrap().to_owned();
+    (text("run"), PathBuf::from(text("worktree_path")))
+}
+
+fn has_branch(sandbox: &Sandbox, id: &str) -> bool {
+    sandbox.shell(&format!("git rev-parse -q --verify refs/heads/ralph/{id}")).code == Some(0)
+}
+
+#[test]
+fn a_worktree_goes_once_it_is_merged() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    let ran = sandbox.ralph(&["clean"]).exits(0).says(&format!("its branch is not merged: ralph/{id}"));
+    assert!(ran.stdout.contains("Nothing to remove.") && path.exists());
+
+    sandbox.sh(&format!("git merge -q ralph/{id}"));
+    sandbox.ralph(&["clean", "--dry-run"]).exits(0).says("would go").says(path.to_str().unwrap());
+    assert!(path.exists() && has_branch(&sandbox, &id));
+
+    sandbox.ralph(&["clean"]).exits(0).says("removed").says(path.to_str().unwrap());
+    assert!(!path.exists() && !has_branch(&sandbox, &id));
+    assert_eq!(sandbox.sh("git worktree list | wc -l").trim(), "1");
+    assert_eq!(sandbox.read("made"), "1", "what was merged stays");
+    sandbox.ralph(&["clean"]).exits(0).says("Nothing to remove.");
+    sandbox.ralph(&["show", &id]).exits(0).says("completed");
+}
+
+#[test]
+fn uncommitted_work_and_repositories_inside_are_kept() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    sandbox.sh(&format!("git merge -q ralph/{id}"));
+    let keeps = |what: &str| {
+        sandbox.ralph(&["clean"]).exits(0).says("it has uncommitted work").says("Nothing to remove.");
+        assert!(path.exists(), "{what}");
+    };
+    fs::write(path.join("mine"), "1").unwrap();
+    keeps("a new file");
+    fs::remove_file(path.join("mine")).unwrap();
+    fs::write(path.join("made"), "2").unwrap();
+    keeps("a changed file");
+    fs::write(path.join("made"), "1").unwrap();
+    sandbox.sh(&format!("git init -q '{0}/inner' && echo 1 > '{0}/inner/file'", path.display()));
+    keeps("a repository inside");
+    sandbox.ralph(&["clean", "--force"]).exits(0).says("removed");
+    assert!(!path.exists() && !has_branch(&sandbox, &id));
+}
+
+#[test]
+fn force_takes_what_is_not_merged_and_only_with_force() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    sandbox.ralph(&["clean", "--force", "--dry-run"]).exits(0).says("would go");
+    assert!(path.exists());
+    sandbox.ralph(&["clean", "--force"]).exits(0);
+    assert!(!path.exists() && !has_branch(&sandbox, &id));
+}
+
+#[test]
+fn a_run_that_is_alive_is_never_touched_and_one_that_can_go_on_only_with_force() {
+    let sandbox = Sandbox::git();
+    let agent = sandbox.agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"hang": true}]]));
+    let running = sandbox.begin(&["-p", "x", "--worktree"], &agent);
+    until("the agent", || {
+        sandbox.runs().pop().is_some_and(|id| sandbox.has(&format!(".ralph/worktrees/{id}/up")))
+    });
+    let id = sandbox.only_run();
+    for args in [&["clean"][..], &["clean", "--force"], &["clean", "--runs", "--keep", "0", "--force"]] {
+        sandbox.ralph(args).exits(0).says("its run is not over: running");
+        assert!(
+            sandbox.has(&format!(".ralph/worktrees/{id}/up")) && sandbox.runs() == [id.clone()],
+            "{args:?}"
+        );
+    }
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    for args in [&["clean"][..], &["clean", "--runs", "--keep", "0"]] {
+        sandbox.ralph(args).exits(0).says("its run is not over: crashed");
+        assert!(
+            sandbox.has(&format!(".ralph/worktrees/{id}/up")) && sandbox.runs() == [id.clone()],
+            "{args:?}"
+        );
+    }
+    sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
+    assert!(!sandbox.has(&format!(".ralph/worktrees/{id}")) && sandbox.runs().is_empty());
+}
+
+#[test]
+fn old_records_go_and_the_newest_stay() {
+    let sandbox = Sandbox::git();
+    sandbox.plain_settings();
+    let run = |calls, args: &[&str]| {
+        let ran = sandbox.run(&[&["-p", "x", "--format", "json"], args].concat(), &sandbox.agent(&calls));
+        ran.json()["run"].as_str().unwrap().to_owned()
+    };
+    let failed = run(json!([[{"exit": 1}]]), &["--max-failures", "1"]);
+    let done: Vec<String> = (0..3).map(|_| run(json!([[{"say": DONE}]]), &[])).collect();
+    let damaged = run(json!([[{"say": DONE}]]), &[]);
+    let runs = sandbox.home().join("runs");
+    fs::write(runs.join(&damaged).join("journal.jsonl"), "nonsense\nmore of it\n").unwrap();
+    let left = |ids: &[&String]| {
+        let mut ids: Vec<String> = ids.iter().map(|id| (*id).clone()).collect();
+        ids.sort();
+        assert_eq!(sandbox.runs(), ids);
+    };
+    sandbox.ralph(&["clean"]).exits(0).says("Nothing to remove.");
+    sandbox.ralph(&["clean", "--runs"]).exits(0).says("Nothing to remove.");
+    sandbox
+        .ralph(&["clean", "--runs", "--keep", "1", "--dry-run"])
+        .exits(0)
+        .says(&format!("would go  run {}", done[0]));
+    left(&[&failed, &done[0], &done[1], &done[2], &damaged]);
+    sandbox.ralph(&["clean", "--runs", "--keep", "1"]).exits(0).says(&format!("removed   run {}", done[1]));
+    // What can be resumed stays, and so does what cannot be read.
+    left(&[&failed, &done[2], &damaged]);
+    sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
+    left(&[]);
+    sandbox.ralph(&["clean", "--keep", "3"]).exits(2);
+}
+
+#[test]
+fn a_record_stays_as_long_as_its_worktree() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    sandbox.ralph(&["clean", "--runs", "--keep", "0"]).exits(0).says("kept");
+    assert!(path.exists() && sandbox.runs() == [id.clone()]);
+    sandbox.sh(&format!("git merge -q ralph/{id}"));
+    sandbox.ralph(&["clean", "--runs", "--keep", "0"]).exits(0);
+    assert!(!path.exists() && sandbox.runs().is_empty());
+}

@@ -1,0 +1,319 @@
+//! Source control tasks: what is committed, under which message, and what goes wrong.
+
+use crate::support::{Ran, Sandbox};
+use serde_json::{Value, json};
+use std::fs;
+
+/// A repository whose runs do these tasks, with everything in it committed.
+fn with_tasks(tasks: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::git();
+    let settings = json!({"context": false, "scm": {"tasks": tasks}, "backoff": {"base": 0.01}});
+    sandbox.settings(&settings);
+    sandbox.sh("git add . && git commit -q -m settings");
+    sandbox
+}
+
+/// A plain agent: a script for its work, and one that answers when it is asked for a message.
+fn plain_agent(sandbox: &Sandbox, work: &str, message: &str) {
+    let body = format!("case \"$(cat)\" in *'commit message'*)\n{message}\n;;\n*)\n{work}\n;;\nesac");
+    sandbox.program("agent", &body);
+}
+
+fn run(sandbox: &Sandbox, args: &[&str]) -> Ran {
+    sandbox.ralph(&[&["run", "-p", "x"], args, &["--", "agent"]].concat())
+}
+
+const NEW_FILE: &str = "echo new > new; echo '<response>DONE</response>'";
+
+/// The subjects of all commits, newest first, without those that the test began with.
+fn subjects(sandbox: &Sandbox) -> Vec<String> {
+    let log = sandbox.sh("git log --format=%s HEAD");
+    log.lines().take_while(|line| *line != "settings").map(String::from).collect()
+}
+
+/// The outcomes of the tasks, in order.
+fn outcomes(sandbox: &Sandbox) -> Vec<Value> {
+    let facts = sandbox.facts().into_iter();
+    facts.map(|fact| fact["ended"]["end"]["scm"].clone()).filter(|outcome| !outcome.is_null()).collect()
+}
+
+#[test]
+fn the_first_line_with_something_on_it_is_the_message_and_the_commit_names_its_run() {
+    let sandbox = with_tasks(&["commit"]);
+    plain_agent(&sandbox, NEW_FILE, "printf '\\n   \\n  Add the file  \\nbecause of this\\n'");
+    run(&sandbox, &[]).exits(0).says("asking for a commit message").says("Add the file");
+    let id = sandbox.only_run();
+    assert_eq!(sandbox.sh("git log -1 --format=%B"), format!("Add the file\n\nRalph-Run: {id}/1\n\n"));
+    let trailer = sandbox.sh("git log -1 --format='%(trailers:key=Ralph-Run,valueonly)'");
+    assert_eq!(trailer.trim(), format!("{id}/1"), "git itself reads the trailer");
+    assert_eq!(subjects(&sandbox).len(), 1);
+    assert_eq!(sandbox.sh("git status --porcelain"), "");
+}
+
+#[test]
+fn a_response_tag_wins_over_the_first_line() {
+    let sandbox = with_tasks(&["commit"]);
+    plain_agent(&sandbox, NEW_FILE, "echo 'Here it is:'; echo 'So: <response> Add it </response> bye'");
+    run(&sandbox, &[]).exits(0);
+    assert_eq!(subjects(&sandbox), ["Add it"]);
+}
+
+#[test]
+fn an_agent_without_a_message_leaves_the_tasks_out_and_the_run_whole() {
+    for message in ["true", "echo no; exit 3"] {
+        let sandbox = with_tasks(&["commit", "push"]);
+        plain_agent(&sandbox, NEW_FILE, message);
+        run(&sandbox, &[]).exits(0).says("no commit message");
+        assert_eq!(subjects(&sandbox), [""; 0]);
+        assert_eq!(outcomes(&sandbox), [json!(null); 0], "{message}");
+    }
+}
+
+/// A `claude` that streams its work and answers in text where it is asked for text.
+fn claude(sandbox: &Sandbox, words: &str) {
+    sandbox
+        .claude(&json!([[{"write": {"path": "new", "content": "1"}}, {"say": "<response>DONE</response>"}]]));
+    let streaming = sandbox.root().join("bin/claude");
+    fs::rename(&streaming, sandbox.root().join("bin/streaming")).unwrap();
+    let args = sandbox.root().join("args");
+    let body = format!(
+        "case \"$*\" in *'--output-format text'*) printf '%s\\n' \"$@\" > '{}'; {words} ;;\n\
+         *) exec streaming \"$@\" ;; esac",
+        args.display()
+    );
+    sandbox.program("claude", &body);
+}
+
+#[test]
+fn claude_is_asked_for_a_message_in_text_mode() {
+    let sandbox = with_tasks(&["commit"]);
+    claude(&sandbox, "cat > ../asked; echo 'Add the new file'");
+    sandbox.ralph(&["run", "-p", "x", "--model", "opus"]).exits(0);
+    assert_eq!(subjects(&sandbox), ["Add the new file"]);
+    let args = fs::read_to_string(sandbox.root().join("args")).unwrap();
+    assert_eq!(
+        args.lines().collect::<Vec<_>>().join(" "),
+        "-p --output-format text --dangerously-skip-permissions --model opus"
+    );
+    assert_eq!(
+        fs::read_to_string(sandbox.root().join("asked")).unwrap(),
+        "Provide a short imperative commit message for the changes. Output only the message, no explanation."
+    );
+}
+
+#[test]
+fn a_stream_that_the_user_insists_on_is_read_as_one_and_its_cost_counts() {
+    let sandbox = with_tasks(&["commit"]);
+    sandbox.claude(&json!([
+        [{"write": {"path": "new", "content": "1"}}, {"say": "<response>DONE</response>"}, {"cost": 0.25}],
+        [{"say": "I look at the changes."}, {"say": "Add the file\nfor a reason"}, {"cost": 0.5}],
+    ]));
+    let args = ["run", "-p", "x", "--format", "json", "--", "claude", "--output-format", "stream-json"];
+    let result = sandbox.ralph(&args).stops(0, "completed", 1);
+    assert_eq!(subjects(&sandbox), ["Add the file"], "never a line of JSON");
+    assert_eq!(result["total_cost"], 0.75);
+}
+
+#[test]
+fn a_message_is_one_argument_whatever_is_in_it() {
+    for message in [
+        "--amend \"a\" 'b' $(touch pwned) `touch pwned` ; touch pwned",
+        "first $HOME\n\nsecond \\ line\n-third",
+        "-",
+        "#12: not a comment",
+    ] {
+        let sandbox = with_tasks(&["commit"]);
+        fs::write(sandbox.root().join("words"), format!("<response>{message}</response>")).unwrap();
+        plain_agent(&sandbox, NEW_FILE, "cat ../words");
+        run(&sandbox, &[]).exits(0);
+        let said = sandbox.sh("git log -1 --format=%B");
+        assert_eq!(said, format!("{message}\n\nRalph-Run: {}/1\n\n", sandbox.only_run()));
+        assert!(!sandbox.has("pwned"), "{message}");
+        assert_eq!(subjects(&sandbox).len(), 1, "nothing is amended");
+    }
+}
+
+#[test]
+fn everything_new_is_committed_but_what_is_ignored_or_ralphs_own() {
+    let sandbox = with_tasks(&["commit"]);
+    sandbox.write(".gitignore", "*.o\n");
+    sandbox.write("gone", "1");
+    sandbox.write("renamed", "2");
+    sandbox.write("changed", "3");
+    sandbox.sh("git add . && git commit -q -m settings");
+    let work = "echo 1 > x.o; mkdir -p 'a dir/b'; echo 1 > 'a dir/b/new*file'; echo 4 > changed; \
+                git rm -q gone; git mv renamed named; git init -q inner; echo 1 > inner/file; \
+                echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "echo work");
+    run(&sandbox, &["--check", "echo out"]).exits(0);
+    for name in ["progress.md", "guardrail_1_echo_out.log"] {
+        assert!(sandbox.has(&format!(".ralph/{name}")), "there was something of ralph's to leave out");
+    }
+    let changed = sandbox.sh("git show --no-renames --name-status --format= HEAD");
+    assert_eq!(
+        changed.lines().collect::<Vec<_>>(),
+        ["A\ta dir/b/new*file", "M\tchanged", "D\tgone", "A\tnamed", "D\trenamed"]
+    );
+    assert_eq!(sandbox.sh("git status --porcelain"), "?? inner/\n", "a repository inside is its own");
+}
+
+#[test]
+fn a_directory_with_the_name_of_a_pattern_still_has_no_runtime_files_in_git() {
+    let sandbox = with_tasks(&["commit"]);
+    let name = "a [b] *c";
+    sandbox.write(&format!("{name}/.ralph/settings.json"), sandbox.read(".ralph/settings.json"));
+    sandbox.sh("git add . && git commit -q -m settings");
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    run(&sandbox, &["-C", name, "--check", "true"]).exits(0);
+    assert_eq!(sandbox.sh("git show --name-only --format= HEAD"), format!("{name}/new\n"));
+    assert_eq!(sandbox.sh("git status --porcelain"), "");
+}
+
+#[test]
+fn with_nothing_to_commit_the_task_is_skipped_and_says_so() {
+    let sandbox = with_tasks(&["commit"]);
+    plain_agent(&sandbox, "echo '<response>DONE</response>'", "touch ../asked; echo never");
+    run(&sandbox, &[]).exits(0).says("nothing to commit");
+    assert_eq!(subjects(&sandbox), [""; 0]);
+    assert!(!sandbox.root().join("asked").exists(), "no message is asked for");
+}
+
+fn hook(sandbox: &Sandbox, name: &str, body: &str) {
+    sandbox.write(&format!(".git/hooks/{name}"), format!("#!/bin/sh\n{body}\n"));
+    sandbox.sh(&format!("chmod +x .git/hooks/{name}"));
+}
+
+#[test]
+fn the_users_hook_runs_and_its_no_is_told_without_losing_the_run() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    hook(&sandbox, "pre-commit", "echo 'the hook says no' >&2; exit 1");
+    run(&sandbox, &[]).exits(0).says("git commit").says("the hook says no").says("completed");
+    assert_eq!(subjects(&sandbox), [""; 0]);
+    assert_eq!(outcomes(&sandbox).len(), 1, "the tasks after it are left out");
+    assert_eq!(sandbox.read("new"), "new\n");
+    hook(&sandbox, "pre-commit", "touch .git/hook-ran");
+    sandbox.write("more", "1");
+    run(&sandbox, &[]).exits(0);
+    assert!(sandbox.has(".git/hook-ran"));
+    assert_eq!(subjects(&sandbox), ["work"]);
+}
+
+#[test]
+fn every_green_iteration_is_committed_and_no_red_one() {
+    let sandbox = with_tasks(&["commit"]);
+    let work =
+        "echo $RALPH_ITERATION | tee -a work; [ $RALPH_ITERATION -lt 4 ] || echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "echo iteration $RALPH_ITERATION");
+    let result = run(&sandbox, &["--format", "json", "--check", "! grep -q 2 work || grep -q 3 work"]);
+    result.stops(0, "completed", 4);
+    assert_eq!(subjects(&sandbox), ["iteration 4", "iteration 3", "iteration 1"]);
+    assert_eq!(sandbox.sh("git show HEAD~1:work"), "1\n2\n3\n", "the red one's work is in the next");
+}
+
+#[test]
+fn tasks_run_in_order_and_a_push_arrives() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    sandbox.sh(
+        "git init -q --bare ../far.git && git remote add origin ../far.git && git push -q -u origin main",
+    );
+    let work =
+        "echo $RALPH_ITERATION | tee work; [ $RALPH_ITERATION = 1 ] || echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "echo $RALPH_ITERATION");
+    run(&sandbox, &[]).exits(0);
+    assert_eq!(sandbox.sh("git --git-dir=../far.git log --format=%s main -2"), "2\n1\n");
+    assert_eq!(outcomes(&sandbox), [json!("done"), json!("done"), json!("done"), json!("done")]);
+}
+
+#[test]
+fn a_failing_task_ends_those_of_its_iteration_only() {
+    let sandbox = with_tasks(&["commit", "no-such-command", "push"]);
+    sandbox.sh(
+        "git init -q --bare ../far.git && git remote add origin ../far.git && git push -q -u origin main",
+    );
+    let work =
+        "echo $RALPH_ITERATION | tee work; [ $RALPH_ITERATION = 1 ] || echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "echo $RALPH_ITERATION");
+    run(&sandbox, &[]).exits(0).says("no-such-command");
+    assert_eq!(subjects(&sandbox), ["2", "1"], "each iteration begins with its first task again");
+    assert_eq!(outcomes(&sandbox).len(), 4);
+    assert_eq!(sandbox.sh("git --git-dir=../far.git log --format=%s main -1"), "settings\n");
+}
+
+#[test]
+fn a_run_killed_between_a_commit_and_its_record_commits_once() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    sandbox.sh(
+        "git init -q --bare ../far.git && git remote add origin ../far.git && git push -q -u origin main",
+    );
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    // The hook's parent is git, and git's is ralph.
+    hook(&sandbox, "post-commit", "kill -9 $(sed -n 's/^PPid:\\s*//p' /proc/$PPID/status)");
+    let ran = run(&sandbox, &[]);
+    assert_eq!(ran.code, None, "it was killed\n{}", ran.stderr);
+    assert_eq!(subjects(&sandbox), ["work"]);
+    assert_eq!(outcomes(&sandbox), [json!(null); 0], "nobody could record it");
+    sandbox.sh("rm .git/hooks/post-commit");
+    sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
+    assert_eq!(subjects(&sandbox), ["work"]);
+    assert_eq!(outcomes(&sandbox), [json!("done"), json!("done")]);
+    assert_eq!(sandbox.sh("git --git-dir=../far.git log --format=%s main -1"), "work\n");
+    sandbox.soon_nothing_is_left();
+}
+
+#[test]
+fn a_conflict_is_not_committed() {
+    let sandbox = with_tasks(&["commit"]);
+    sandbox.sh(
+        "git checkout -q -b other && echo theirs > README && git commit -q -am theirs && git checkout -q main \
+         && echo ours > README && git commit -q -am settings && ! git merge -q other",
+    );
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    run(&sandbox, &[]).exits(0).says("a merge is not resolved: README");
+    assert_eq!(subjects(&sandbox), [""; 0]);
+    assert!(sandbox.sh("git status --porcelain").contains("UU README\n"));
+}
+
+#[test]
+fn a_detached_head_gets_its_commits() {
+    let sandbox = with_tasks(&["commit"]);
+    sandbox.sh("git checkout -q --detach");
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    run(&sandbox, &[]).exits(0);
+    assert_eq!(subjects(&sandbox), ["work"]);
+    assert_eq!(sandbox.sh("git log --format=%s main -1"), "settings\n");
+}
+
+#[test]
+fn a_repository_that_does_not_know_its_user_says_so() {
+    let sandbox = with_tasks(&["commit"]);
+    sandbox.sh(
+        "git config --unset user.name && git config --unset user.email && git config user.useConfigOnly true",
+    );
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    run(&sandbox, &[]).exits(0).says("git commit").says("identity unknown");
+    assert_eq!(subjects(&sandbox), [""; 0]);
+}
+
+#[test]
+fn the_first_commit_of_a_repository_can_be_a_runs() {
+    let sandbox = Sandbox::empty_repository();
+    sandbox.settings(&json!({"scm": {"tasks": ["commit"]}}));
+    plain_agent(&sandbox, NEW_FILE, "echo work");
+    run(&sandbox, &[]).exits(0);
+    assert_eq!(sandbox.sh("git log --format=%s"), "work\n");
+    assert_eq!(sandbox.sh("git ls-files"), ".ralph/settings.json\nnew\n");
+}
+
+#[test]
+fn another_program_than_git_gets_the_message_as_one_argument() {
+    let sandbox = Sandbox::bare();
+    let settings =
+        json!({"context": false, "scm": {"command": "hg", "tasks": ["commit", "push --force far"]}});
+    sandbox.settings(&settings);
+    sandbox.program("hg", "for arg; do printf '<%s>' \"$arg\"; done >> ../hg; echo >> ../hg");
+    plain_agent(&sandbox, NEW_FILE, "echo '<response>two \"words\"\nand $HOME</response>'");
+    run(&sandbox, &[]).exits(0);
+    let called = fs::read_to_string(sandbox.root().join("hg")).unwrap();
+    assert_eq!(called, "<commit><-am><two \"words\"\nand $HOME>\n<push><--force><far>\n");
+}
