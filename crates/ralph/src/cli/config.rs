@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(after_help = "\
+Example:
+  ralph config show --format json")]
 pub struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,

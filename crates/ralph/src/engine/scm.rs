@@ -3,7 +3,7 @@
 //! They run outside the keeper: what they leave behind (gpg-agent, a credential cache) is
 //! the user's. The user's hooks and signing apply.
 
-use crate::git::Repository;
+use crate::git::{self, Repository};
 use crate::place;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
@@ -91,7 +91,7 @@ impl Task {
         if let Some(lock) = self.lock.as_ref().and_then(|lock| lock.try_clone().ok()) {
             tool = tool.holding(lock);
         }
-        match tool.env("GIT_TERMINAL_PROMPT", "0").run() {
+        match git::apart_from_hooks(tool).env("GIT_TERMINAL_PROMPT", "0").run() {
             Ok(output) if output.success() => TaskOutcome::Done,
             Ok(output) => {
                 let said = [output.stderr, output.stdout].concat();

@@ -151,6 +151,16 @@ impl Repository {
         checked("commit", commit.args(["commit", "-q", "--no-verify", "-m", message])).map(drop)
     }
 
+    /// Whether files may have other bytes in the work tree than in the index.
+    fn converts_files(&self) -> bool {
+        let set = |key| self.succeeds(&["config", "--get", key]);
+        let own = self.git_path("info/attributes").is_some_and(|path| path.exists());
+        let tracked = git(&self.top).args(["ls-files", "--", ".gitattributes", "**/.gitattributes"]).run();
+        let tracked = tracked.is_ok_and(|listing| !listing.stdout.is_empty());
+        let untracked = self.top.join(".gitattributes").exists();
+        own || tracked || untracked || set("core.autocrlf") || set("core.eol") || set("core.attributesFile")
+    }
+
     /// Whether one of the newest commits has a line that says this.
     pub fn recent_commit_says(&self, line: &str) -> bool {
         let log = git(&self.top).args(["log", "-20", "--format=%B"]).run();
@@ -207,10 +217,15 @@ fn runtime_patterns(top: &Path, project: &Path) -> String {
         .collect()
 }
 
+/// A command on the user's repository in a directory, whatever program it is.
+pub fn apart_from_hooks<'t>(tool: Tool<'t>) -> Tool<'t> {
+    REPOSITORY_VARIABLES.iter().fold(tool, Tool::env_remove)
+}
+
 /// A git command in a directory, untouched by what the environment says of repositories.
 fn git(dir: &Path) -> Tool<'static> {
     let git = Tool::new("git").cwd(dir).timeout(TIMEOUT);
-    REPOSITORY_VARIABLES.iter().fold(git, Tool::env_remove)
+    apart_from_hooks(git)
 }
 
 /// A repository that answers no sooner is on a disk that hangs.

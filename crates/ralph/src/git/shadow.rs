@@ -93,9 +93,13 @@ impl Shadow {
             line.push("\n");
             fsx::write_whole(&self.dir.join("objects/info/alternates"), line.as_bytes())?;
         }
+        // Bytes are recorded as they are: what is put back must be what was there.
+        fsx::write_whole(&self.dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
         // With the user's index git knows which files it need not read. Where that does
-        // not work (none yet, a split one), everything is simply read once.
-        if let Some(index) = self.repository.git_path("index")
+        // not work (none yet, a split one, files that git converts), everything is simply
+        // read once.
+        if !self.repository.converts_files()
+            && let Some(index) = self.repository.git_path("index")
             && let Ok(content) = fs_err::read(index)
         {
             fsx::write_whole(&self.dir.join("index"), &content)?;
@@ -334,6 +338,9 @@ impl PutBack {
         self.spared.push(String::from_utf8_lossy(path).into_owned());
     }
 }
+
+/// No line endings, filters or encodings: an LFS file is its content, not its pointer.
+const ATTRIBUTES: &str = "* -text -ident -filter -working-tree-encoding\n";
 
 const CONFIG: &str = "\
 [core]

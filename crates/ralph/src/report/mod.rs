@@ -22,7 +22,8 @@ pub use style::{Style, fit};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
-use ralph_loop::event::{Event, Fact};
+use ralph_loop::event::{End, Event, Fact, MessageEnd, SnapshotEnd};
+use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
 use std::time::Duration;
@@ -58,6 +59,24 @@ fn stop_asked(state: &State) -> &'static str {
     }
 }
 
+/// What went wrong without ending the run, for reports that tell nothing else.
+fn trouble(event: &Event) -> Option<String> {
+    let Fact::Ended { end, .. } = &event.fact else { return None };
+    match end {
+        End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, .. }) => {
+            Some(format!("no commit message, so the scm tasks are left out: {why}"))
+        }
+        End::Scm(TaskOutcome::Failed { why }) => Some(format!("an scm task failed: {why}")),
+        End::Rest(TaskOutcome::Failed { why }) => {
+            Some(format!("cannot commit what is left in the worktree: {why}"))
+        }
+        End::Snapshot(SnapshotEnd { problem: Some(why), .. }) => {
+            Some(format!("the tree could not be recorded: {why}"))
+        }
+        _ => None,
+    }
+}
+
 /// Shows nothing: for `--format json`, whose one object comes at the end.
 pub struct Silent;
 
@@ -65,6 +84,9 @@ impl Reporter for Silent {
     fn event(&mut self, _: &Run, state: &State, event: &Event) {
         if let Fact::StopAsked = event.fact {
             say(stop_asked(state));
+        }
+        if let Some(trouble) = trouble(event) {
+            self.warn(&trouble);
         }
     }
     fn prompt(&mut self, _: &str) {}

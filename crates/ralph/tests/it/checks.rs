@@ -102,3 +102,57 @@ fn a_check_ended_by_a_signal_has_failed() {
     let result = sandbox.run(&args, &agent).stops(1, "max_iterations", 1);
     assert_eq!(result["iterations"][0]["check_results"][0]["output"], "failed: ended by signal 9");
 }
+
+#[test]
+fn links_and_fifos_in_the_place_of_a_log_are_not_followed() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.write("precious", "mine");
+    let agent = "mkdir -p .ralph; mkfifo .ralph/guardrail_1_true.log; ln -s ../precious .ralph/guardrail_1_echo_x.log; echo '<response>DONE</response>'";
+    let args = [
+        "run",
+        "-p",
+        "x",
+        "--max-time",
+        "20",
+        "--check",
+        "true",
+        "--check",
+        "echo x",
+        "--",
+        "sh",
+        "-c",
+        agent,
+    ];
+    sandbox.ralph(&args).exits(0);
+    assert_eq!(sandbox.read("precious"), "mine");
+    assert_eq!(sandbox.read(".ralph/guardrail_1_echo_x.log"), "x\n");
+}
+
+#[test]
+fn the_progress_file_is_the_record_whatever_an_agent_does_to_it() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = "test $RALPH_ITERATION = 2 && rm -rf .ralph; test $RALPH_ITERATION = 3 && echo junk >> .ralph/progress.md; echo ok";
+    sandbox.ralph(&["run", "-p", "x", "-n", "4", "--", "sh", "-c", agent]).exits(1);
+    let progress = sandbox.read(".ralph/progress.md");
+    let titles: Vec<&str> = progress.lines().filter(|line| line.starts_with("## ")).collect();
+    assert_eq!(titles.len(), 4, "{progress}");
+    assert!(!progress.contains("junk"), "{progress}");
+}
+
+#[test]
+fn a_check_that_was_green_before_a_resume_is_run_again() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.write("good", "");
+    let slow = "echo 1 > up; test -f resumed || sleep 30";
+    let agent = sandbox.sh_agent("echo '<response>DONE</response>'");
+    let running = sandbox.begin(&["-p", "x", "-n", "1", "--check", "test -f good", "--check", slow], &agent);
+    sandbox.until_file("up");
+    running.signal(rustix::process::Signal::INT);
+    running.signal(rustix::process::Signal::INT);
+    running.end().exits(130);
+    sandbox.sh("rm good; touch resumed");
+    sandbox.ralph(&["resume"]).exits(1).says("check: test -f good failed");
+}

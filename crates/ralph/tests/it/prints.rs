@@ -121,3 +121,57 @@ fn an_agent_that_is_not_installed_comes_with_what_to_install() {
     let ran = sandbox.spawn(command).end();
     insta::assert_snapshot!("not_installed", both(&sandbox, &ran));
 }
+
+#[test]
+fn history_and_housekeeping_are_told() {
+    let sandbox = Sandbox::git();
+    sandbox.plain_settings();
+    sandbox.settings(&json!({"context": false}));
+    let agent = sandbox.sh_agent("echo changed > tracked; echo new > new; echo '<response>DONE</response>'");
+    sandbox.write("tracked", "before");
+    sandbox.run(&["-p", "x"], &agent).exits(0);
+    let id = sandbox.only_run();
+    let told = |args: &[&str]| both(&sandbox, &sandbox.ralph(args));
+    insta::assert_snapshot!("diff", told(&["diff", &id]));
+    insta::assert_snapshot!("diff_stat", told(&["diff", &id, "1", "--stat"]));
+    insta::assert_snapshot!("undo_again", {
+        let first = told(&["undo", &id]);
+        first + &told(&["undo", &id])
+    });
+    insta::assert_snapshot!(
+        "clean",
+        told(&["clean"]) + &told(&["clean", "--runs", "--keep", "0", "--dry-run"])
+    );
+    insta::assert_snapshot!("config_show", told(&["config", "show"]));
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let sandbox = Sandbox::bare();
+    let commands = [
+        "run",
+        "resume",
+        "runs",
+        "show",
+        "diff",
+        "undo",
+        "clean",
+        "init",
+        "config",
+        "schema",
+        "doctor",
+        "completions",
+        "man",
+        "demo",
+    ];
+    let listed = sandbox.ralph(&["--help"]).exits(0).stdout;
+    for command in commands {
+        assert!(listed.contains(command), "{command} is not in --help");
+        let help = sandbox.ralph(&[command, "--help"]).exits(0).stdout;
+        assert!(help.contains("Example"), "{command} --help has no example:\n{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{command} --help is too wide:\n{help}"
+        );
+    }
+}

@@ -317,3 +317,31 @@ fn another_program_than_git_gets_the_message_as_one_argument() {
     let called = fs::read_to_string(sandbox.root().join("hg")).unwrap();
     assert_eq!(called, "<commit><-am><two \"words\"\nand $HOME>\n<push><--force><far>\n");
 }
+
+/// The record is cut after the fact; the world is as the finished run left it. Whoever takes
+/// the run up then must find the commits that are there.
+#[test]
+fn a_journal_cut_anywhere_leads_to_one_commit_an_iteration() {
+    let sandbox = with_tasks(&["commit"]);
+    let work = "echo $RALPH_ITERATION >> log; test $RALPH_ITERATION = 1 || echo '<response>DONE</response>'; echo ok";
+    plain_agent(&sandbox, work, "echo \"Add line $RALPH_ITERATION\"");
+    run(&sandbox, &["-n", "4"]).exits(0);
+    let journal = fs::read(sandbox.journal_file()).unwrap();
+    let head = sandbox.sh("git rev-parse HEAD");
+    let ends: Vec<usize> = (0..journal.len()).filter(|at| journal[*at] == b'\n').map(|at| at + 1).collect();
+    for pair in ends.windows(2) {
+        for cut in [pair[0], pair[0].midpoint(pair[1])] {
+            sandbox.sh(&format!("git reset -q --hard {head}"));
+            fs::write(sandbox.journal_file(), &journal[..cut]).unwrap();
+            let ran = sandbox.ralph(&["resume"]);
+            assert_eq!(ran.code, Some(0), "cut at {cut}: {}", ran.stderr);
+            let trailers = sandbox.sh("git log --format='%(trailers:key=Ralph-Run,valueonly)' HEAD");
+            let mut iterations: Vec<&str> = trailers.split_whitespace().collect();
+            let commits = iterations.len();
+            iterations.sort_unstable();
+            iterations.dedup();
+            assert_eq!(commits, iterations.len(), "cut at {cut}: {trailers}");
+            assert_eq!(commits, 2, "cut at {cut}: {trailers}");
+        }
+    }
+}

@@ -117,3 +117,44 @@ fn an_agent_that_ignores_the_request_to_end_is_killed_after_its_grace() {
     assert_eq!(result["iterations"][0]["error"], "timed out after 0.2s");
     sandbox.nothing_is_left();
 }
+
+#[test]
+fn a_reader_that_stopped_reading_holds_up_no_limit() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    // The pipe's other end is open and never read.
+    let run = format!(
+        "'{}' run -p x --max-time 2 -- sh -c 'yes | head -c 8000000; sleep 60'",
+        crate::support::RALPH
+    );
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &format!("{run} | sleep 10")]);
+    let running = sandbox.spawn(command);
+    sandbox.until_fact("the run has stopped", |fact| fact["stopped"]["reason"] == "timeout");
+    running.kill();
+}
+
+#[test]
+fn a_signal_that_was_ignored_stays_ignored() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let script = "trap '' HUP; exec \"$@\"";
+    let agent = "kill -HUP $(cat pid); sleep 0.3; echo '<response>DONE</response>'";
+    sandbox.program("nohup-ralph", "echo $$ > pid; exec \"$@\"");
+    let mut command = sandbox.command("sh");
+    command.args([
+        "-c",
+        script,
+        "sh",
+        "nohup-ralph",
+        crate::support::RALPH,
+        "run",
+        "-p",
+        "x",
+        "--",
+        "sh",
+        "-c",
+        agent,
+    ]);
+    sandbox.spawn(command).end().exits(0);
+}

@@ -226,3 +226,35 @@ fn tasks_commit_in_the_worktree() {
     assert_eq!(sandbox.sh(&format!("git log --format=%s {branch}")), "work\nsettings\nbegin\n");
     assert_eq!(sandbox.sh("git log --format=%s"), "settings\nbegin\n");
 }
+
+#[test]
+fn a_worktree_that_lost_its_git_never_leads_to_the_users_own_tree() {
+    let sandbox = Sandbox::git();
+    sandbox.write("mine", "not committed");
+    let before = (sandbox.sh("git rev-parse HEAD"), sandbox.sh("git status --porcelain"));
+    let ran = sandbox.ralph(&[
+        "run",
+        "-p",
+        "x",
+        "--worktree",
+        "--",
+        "sh",
+        "-c",
+        "rm -f .git; echo '<response>DONE</response>'",
+    ]);
+    ran.exits(0).says("this is no worktree any more");
+    assert_eq!((sandbox.sh("git rev-parse HEAD"), sandbox.sh("git status --porcelain")), before);
+}
+
+#[test]
+fn a_run_whose_worktree_is_gone_is_not_resumed_somewhere_else() {
+    let sandbox = Sandbox::git();
+    sandbox.write("mine", "not committed");
+    let agent = "kill -9 $(ps -o ppid= -p $PPID)";
+    sandbox.ralph(&["run", "-p", "x", "--worktree", "--", "sh", "-c", agent]);
+    let id = sandbox.only_run();
+    sandbox.soon_nothing_is_left();
+    sandbox.sh(&format!("git worktree remove -f .ralph/worktrees/{id}"));
+    sandbox.ralph(&["resume", &id]).exits(2).says("the run's directory is gone");
+    assert!(sandbox.sh("git status --porcelain").contains("mine"));
+}
