@@ -150,6 +150,9 @@ pub struct AgentEnd {
     /// Processes that the agent left behind and that were ended.
     #[serde(default)]
     pub swept: u32,
+    /// In how long the service is said to answer again, where it refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +195,8 @@ pub enum StopReason {
     TooManyFailures,
     Stalled,
     Halted,
+    Outage,
+    Authentication,
     Interrupted,
     Error,
 }
@@ -207,6 +212,8 @@ impl StopReason {
             StopReason::TooManyFailures => "too_many_failures",
             StopReason::Stalled => "stalled",
             StopReason::Halted => "halted",
+            StopReason::Outage => "outage",
+            StopReason::Authentication => "authentication",
             StopReason::Interrupted => "interrupted",
             StopReason::Error => "error",
         }
@@ -217,6 +224,8 @@ impl StopReason {
         match self {
             StopReason::TooManyFailures
             | StopReason::Halted
+            | StopReason::Outage
+            | StopReason::Authentication
             | StopReason::Interrupted
             | StopReason::Error => true,
             StopReason::Completed

@@ -16,7 +16,22 @@ pub struct Limits {
     /// Of one agent.
     pub agent_timeout_ms: Option<u64>,
     pub backoff: Backoff,
+    /// How long a service that is down is waited for.
+    #[serde(default = "two_hours")]
+    pub max_outage_ms: u64,
 }
+
+fn two_hours() -> u64 {
+    DEFAULT_MAX_OUTAGE_MS
+}
+
+pub const DEFAULT_MAX_OUTAGE_MS: u64 = 2 * 3_600_000;
+
+/// A wait for a service that does not say when it will answer again grows up to this.
+pub const LONGEST_SERVICE_WAIT_MS: u64 = 15 * 60_000;
+
+/// Clocks differ: a little more than the time that was named.
+pub const LIMIT_MARGIN_MS: u64 = 5_000;
 
 /// Waits after failures: `base`, twice that, four times … up to `cap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

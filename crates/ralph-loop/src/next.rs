@@ -44,7 +44,8 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         return None;
     }
     let Some(flight) = state.flights.first() else {
-        return [Some(backoff_end(state)), state.limits.max_time_ms].into_iter().flatten().min();
+        let waited = backoff_end(state).max(first_free(run, state));
+        return [Some(waited), state.limits.max_time_ms, outage_end(state)].into_iter().flatten().min();
     };
     match flight.cancel {
         Some(cancel) if cancel.how == How::Bury => None,
@@ -109,7 +110,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
             if worth_another_try(run, state, *empty) {
-                return start_agent(state);
+                return start_agent(run, state);
             }
             Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
         }
@@ -151,13 +152,13 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
         return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
     }
-    if state.up_ms < backoff_end(state) {
+    if state.up_ms < backoff_end(state).max(first_free(run, state)) {
         return None;
     }
     if run.wants_snapshots() && !snapshot_taken {
         return Some(snapshot);
     }
-    start_agent(state)
+    start_agent(run, state)
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
@@ -166,7 +167,11 @@ fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
     let reason = match state.plan.pick() {
         Pick::Done => StopReason::Completed,
         Pick::Stuck(why) => return Some((StopReason::Halted, Some(why))),
+        Pick::Work(_) if state.service.refused.is_some() => {
+            return Some((StopReason::Authentication, state.service.refused.clone()));
+        }
         Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
+        Pick::Work(_) if outage_end(state).is_some_and(|end| state.up_ms >= end) => StopReason::Outage,
         Pick::Work(_) if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures => {
             StopReason::TooManyFailures
         }
@@ -196,19 +201,36 @@ fn source_control(run: &Run, state: &State) -> Option<Step> {
     let iteration = state.judged;
     let task = scm.tasks.get(due.tasks_done)?;
     if task == scm::COMMIT && due.message == Message::Unasked {
-        return Some(Step::Message { iteration, agent: 0 });
+        let agent = (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent));
+        return Some(Step::Message { iteration, agent: agent.unwrap_or(0) });
     }
     Some(Step::Scm { iteration, task: due.tasks_done })
 }
 
-fn start_agent(state: &State) -> Option<Action> {
+/// The first agent whose service answers; none while all of them refuse.
+fn start_agent(run: &Run, state: &State) -> Option<Action> {
+    let agent = (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent))?;
     let Pick::Work(item) = state.plan.pick() else { return None };
     let (iteration, attempt) = (state.iteration(), state.attempts + 1);
-    Some(Action::Start(Step::Agent { iteration, attempt, agent: 0, item }))
+    Some(Action::Start(Step::Agent { iteration, attempt, agent, item }))
 }
 
 fn out_of_time(state: &State) -> bool {
     state.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
+}
+
+fn blocked_until(state: &State, agent: usize) -> u64 {
+    state.blocked_until_ms.get(agent).copied().unwrap_or(0)
+}
+
+/// When the first of the agents' services answers again.
+fn first_free(run: &Run, state: &State) -> u64 {
+    (0..run.agents.len()).map(|agent| blocked_until(state, agent)).min().unwrap_or(0)
+}
+
+/// When services that are down have been waited for long enough.
+fn outage_end(state: &State) -> Option<u64> {
+    state.service.down_since_ms.map(|since| since.saturating_add(state.limits.max_outage_ms))
 }
 
 /// Until when failures in a row keep the next agent waiting.

@@ -10,7 +10,7 @@ use crate::dialect::Answer;
 use crate::event::{
     AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, StopReason, VERSION, Why,
 };
-use crate::limits::Limits;
+use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS, Limits};
 use crate::money::Usd;
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
@@ -34,6 +34,9 @@ pub struct State {
     pub attempts: u32,
     pub spent: Usd,
     pub streaks: Streaks,
+    /// Until when each agent's service refuses, in the run's own time; free where missing.
+    pub blocked_until_ms: Vec<u64>,
+    pub service: Service,
     pub stall: Stall,
     /// The run's first tree, and what has changed since by the last snapshot.
     pub base_tree: Option<String>,
@@ -89,6 +92,17 @@ pub struct Streaks {
     /// Within the current iteration.
     pub empty_answers: u32,
     pub losses: u32,
+}
+
+/// How the agents' services treat the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Refusals in a row that did not say for how long.
+    waits: u32,
+    /// Since when no service has been reached.
+    pub down_since_ms: Option<u64>,
+    /// A refusal that will not change by itself.
+    pub refused: Option<String>,
 }
 
 /// Iterations that left the same checks red and the tree as it was.
@@ -155,6 +169,8 @@ impl State {
             attempts: 0,
             spent: Usd::ZERO,
             streaks: Streaks::default(),
+            blocked_until_ms: Vec::new(),
+            service: Service::default(),
             stall: Stall::default(),
             base_tree: None,
             diff: None,
@@ -231,6 +247,9 @@ impl State {
         self.stops_asked = 0;
         self.trouble = None;
         self.streaks.losses = 0;
+        // Whoever resumes has seen to it, or wants to know.
+        self.blocked_until_ms.clear();
+        self.service = Service::default();
         Ok(())
     }
 
@@ -340,8 +359,13 @@ impl State {
             None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
+                // Nobody's failure: the same iteration is run again.
+                Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Unauthorized { .. } => {
+                    return self.refuse(flight, end, now);
+                }
             },
         };
+        self.service = Service::default();
         match failed {
             Some(why) => {
                 self.streaks.failures += 1;
@@ -359,6 +383,31 @@ impl State {
                 };
             }
         }
+    }
+
+    fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
+        let Step::Agent { agent, .. } = flight.step else { return };
+        match &end.answer {
+            Answer::Unauthorized { why } => self.service.refused = Some(why.clone()),
+            Answer::Unavailable { .. } => {
+                self.service.down_since_ms.get_or_insert(now);
+            }
+            Answer::Limited { .. } | Answer::Said | Answer::Empty | Answer::Failed { .. } => {
+                self.service.down_since_ms = None;
+            }
+        }
+        let wait = match end.retry_in_ms {
+            Some(told) => told.saturating_add(LIMIT_MARGIN_MS),
+            None => {
+                self.service.waits += 1;
+                let growing = Backoff { cap_ms: LONGEST_SERVICE_WAIT_MS, ..self.limits.backoff };
+                growing.wait_ms(self.service.waits)
+            }
+        };
+        if self.blocked_until_ms.len() <= agent {
+            self.blocked_until_ms.resize(agent + 1, 0);
+        }
+        self.blocked_until_ms[agent] = now.saturating_add(wait);
     }
 
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {

@@ -195,12 +195,21 @@ fn exit_codes_and_streams_are_judged_together() {
         ("codex-err429", Answer::Said),
         ("codex-drop", Answer::Said),
         ("codex-textmode", Answer::Said),
-        ("codex-err429-forever", failed("exceeded retry limit, last status: 429 Too Many Requests")),
+        (
+            "codex-err429-forever",
+            Answer::Limited {
+                why: "exceeded retry limit, last status: 429 Too Many Requests".into(),
+                until: None,
+            },
+        ),
         ("codex-err400", failed("prompt is too long: 210000 tokens > 200000 maximum")),
         ("codex-sig-INT", failed("exit code 1")),
         ("codex-sig-TERM", failed("ended by signal 15")),
         ("amp-described", Answer::Said),
-        ("amp-described-error", failed("API error 402: Execute mode requires credits.")),
+        (
+            "amp-described-error",
+            Answer::Unauthorized { why: "API error 402: Execute mode requires credits.".into() },
+        ),
     ] {
         assert_eq!(capture(name).answer(), expected, "{name}");
     }

@@ -9,11 +9,11 @@ use crate::git::Repository;
 use crate::layout::{self, Project};
 use crate::place;
 use crate::process::tool::Tool;
-use crate::settings::Settings;
+use crate::settings::{AgentSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::Dialect;
-use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
@@ -43,6 +43,9 @@ pub struct Request {
     pub max_cost: Option<Usd>,
     pub max_failures: Option<u32>,
     pub stall_after: Option<u32>,
+    /// Agents that stand in while the first one's service refuses.
+    pub fallback_agents: Vec<String>,
+    pub max_outage: Option<u64>,
     pub worktree: bool,
 }
 
@@ -55,7 +58,14 @@ pub fn build(
     let (source, prompt) = prompt_source(asked)?;
     let checks = checks(asked, settings, project.dir())?;
     let completion = completion(asked, settings, &checks)?;
-    let agent = agent(asked, settings, project.dir())?;
+    let mut agents = vec![agent(asked, settings, project.dir())?];
+    for name in &asked.fallback_agents {
+        // The model is the first agent's.
+        let stand_in = Request { agent: Some(name.clone()), ..Request::default() };
+        let own =
+            Settings { agent: AgentSettings { model: None, ..settings.agent.clone() }, ..settings.clone() };
+        agents.push(agent(&stand_in, &own, project.dir())?);
+    }
     let ms = |seconds: f64| (seconds.max(0.0) * 1000.0).ceil() as u64;
     let limits = Limits {
         iterations: asked.max_iterations.unwrap_or(settings.maximum_iterations),
@@ -64,6 +74,7 @@ pub fn build(
         max_failures: asked.max_failures.unwrap_or(settings.max_failures),
         stall_after: asked.stall_after.unwrap_or(settings.stall_after),
         agent_timeout_ms: asked.timeout.or(settings.timeout.map(ms)),
+        max_outage_ms: asked.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     };
     let id = new_run_id();
@@ -75,7 +86,7 @@ pub fn build(
     let run = Run {
         id,
         plan: Plan::Prompt(PromptPlan { source, completion }),
-        agents: vec![agent],
+        agents,
         checks,
         limits,
         scm: (!settings.scm.tasks.is_empty())

@@ -95,6 +95,33 @@ pub enum Answer {
     Failed {
         why: String,
     },
+    /// A usage limit: the service refuses for now. Nobody's failure.
+    Limited {
+        why: String,
+        /// Unix seconds, where the service has said.
+        until: Option<i64>,
+    },
+    /// The service is overloaded or cannot be reached. Nobody's failure either.
+    Unavailable {
+        why: String,
+    },
+    /// No key, a wrong one, no such model: it will not change by itself.
+    Unauthorized {
+        why: String,
+    },
+}
+
+impl Answer {
+    /// What went wrong, if anything did.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Answer::Said | Answer::Empty => None,
+            Answer::Failed { why }
+            | Answer::Limited { why, .. }
+            | Answer::Unavailable { why }
+            | Answer::Unauthorized { why } => Some(why),
+        }
+    }
 }
 
 /// Judges the stream and the exit code together.
@@ -107,7 +134,9 @@ pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
         Dialect::Plain => false,
     };
     if let Some(error) = &seen.error {
-        failed(error.clone())
+        refusal(error, seen)
+    } else if !exit.is_success() && seen.blocked_until.is_some() {
+        Answer::Limited { why: exit.to_string(), until: seen.blocked_until }
     } else if !exit.is_success() {
         failed(exit.to_string())
     } else if result_missing {
@@ -116,6 +145,27 @@ pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
         Answer::Said
     } else {
         Answer::Empty
+    }
+}
+
+/// What kind of refusal an error of the stream is, by the service's own words for it: status
+/// and kind, never the agent's prose.
+fn refusal(error: &str, seen: &Seen) -> Answer {
+    let why = error.to_owned();
+    let kind = seen.error_kind.as_deref().unwrap_or_default();
+    match (seen.api_status, kind) {
+        (Some(401..=404), _)
+        | (_, "authentication_failed" | "authentication_error" | "permission_error")
+        | (_, "not_found_error" | "model_not_found") => Answer::Unauthorized { why },
+        (Some(429), _) | (_, "rate_limit" | "rate_limit_error" | "usage_limit") => {
+            Answer::Limited { why, until: seen.blocked_until }
+        }
+        (Some(500..), _) | (_, "server_error" | "overloaded" | "overloaded_error" | "api_error") => {
+            Answer::Unavailable { why }
+        }
+        (None, "") if error.starts_with("stream disconnected") => Answer::Unavailable { why },
+        _ if seen.blocked_until.is_some() => Answer::Limited { why, until: seen.blocked_until },
+        _ => Answer::Failed { why },
     }
 }
 

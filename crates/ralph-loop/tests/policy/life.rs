@@ -8,6 +8,7 @@ use crate::story::{Story, run, tell};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use ralph_loop::dialect::Answer;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, Event, Fact, Step, StopReason, Why};
 use ralph_loop::history::{History, Iteration};
@@ -39,8 +40,24 @@ enum What {
     Due,
 }
 
-const AGENT_ENDS: [&str; 8] =
-    ["done$0.30", "done", "said:ALMOST", "talk$0.20", "empty", "empty$0.01", "fail$0.10", "ended"];
+const AGENT_ENDS: [&str; 16] = [
+    "done$0.30",
+    "done",
+    "said:ALMOST",
+    "talk$0.20",
+    "empty",
+    "empty$0.01",
+    "fail$0.10",
+    "ended",
+    "done$0.30",
+    "done",
+    "talk",
+    "empty",
+    "fail",
+    "limited:20",
+    "down",
+    "nokey",
+];
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
 const MESSAGE_ENDS: [&str; 4] = ["message$0.01", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
@@ -74,6 +91,7 @@ fn any_run() -> impl Strategy<Value = Run> {
         let (checks_only, git, checkpoints, scm) = flags;
         let mut run = run(&format!("checks:{checks} {scm} {}", if checks_only { "checks-only" } else { "" }));
         (run.git, run.checkpoints) = (git, checkpoints);
+        run.limits.max_outage_ms = 1_000 * u64::from(checks);
         (
             run.limits.iterations,
             run.limits.max_failures,
@@ -220,9 +238,19 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
         StopReason::Error => this_life.iter().any(|event| {
             matches!(event.fact, Fact::Ended { end: End::Lost { .. } | End::Impossible { .. }, .. })
         }),
+        StopReason::Outage => answered(this_life, |answer| matches!(answer, Answer::Unavailable { .. })),
+        StopReason::Authentication => {
+            answered(this_life, |answer| matches!(answer, Answer::Unauthorized { .. }))
+        }
         StopReason::Halted => false, // a prompt is never stuck
     };
     assert!(justified, "stopped as {reason:?} after {before:#?}");
+}
+
+fn answered(events: &[Event], fits: impl Fn(&Answer) -> bool) -> bool {
+    events
+        .iter()
+        .any(|event| matches!(&event.fact, Fact::Ended { end: End::Agent(end), .. } if fits(&end.answer)))
 }
 
 fn tree(event: &Event) -> Option<Option<&str>> {
@@ -410,6 +438,8 @@ fn random_lives_reach_every_end() {
         StopReason::Timeout,
         StopReason::TooManyFailures,
         StopReason::Stalled,
+        StopReason::Outage,
+        StopReason::Authentication,
         StopReason::Interrupted,
         StopReason::Error,
     ];

@@ -12,5 +12,6 @@
 mod interventions;
 mod iterations;
 mod life;
+mod services;
 mod story;
 mod table;

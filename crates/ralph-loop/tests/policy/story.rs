@@ -24,7 +24,7 @@
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, VERSION, Why};
-use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
@@ -79,6 +79,7 @@ pub fn run(asked: &str) -> Run {
             stall_after: 0,
             agent_timeout_ms: None,
             backoff: Backoff::default(),
+            max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
         },
         workspace: "/w".into(),
         place: Place::Here,
@@ -111,6 +112,8 @@ pub fn run(asked: &str) -> Run {
             "max-failures" => run.limits.max_failures = number(),
             "max-time" => run.limits.max_time_ms = Some(ms()),
             "max-cost" => run.limits.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
+            "agents" => run.agents = vec![run.agents[0].clone(); number() as usize],
+            "max-outage" => run.limits.max_outage_ms = ms(),
             "timeout" => run.limits.agent_timeout_ms = Some(ms()),
             "backoff" => {
                 let (base, cap) = value.split_once('-').expect(word);
@@ -251,11 +254,21 @@ pub fn end(word: &str, step: &Step) -> End {
         None => (word, None),
     };
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
+    let retry = rest.parse::<u64>().ok().map(|seconds| seconds * 1000);
     let agent = |answer: Answer, tag: Option<&str>| {
         let exit = if matches!(answer, Answer::Failed { .. }) { Exit::Code(1) } else { Exit::Code(0) };
         let tag = tag.map(String::from);
         let seen = Seen { text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
-        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms: 1, prompt: "p".into(), swept: 0 }))
+        let retry_in_ms = retry;
+        End::Agent(Box::new(AgentEnd {
+            exit,
+            answer,
+            seen,
+            duration_ms: 1,
+            prompt: "p".into(),
+            swept: 0,
+            retry_in_ms,
+        }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
     let message = |outcome| End::Message(MessageEnd { outcome, cost });
@@ -269,6 +282,9 @@ pub fn end(word: &str, step: &Step) -> End {
         ("talk", Step::Agent { .. }) => agent(Answer::Said, None),
         ("empty", Step::Agent { .. }) => agent(Answer::Empty, None),
         ("fail", Step::Agent { .. }) => failed("exit code 1"),
+        ("limited", Step::Agent { .. }) => agent(Answer::Limited { why: "429".into(), until: None }, None),
+        ("down", Step::Agent { .. }) => agent(Answer::Unavailable { why: "529".into() }, None),
+        ("nokey", Step::Agent { .. }) => agent(Answer::Unauthorized { why: "401".into() }, None),
         ("ended", Step::Agent { .. }) => failed("ended by signal 15"),
         ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
         ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
@@ -298,6 +314,9 @@ fn check_end(exit: Exit) -> End {
 pub fn show(action: &Action) -> String {
     match action {
         Action::Start(Step::Snapshot { iteration }) => format!("snapshot {iteration}"),
+        Action::Start(Step::Agent { iteration, agent, .. }) if *agent > 0 => {
+            format!("agent {iteration} by {agent}")
+        }
         Action::Start(Step::Agent { iteration, attempt: 1, .. }) => format!("agent {iteration}"),
         Action::Start(Step::Agent { iteration, attempt, .. }) => format!("agent {iteration}.{attempt}"),
         Action::Start(Step::Check { iteration, index }) => format!("check {iteration}.{}", index + 1),

@@ -16,7 +16,7 @@ use clap::Args;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::Dialect;
-use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions};
@@ -119,6 +119,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             stall_after: 5,
             agent_timeout_ms: None,
             backoff: Backoff::default(),
+            max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
         },
         scm: None,
         workspace: project,

@@ -172,6 +172,8 @@ fn exit_code(reason: StopReason) -> ExitCode {
         | StopReason::TooManyFailures
         | StopReason::Stalled
         | StopReason::Halted
+        | StopReason::Outage
+        | StopReason::Authentication
         | StopReason::Error => ExitCode::from(Code::Failed as u8),
     }
 }

@@ -45,6 +45,9 @@ pub struct RunArgs {
     /// The agent: claude, or a program
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<String>,
+    /// Another agent while the first one's service refuses; may be given several times
+    #[arg(long, value_name = "NAME")]
+    fallback_agent: Vec<String>,
     /// The agent's model
     #[arg(short, long)]
     model: Option<String>,
@@ -54,6 +57,9 @@ pub struct RunArgs {
     /// End the run after so long
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<u64>,
+    /// Wait so long for a service that is down (2h)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_outage: Option<u64>,
     /// Begin no iteration once agents report so many dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
@@ -144,6 +150,8 @@ impl RunArgs {
             max_cost: self.max_cost,
             max_failures: self.max_failures,
             stall_after: self.stall_after,
+            fallback_agents: self.fallback_agent.clone(),
+            max_outage: self.max_outage,
             worktree: self.worktree,
         }
     }

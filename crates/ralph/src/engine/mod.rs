@@ -10,6 +10,7 @@ mod lane;
 mod pipe;
 mod projections;
 mod scm;
+mod service;
 mod signals;
 mod step;
 

@@ -143,7 +143,10 @@ pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
     match end {
         End::Agent(agent) => {
             let outcome = match &agent.answer {
-                Answer::Failed { why } => MessageOutcome::Failed { why: why.clone() },
+                Answer::Failed { why }
+                | Answer::Limited { why, .. }
+                | Answer::Unavailable { why }
+                | Answer::Unauthorized { why } => MessageOutcome::Failed { why: why.clone() },
                 Answer::Said | Answer::Empty => match read_message(words, read_as, agent.seen.tag.as_deref())
                 {
                     Some(text) => MessageOutcome::Text(text),

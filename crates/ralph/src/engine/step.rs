@@ -1,6 +1,7 @@
 //! A step that runs a program, from its start to the fact that ends it.
 
 use super::pipe::{self, Got};
+use super::service;
 use crate::fsx;
 use crate::layout::Project;
 use crate::report::Reporter;
@@ -99,7 +100,9 @@ impl AgentStep {
         }
         let answer = dialect::answer(self.dialect, exit, &seen);
         let duration_ms = elapsed_ms(self.started);
-        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms, prompt: self.prompt, swept }))
+        let retry_in_ms = service::retry_in_ms(&answer);
+        let prompt = self.prompt;
+        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms, prompt, swept, retry_in_ms }))
     }
 
     /// Nobody is left to write: what is in the pipes is all there is. A stranger who was
@@ -141,6 +144,7 @@ impl AgentStep {
             duration_ms: elapsed_ms(self.started),
             prompt: self.prompt,
             swept: 0,
+            retry_in_ms: None,
         }))
     }
 }

@@ -15,7 +15,7 @@ use ralph_loop::state::Phase;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Run, State};
+use ralph_loop::{Run, State, next, wake_at};
 use std::time::Duration;
 
 /// How a run is told.
@@ -163,12 +163,34 @@ impl Human {
             Answer::Said => (self.style.ok(), "Complete".to_string()),
             Answer::Empty => (self.style.bad(), "Agent said nothing".to_string()),
             Answer::Failed { why } => (self.style.bad(), format!("Agent failed: {}", printable(why))),
+            Answer::Limited { why, .. } => (self.style.bad(), format!("Usage limit: {}", printable(why))),
+            Answer::Unavailable { why } => (self.style.bad(), format!("Service is down: {}", printable(why))),
+            Answer::Unauthorized { why } => (self.style.bad(), format!("Not let in: {}", printable(why))),
         };
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
+        if end.seen.denied > 0 {
+            let calls = match end.seen.denied {
+                1 => "1 tool call was".to_string(),
+                n => format!("{n} tool calls were"),
+            };
+            self.line(&format!("  {calls} denied; the setting agent.autonomous allows them"));
+        }
         if end.swept > 0 {
             let what =
                 if end.swept == 1 { "1 process".to_string() } else { format!("{} processes", end.swept) };
             self.line(&format!("  ended what it left running: {what}"));
+        }
+    }
+
+    /// A service that refuses is no failure: what happens instead.
+    fn refused(&mut self, run: &Run, state: &State, answer: &Answer) {
+        let waits = matches!(answer, Answer::Limited { .. } | Answer::Unavailable { .. });
+        if !waits || !next(run, state).is_empty() {
+            return;
+        }
+        if let Some(at) = wake_at(run, state) {
+            let wait = span(at.saturating_sub(state.up_ms));
+            self.line(&format!("  waiting {wait}, then the same iteration again (nothing is used up)"));
         }
     }
 
@@ -289,6 +311,7 @@ impl Reporter for Human {
                 End::Agent(end) => {
                     self.stream.reset();
                     self.agent_ended(end);
+                    self.refused(run, state, &end.answer);
                 }
                 End::Check(end) => self.check_ended(run, state, end),
                 End::Snapshot(end) => self.snapshot_ended(end),

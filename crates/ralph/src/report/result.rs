@@ -101,6 +101,8 @@ impl Summary {
                 format!("{} iterations changed nothing and failed alike", self.stall_after)
             }
             StopReason::Halted => "nothing that is left can be begun".into(),
+            StopReason::Outage => "the agent's service has been down for too long".into(),
+            StopReason::Authentication => "the agent's service does not let it in".into(),
             StopReason::Interrupted => "stopped as asked".into(),
             StopReason::Error => "something went wrong".into(),
         }
@@ -110,9 +112,13 @@ impl Summary {
         let id = &self.run;
         match self.reason {
             StopReason::Completed => None,
+            StopReason::Authentication => Some(format!(
+                "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"
+            )),
             StopReason::Interrupted
             | StopReason::TooManyFailures
             | StopReason::Halted
+            | StopReason::Outage
             | StopReason::Error => Some(format!("carry on: ralph resume {id}")),
             StopReason::MaxIterations
             | StopReason::BudgetExhausted

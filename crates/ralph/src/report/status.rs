@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_loop::event::Step;
 use ralph_loop::state::Flight;
 use ralph_loop::text::printable;
-use ralph_loop::{Run, State, time};
+use ralph_loop::{Run, State, time, wake_at};
 use std::io::IsTerminal;
 
 pub(super) struct StatusLine {
@@ -48,7 +48,10 @@ pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
 
 /// The current step and how long it has taken.
 pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
-    let Some(Flight { step, since_ms, .. }) = state.flights.first() else { return "waiting".to_string() };
+    let Some(Flight { step, since_ms, .. }) = state.flights.first() else {
+        let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
+        return format!("waiting, {} left", whole(left));
+    };
     let what = match step {
         Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |agent| &agent.name),
         Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),

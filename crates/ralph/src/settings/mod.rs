@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// What each key means is told in [`table`], which also has the defaults.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     pub maximum_iterations: u32,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub keep_runs: usize,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSettings {
     pub command: String,
@@ -75,7 +75,7 @@ pub struct AgentSettings {
     pub autonomous: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guardrail {
     pub command: String,
@@ -86,7 +86,7 @@ pub struct Guardrail {
 }
 
 /// Without tasks there is nothing to do.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScmSettings {
     pub command: String,
@@ -94,7 +94,7 @@ pub struct ScmSettings {
 }
 
 /// Seconds to wait after a first failure, and at most.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackoffSettings {
     pub base: f64,

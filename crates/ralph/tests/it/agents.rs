@@ -133,14 +133,14 @@ fn claudes_stream_and_exit_code_are_judged_together() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     sandbox.claude(&json!([
-        [{"say": DONE}, {"result": {"is_error": true, "api_error_status": 429, "text": "slow down"}}],
+        [{"say": DONE}, {"result": {"is_error": true, "api_error_status": 400, "text": "too long"}}],
         [{"say": DONE}, {"exit": 0}],
         [{"say": DONE}, {"kill_self": 9}],
         [{"say": DONE}],
     ]));
     let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(0, "completed", 4);
     let error = |n: usize| result["iterations"][n]["error"].as_str().unwrap();
-    assert_eq!(error(0), "API error 429: slow down");
+    assert_eq!(error(0), "API error 400: too long");
     assert_eq!(error(1), "ended without a result");
     assert_eq!(error(2), "ended by signal 9");
 }

@@ -28,6 +28,7 @@ mod prints;
 mod prompts;
 mod resume;
 mod scm;
+mod services;
 mod signals;
 mod support;
 mod terminal;

@@ -1,0 +1,56 @@
+//! Services that refuse: usage limits, outages, keys; and agents that stand in.
+
+use crate::story::{check, tell};
+
+#[test]
+fn a_limit_is_waited_out_and_uses_up_nothing() {
+    check("", "start limited:60", "wait until 65s");
+    check("", "start limited:60 65s woke", "agent 1.2");
+    let (story, _) = tell("", "start limited:60 65s woke");
+    assert_eq!((story.state.judged, story.state.streaks.failures), (0, 0));
+    check("n:1", "start limited:60 65s woke done", "judged 1 done, stop completed");
+}
+
+#[test]
+fn a_limit_without_a_time_is_waited_for_longer_and_longer() {
+    check("", "start limited", "wait until 1s");
+    check("", "start limited due limited", "wait until 3s");
+    check("", "start limited due limited due limited", "wait until 7s");
+    check("backoff:800-900", "start limited due limited due limited", "wait until 2600s");
+    // An answer ends the row.
+    check("checks:1", "start limited due talk red limited", "wait until 2s");
+}
+
+#[test]
+fn a_wait_for_a_service_ends_by_a_signal_or_the_time_of_the_run() {
+    check("", "start limited:600 stop", "stop interrupted");
+    check("max-time:60", "start limited:600", "wait until 60s");
+    check("max-time:60", "start limited:600 60s woke", "stop timeout");
+}
+
+#[test]
+fn an_outage_is_endured_up_to_its_limit() {
+    check("", "start down", "wait until 1s");
+    check("max-outage:10", "start down due down due down due", "agent 1.4");
+    check("max-outage:5", "start down due down due", "agent 1.3");
+    check("max-outage:5", "start down due down due down", "wait until 5s");
+    check("max-outage:5", "start down due down due down 5s woke", "stop outage");
+    // Whoever answers ends it.
+    check("max-outage:5 checks:1", "start down due talk red 9s down", "wait until 10s");
+}
+
+#[test]
+fn a_refusal_that_will_not_change_ends_the_run_at_once() {
+    check("", "start nokey", "stop authentication (401)");
+    check("agents:2", "start nokey", "stop authentication (401)");
+    check("", "start nokey resumed", "agent 1.2");
+}
+
+#[test]
+fn another_agent_stands_in_and_steps_back() {
+    check("agents:2", "start limited:60", "agent 1 by 1");
+    check("agents:2", "start limited:60 talk", "judged 1 green, agent 2 by 1");
+    check("agents:2", "start limited:60 65s talk", "judged 1 green, agent 2");
+    check("agents:2", "start limited:60 limited:30", "wait until 35s");
+    check("agents:2", "start limited:60 limited:30 35s woke", "agent 1 by 1");
+}

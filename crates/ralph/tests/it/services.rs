@@ -1,0 +1,102 @@
+//! Services that refuse: waited for, stood in for, or the end; never a failure.
+
+use crate::support::Sandbox;
+use serde_json::{Value, json};
+
+const DONE: &str = "<response>DONE</response>";
+
+fn refusal(status: u16, text: &str) -> Value {
+    json!({"result": {"is_error": true, "subtype": "success", "api_error_status": status, "text": text}})
+}
+
+#[test]
+fn a_limit_is_waited_out_and_uses_up_neither_iteration_nor_failure() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([
+        [refusal(429, "rejected"), {"exit": 1}],
+        [refusal(429, "rejected"), {"exit": 1}],
+        [{"say": DONE}],
+    ]));
+    let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--max-failures", "1"]).exits(0);
+    let ran = ran.says("Usage limit:").says("then the same iteration again (nothing is used up)");
+    assert!(ran.stdout.contains("Iteration 1/1 (attempt 3)"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_limit_with_a_time_is_waited_for_until_then() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let soon = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 2;
+    let event = json!({"type": "rate_limit_event", "rate_limit_info":
+        {"status": "rejected", "resetsAt": soon, "rateLimitType": "five_hour"}});
+    sandbox.claude(&json!([
+        [{"raw": format!("{event}\n")}, refusal(429, "limit"), {"exit": 1}],
+        [{"say": DONE}],
+    ]));
+    let running = sandbox.start(&["run", "-p", "x", "-n", "1"]);
+    sandbox.until_fact("the limit is recorded", |fact| {
+        fact["ended"]["end"]["agent"]["retry_in_ms"].as_u64().is_some_and(|ms| ms <= 2_000)
+    });
+    // The wait ends by a signal, too.
+    running.signal(rustix::process::Signal::INT);
+    running.end().exits(130);
+    sandbox.ralph(&["resume"]).exits(0);
+}
+
+#[test]
+fn an_outage_is_endured_for_so_long_and_no_longer() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([[refusal(529, "overloaded"), {"exit": 1}]]));
+    let result = sandbox.ralph(&["run", "-p", "x", "--max-outage", "0.5", "--format", "json"]);
+    result.stops(1, "outage", 0);
+    let ran = sandbox.ralph(&["runs"]).exits(0);
+    assert!(ran.stdout.contains("outage"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_wrong_key_ends_the_run_at_once_and_says_what_to_do() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([[refusal(401, "Invalid API key"), {"exit": 1}]]));
+    let ran = sandbox.ralph(&["run", "-p", "x"]).exits(1);
+    let ran = ran.says("authentication: API error 401: Invalid API key").says("see to the agent's login");
+    assert_eq!(sandbox.agents_begun(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn another_agent_stands_in_while_the_first_is_limited() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([[refusal(429, "limit"), {"exit": 1}]]));
+    sandbox.settings(&json!({"backoff": {"base": 60, "cap": 60}, "context": false, "checkpoints": false}));
+    sandbox.program("second", &format!("cat > asked; echo '{DONE}'"));
+    let started = std::time::Instant::now();
+    sandbox.ralph(&["run", "-p", "do it", "-n", "1", "--fallback-agent", "second"]).exits(0);
+    assert!(started.elapsed().as_secs() < 20, "it did not wait");
+    assert_eq!(sandbox.read("asked"), "do it");
+    sandbox.ralph(&["run", "-p", "x", "--fallback-agent", "nobody"]).exits(2).says("not installed: nobody");
+}
+
+#[test]
+fn words_about_limits_in_prose_or_tool_results_never_count() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let talk = "Error 429: rate limit. You've hit your usage limit, try again at Mar 17th, 2030 5:46 PM.";
+    sandbox.claude(&json!([[
+        {"tool": {"name": "Bash", "input": {"command": "x"}, "output": talk, "error": true}},
+        {"say": format!("{talk}\n{DONE}")},
+    ]]));
+    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0);
+}
+
+#[test]
+fn denied_tool_calls_are_told_with_the_setting_that_allows_them() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let denied =
+        json!({"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1"});
+    sandbox.claude(&json!([[{"raw": format!("{denied}\n")}, {"say": DONE}]]));
+    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0).says("1 tool call was denied");
+}
