@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Programs that the tests drive for real.
 NEEDED := git tmux
 
-.PHONY: all demo test lint fmt check-tools bench faults install build clean
+.PHONY: all demo test lint fmt check-tools e2e bench faults install build clean
 
 all: lint test build
 
@@ -28,9 +28,13 @@ fmt:
 check-tools:
 	@sh scripts/install-tools $(NEEDED)
 
+# Whole loops of the real Claude Code and Codex, against a scripted model on loopback.
+e2e:
+	@CARGO="$(CARGO)" sh scripts/e2e
+
 # Ratios against the floor, side by side in one run: docs/performance.md.
 bench:
-	$(CARGO) bench --locked -p ralph
+	$(CARGO) bench --locked -p ralph --bench bench
 
 # Kills everything at random moments and resumes; FAULTS=n for the number of faults,
 # SEED=n to repeat a round.

@@ -226,7 +226,9 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let journal::Replayed { run, state, .. } = replayed;
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
-    let error = stopped.filter(|stopped| stopped.reason == StopReason::Error).map(|stopped| ErrorReport {
+    let failed =
+        |reason| matches!(reason, StopReason::Error | StopReason::Authentication | StopReason::Halted);
+    let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
         message: stopped.note.clone().unwrap_or_else(|| "something went wrong".into()),
         cause: None,
         hint: Some(format!("carry on: ralph resume {}", run.id)),

@@ -90,12 +90,18 @@ impl Ask {
     }
 }
 
+/// Claude also puts words of its own (role `system`) among the messages.
 fn anthropic_turns(body: &Value) -> Vec<(Role, String)> {
-    let turn = |message: &Value| {
-        let role = if message["role"] == "assistant" { Role::Assistant } else { Role::User };
-        (role, text_of(&message["content"]))
-    };
+    let turn = |message: &Value| (role_of(message), text_of(&message["content"]));
     items(&body["messages"]).map(turn).collect()
+}
+
+fn role_of(message: &Value) -> Role {
+    match message["role"].as_str() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        _ => Role::Other,
+    }
 }
 
 fn anthropic_tools(body: &Value) -> Vec<Tool> {
@@ -112,14 +118,7 @@ fn responses_turns(body: &Value) -> Vec<(Role, String)> {
         return vec![(Role::User, text.to_owned())];
     }
     let turn = |item: &Value| match item["type"].as_str().unwrap_or("message") {
-        "message" => {
-            let role = match item["role"].as_str() {
-                Some("user") => Role::User,
-                Some("assistant") => Role::Assistant,
-                _ => Role::Other,
-            };
-            (role, text_of(&item["content"]))
-        }
+        "message" => (role_of(item), text_of(&item["content"])),
         kind if kind.ends_with("_call") => (Role::Assistant, String::new()),
         kind if kind.ends_with("_output") => (Role::Tool, text_of(&item["output"])),
         _ => (Role::Other, String::new()),
@@ -219,6 +218,21 @@ mod tests {
             "<system-reminder>a\nb</system-reminder>\nFix it.\n<environment_context>c</environment_context>";
         assert_eq!(without_context(text), "Fix it.");
         assert_eq!(without_context("a <system-reminder> without end"), "a <system-reminder> without end");
+    }
+
+    #[test]
+    fn what_claude_itself_puts_among_the_messages_is_not_the_users() {
+        let request = Request {
+            method: "POST".into(),
+            path: "/v1/messages".into(),
+            headers: [("x-claude-code-session-id".to_owned(), "s".to_owned())].into(),
+            body: Vec::new(),
+        };
+        let messages = serde_json::json!({"messages": [
+            {"role": "user", "content": "Fix it."}, {"role": "system", "content": "# Environment"}]});
+        let ask = Ask::of(Protocol::Anthropic, &request, &messages);
+        assert_eq!((&*ask.opening, &*ask.last_user), ("Fix it.", "Fix it."));
+        assert_eq!(ask.session.as_deref(), Some("s"));
     }
 
     #[test]

@@ -4,8 +4,10 @@ use super::args::Format;
 use super::{home, print_json};
 use crate::catalog::{self, RunLine};
 use crate::error::CliError;
-use crate::report::Out;
+use crate::report::{Out, Style, fit_end};
 use clap::Args;
+use ralph_loop::money::Usd;
+use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use std::process::ExitCode;
 
@@ -37,24 +39,26 @@ pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
 }
 
 fn print_table(lines: &[RunLine]) {
-    let mut out = Out::stdout();
+    let (mut out, width) = (Out::stdout(), Style::of_stdout().table_width());
     if lines.is_empty() {
         out.line("No runs yet. `ralph demo` shows one.");
     } else {
         out.line(&format!(
-            "{:<22} {:<18} {:>10} {:>9} {:>8}  {}",
-            "RUN", "STATUS", "ITERATIONS", "COST", "TIME", "DIRECTORY"
+            "{:<20} {:<17} {:>7} {:>8} {:>7} DIRECTORY",
+            "RUN", "STATUS", "DONE", "COST", "TIME"
         ));
     }
     for line in lines {
         let workspace = line.workspace.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
         let of = format!("{}/{}", line.iterations, line.max_iterations);
-        let cost = ralph_loop::money::Usd::from_dollars(line.cost).to_string();
+        let cost = Usd::from_dollars(line.cost).to_string();
         let time = span((line.duration * 1000.0) as u64);
-        let row = format!("{:<22} {:<18} {of:>10} {cost:>9} {time:>8}  {workspace}", line.id, line.status);
-        out.line(row.trim_end());
+        let row = format!("{:<20} {:<17} {of:>7} {cost:>8} {time:>7} ", line.id, line.status);
+        // The end of a path tells more than its beginning.
+        let directory = fit_end(&printable(&workspace), width.saturating_sub(row.chars().count()).max(16));
+        out.line(format!("{row}{directory}").trim_end());
         if let Some(problem) = &line.problem {
-            out.line(&format!("  {problem}"));
+            out.line(&format!("  {}", printable(problem)));
         }
     }
     out.flush();

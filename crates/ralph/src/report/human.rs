@@ -45,13 +45,19 @@ struct ToldOnce {
     left_out: bool,
 }
 
+/// Columns that `[HH:MM:SS] ` takes.
+const TIMESTAMP: usize = 11;
+
 /// A terminal's status line is redrawn so often: a silent agent is no reason to wake up
 /// every second. Where there is none, a sign of life now and then has to do.
 const REDRAW: Duration = Duration::from_secs(2);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 impl Human {
-    pub fn new(style: Style, telling: Telling) -> Human {
+    pub fn new(mut style: Style, telling: Telling) -> Human {
+        if telling.timestamps {
+            style.width = style.width.saturating_sub(TIMESTAMP).max(40);
+        }
         let status = if telling.quiet { None } else { StatusLine::on_terminal() };
         Human {
             screen: Screen::new(status, telling.timestamps),

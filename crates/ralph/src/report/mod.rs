@@ -18,7 +18,7 @@ pub use human::{Human, Telling};
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
 pub use result::{ErrorReport, RunResult, Summary};
-pub use style::{Style, fit};
+pub use style::{Style, fit, fit_end};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;

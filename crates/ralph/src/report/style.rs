@@ -36,6 +36,11 @@ impl Style {
         }
     }
 
+    /// How wide a table may be: a pipe has no edge.
+    pub fn table_width(&self) -> usize {
+        if rustix::stdio::stdout().is_terminal() { self.width } else { usize::MAX }
+    }
+
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color {
             return text.to_string();
@@ -99,6 +104,24 @@ pub fn fit(line: &str, width: usize) -> String {
     out
 }
 
+/// As `fit`, keeping the end.
+pub fn fit_end(line: &str, width: usize) -> String {
+    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+    if line.width() <= width {
+        return line.to_string();
+    }
+    let (mut kept, mut used) = (Vec::new(), 0);
+    for c in line.chars().rev() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide + 1 > width {
+            break;
+        }
+        used += wide;
+        kept.push(c);
+    }
+    std::iter::once('…').chain(kept.into_iter().rev()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +131,7 @@ mod tests {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdefg", 6), "abcde…");
         assert_eq!(fit("日本語日本語", 6), "日本…");
+        assert_eq!(fit_end("/a/long/path", 6), "…/path");
+        assert_eq!(fit_end("日本語日本語", 6), "…本語");
     }
 }

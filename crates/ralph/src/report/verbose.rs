@@ -2,8 +2,11 @@
 
 use super::Reporter;
 use crate::settings::mask;
-use ralph_loop::dialect::{AgentEvent, Exit};
+use ralph_loop::check::CheckEnd;
+use ralph_loop::dialect::{AgentEvent, Exit, Invocation, Wants, command_line};
 use ralph_loop::event::{End, Event, Fact, Step, Why};
+use ralph_loop::run::AgentSpec;
+use ralph_loop::state::Phase;
 use ralph_loop::text::{head, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -59,10 +62,10 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
     Some(match &event.fact {
         Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
             let agent = run.agents.get(*agent)?;
-            let command = [vec![agent.program.clone()], mask::words(&agent.args)].concat().join(" ");
             format!(
-                "Iteration {iteration}/{} starting\n[ralph] Agent command: {command}",
-                run.limits.iterations
+                "Iteration {iteration}/{} starting\n[ralph] Agent command: {}",
+                run.limits.iterations,
+                command(agent)
             )
         }
         Fact::Began { step: Step::Check { index, .. }, .. } => {
@@ -89,7 +92,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
                 Exit::Code(code) => format!("exited with code {code}"),
                 Exit::Signal(signal) => format!("ended by signal {signal}"),
             };
-            format!("Check {how} ({})", span(end.duration_ms))
+            format!("{} {how} ({})", noun(run, state, end), span(end.duration_ms))
         }
         Fact::Ended { end: End::Snapshot(end), .. } => {
             format!("Tree: {}", end.tree.as_deref().unwrap_or("not recorded"))
@@ -111,4 +114,29 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         | Fact::Woke
         | Fact::Stopped { .. } => return None,
     })
+}
+
+/// The whole command with what ralph adds to it; names stand where the prompt does.
+fn command(agent: &AgentSpec) -> String {
+    let AgentSpec { dialect, program, model, autonomous, .. } = agent;
+    let args = mask::words(&agent.args);
+    let invocation = Invocation {
+        program,
+        args: &args,
+        model: model.as_deref(),
+        autonomous: *autonomous,
+        wants: Wants::Events,
+    };
+    match command_line(*dialect, &invocation, "{prompt_file}", "{prompt}") {
+        Ok(line) => line.argv.join(" "),
+        // The step itself tells what is wrong.
+        Err(_) => [vec![program.clone()], args.clone()].concat().join(" "),
+    }
+}
+
+/// What the check that just ended is called; the state has it as the last of its results.
+fn noun(run: &Run, state: &State, end: &CheckEnd) -> &'static str {
+    let Phase::Answered { results, .. } = &state.phase else { return "Check" };
+    let result = results.last().filter(|result| result.log == end.log);
+    result.and_then(|result| run.checks.get(result.index)).map_or("Check", |check| check.origin.noun())
 }

@@ -63,6 +63,8 @@ fn a_wrong_key_ends_the_run_at_once_and_says_what_to_do() {
     let ran = sandbox.ralph(&["run", "-p", "x"]).exits(1);
     let ran = ran.says("authentication: API error 401: Invalid API key").says("see to the agent's login");
     assert_eq!(sandbox.agents_begun(), 1, "{}", ran.stdout);
+    let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(1, "authentication", 0);
+    assert_eq!(result["error"]["message"], "API error 401: Invalid API key");
 }
 
 #[test]
