@@ -151,3 +151,18 @@ fn the_journal_itself_can_be_shown() {
     let result = sandbox.ralph(&["show", &sandbox.only_run(), "--format", "json"]);
     result.stops(0, "completed", 2);
 }
+
+/// Facts may be added, not changed: whoever changes one breaks the runs of everybody.
+#[test]
+fn a_journal_of_version_1_is_still_understood() {
+    let sandbox = Sandbox::bare();
+    let dir = sandbox.home().join("runs/20261115-000000-0001");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), include_str!("fixtures/journal-v1.jsonl")).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((run["status"].as_str(), run["iterations"].as_u64()), (Some("completed"), Some(3)), "{run:#}");
+    let shown = sandbox.ralph(&["show", "20261115", "--format", "json"]).exits(0).json();
+    assert_eq!(shown["iterations"][0]["error"], "exit code 1");
+    assert_eq!(shown["iterations"][1]["check_results"][1]["passed"], false);
+    assert_eq!(shown["iterations"][2]["all_checks_passed"], true);
+}
