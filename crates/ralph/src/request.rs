@@ -9,7 +9,7 @@ use crate::git::Repository;
 use crate::layout::{self, Project};
 use crate::place;
 use crate::process::tool::Tool;
-use crate::settings::{AgentSettings, Settings};
+use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::Dialect;
@@ -216,9 +216,10 @@ fn missing_program(command: &str, dir: &Path) -> Option<String> {
 
 fn agent(asked: &Request, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {
     let variable = |name| env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
+    let named = asked.agent.clone().filter(|name| name != settings::DEFAULT_AGENT);
     let (program, flags) = match &asked.command[..] {
         [program, rest @ ..] => (program.clone(), rest.to_vec()),
-        [] => match asked.agent.clone().or_else(|| variable("RALPH_AGENT")) {
+        [] => match named.or_else(|| variable("RALPH_AGENT")) {
             // The settings' flags are for the settings' agent.
             Some(name) if name != settings.agent.command => (name, Vec::new()),
             Some(_) | None => (settings.agent.command.clone(), settings.agent.flags.clone()),

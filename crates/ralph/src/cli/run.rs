@@ -42,7 +42,7 @@ pub struct RunArgs {
     /// A command that must succeed; may be given several times
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
-    /// The agent: claude, or a program
+    /// The agent: claude, codex, amp, or any program
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<String>,
     /// Another agent while the first one's service refuses; may be given several times

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const BLOCK: &str = "ralph_loop";
 
 /// architect's name for its default agent, which is whatever ralph's is.
-const DEFAULT_AGENT: &str = "build";
+pub const DEFAULT_AGENT: &str = "build";
 
 const KEYS: &[Key] = &[
     key("max_iterations", Kind::Count { least: 1 }),

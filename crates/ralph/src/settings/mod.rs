@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use architect::DEFAULT_AGENT;
 pub use effective::{Effective, InOrder};
 pub use file::{Layers, Problem};
 pub use merge::merge;

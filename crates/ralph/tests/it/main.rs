@@ -28,6 +28,8 @@ mod prints;
 mod prompts;
 mod resume;
 mod scm;
+mod seed_checks_loop;
+mod seed_harness;
 mod services;
 mod signals;
 mod support;

@@ -26,6 +26,13 @@ pub struct Sandbox {
 /// A program after `--`.
 pub struct Agent(Vec<String>);
 
+impl Agent {
+    /// The words after `--`.
+    pub fn words(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
+    }
+}
+
 impl Sandbox {
     /// The project is a plain directory.
     pub fn bare() -> Sandbox {
@@ -162,10 +169,7 @@ impl Sandbox {
 
     /// `ralph run ARGS -- AGENT`, still running.
     pub fn begin(&self, args: &[&str], agent: &Agent) -> Running {
-        let agent = agent.0.iter().map(String::as_str);
-        self.start(
-            &["run"].into_iter().chain(args.iter().copied()).chain(["--"]).chain(agent).collect::<Vec<_>>(),
-        )
+        self.start(&[&["run"], args, &["--"], &agent.words()[..]].concat())
     }
 
     pub fn run(&self, args: &[&str], agent: &Agent) -> Ran {
