@@ -1,0 +1,112 @@
+//! Much output in one iteration: parsed, kept raw, rendered to a file, in little memory.
+
+use crate::lab::{Lab, Outcome, RALPH, journal, median};
+use crate::proc::timed_with_peak;
+use crate::table::{Goal, Table};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const MEMORY_GOAL: Goal = Goal::AtMost(20.0);
+
+pub fn events(lab: &Lab, table: &mut Table) -> Outcome<()> {
+    for (mb, rounds) in [(200, 5), (1000, 1)] {
+        let (mut speed, mut floor, mut peak) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let agent = agent(lab, mb, "events")?;
+            floor.push(per_second(mb, copied(lab)?));
+            let (took, memory) = timed_with_peak(&mut lab.run(1, &[&agent])?)?;
+            speed.push(per_second(mb, took));
+            peak.push(memory);
+            kept_whole(lab, mb)?;
+            lab.forget_runs()?;
+        }
+        let (speed, floor, peak) = (median(speed), Some(median(floor)), median(peak));
+        table.value(&format!("{mb} MB of stream-json"), speed, floor, "MB/s", &Goal::AtLeast(200.0));
+        table.value(&format!("{mb} MB of stream-json: memory"), peak, None, "MB", &MEMORY_GOAL);
+    }
+    Ok(())
+}
+
+pub fn one_line(lab: &Lab, table: &mut Table) -> Outcome<()> {
+    const SIZES: [u64; 3] = [16, 32, 64];
+    let mut took = [const { Vec::new() }; SIZES.len()];
+    let (mut peaks, mut unparsed) = (Vec::new(), true);
+    for _ in 0..5 {
+        for (mb, took) in SIZES.iter().zip(&mut took) {
+            let agent = agent(lab, *mb, "one_line")?;
+            let (whole, memory) = timed_with_peak(&mut lab.run(1, &[&agent])?)?;
+            took.push(whole.as_secs_f64() * 1e3);
+            peaks.push(memory);
+            kept_whole(lab, *mb)?;
+            let events = journal(&lab.newest_run()?)?;
+            unparsed &=
+                events.iter().any(|event| event["fact"]["ended"]["end"]["agent"]["seen"]["unparsed"] == 1);
+            lab.forget_runs()?;
+        }
+    }
+    let [small, middle, large] = took.map(median);
+    // The same slope on both halves is a straight line, whatever the start costs.
+    let slopes = ((large - middle) / 32.0, (middle - small) / 16.0);
+    table.value("one line of 64 MB", large, None, "ms", &Goal::None);
+    table.ratio("one line: ms a MB, 32 to 64 MB against 16 to 32", slopes, "ms", &Goal::AtMost(1.5));
+    table.value("one line: memory", peaks.into_iter().fold(0.0, f64::max), None, "MB", &MEMORY_GOAL);
+    let found = if unparsed { "both" } else { "not reported" };
+    table.holds("one line: in the raw log, reported as not understood", found, "both", unparsed);
+    Ok(())
+}
+
+/// A `claude` that prints so many MiB of a shape.
+fn agent(lab: &Lab, mb: u64, shape: &str) -> Outcome<String> {
+    let script = script(lab);
+    let play = format!(
+        r#"{{"dialect": "claude", "calls": [[
+            {{"say": "hi"}}, {{"print_mb": {{"mb": {mb}, "shape": "{shape}"}}}}]]}}"#
+    );
+    fs::write(&script, play)?;
+    let program = lab.path("claude");
+    fs::write(&program, format!("#!/bin/sh\nexec '{RALPH}' __agent '{}'\n", script.display()))?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    Ok(program.to_string_lossy().into_owned())
+}
+
+fn script(lab: &Lab) -> PathBuf {
+    lab.path("script.json")
+}
+
+/// Nothing may be fast because it was lost.
+fn kept_whole(lab: &Lab, mb: u64) -> Outcome<()> {
+    let log = lab.newest_run()?.join("streams/1-1.out");
+    if log.metadata()?.len() < mb << 20 {
+        return Err(format!("the raw log is not whole: {}", log.display()).into());
+    }
+    Ok(())
+}
+
+/// The floor: the same stream, read with the same reads and only written to a file.
+fn copied(lab: &Lab) -> Outcome<Duration> {
+    let start = Instant::now();
+    let mut agent = Command::new(RALPH);
+    agent.arg("__agent").arg(script(lab)).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut agent = agent.spawn()?;
+    let mut pipe = agent.stdout.take().ok_or("no pipe")?;
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, 1 << 20);
+    let (mut file, mut buffer) = (File::create(lab.path("copy"))?, vec![0; 256 << 10]);
+    loop {
+        match pipe.read(&mut buffer)? {
+            0 => break,
+            n => file.write_all(&buffer[..n])?,
+        }
+    }
+    agent.wait()?;
+    let took = start.elapsed();
+    fs::remove_file(lab.path("copy"))?;
+    Ok(took)
+}
+
+fn per_second(mb: u64, took: Duration) -> f64 {
+    (mb << 20) as f64 / 1e6 / took.as_secs_f64()
+}
