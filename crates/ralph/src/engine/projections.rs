@@ -18,7 +18,7 @@ pub struct Projections {
     history: History,
     /// Sections that are not in the file yet.
     due: String,
-    /// The end of the progress file, for prompts; at least what they may carry.
+    /// The end of the progress file, for prompts.
     tail: String,
     /// The length of the file as it was left, once it was written.
     written: Option<u64>,
@@ -32,10 +32,8 @@ impl Projections {
         let section = progress::section(&iteration);
         self.due.push_str(&section);
         self.tail.push_str(&section);
-        // Four bytes a character at most; kept at twice that, so that cutting is rare.
-        const ENOUGH: usize = CONTEXT_CHARS * 4;
-        if self.tail.len() > 2 * ENOUGH {
-            let cut = self.tail.ceil_char_boundary(self.tail.len() - ENOUGH);
+        // One character more than a prompt carries tells that there was more.
+        if let Some((cut, _)) = self.tail.char_indices().rev().nth(CONTEXT_CHARS) {
             self.tail.drain(..cut);
         }
     }
