@@ -29,6 +29,13 @@ impl Usd {
     }
 }
 
+impl Usd {
+    /// What is left of an amount; nothing where more is taken than there is.
+    pub fn less(self, other: Usd) -> Usd {
+        Usd(self.0.saturating_sub(other.0))
+    }
+}
+
 impl Add for Usd {
     type Output = Usd;
     fn add(self, other: Usd) -> Usd {

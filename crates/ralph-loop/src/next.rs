@@ -178,6 +178,11 @@ fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
         Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent >= most) => {
             StopReason::BudgetExhausted
         }
+        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent + state.costs.median() > most) => {
+            let note =
+                format!("another iteration would cost about {}, more than is left", state.costs.median());
+            return Some((StopReason::BudgetExhausted, Some(note)));
+        }
         Pick::Work(_) if state.judged >= limits.iterations => StopReason::MaxIterations,
         Pick::Work(_) if limits.stall_after > 0 && state.stall.iterations >= limits.stall_after => {
             StopReason::Stalled

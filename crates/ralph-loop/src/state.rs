@@ -16,6 +16,7 @@ use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
 use crate::verdict::{Claim, Judgement, Settlement, Verdict};
+use std::collections::VecDeque;
 use thiserror::Error;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,7 @@ pub struct State {
     /// Agents begun within the current iteration.
     pub attempts: u32,
     pub spent: Usd,
+    pub costs: Costs,
     pub streaks: Streaks,
     /// Until when each agent's service refuses, in the run's own time; free where missing.
     pub blocked_until_ms: Vec<u64>,
@@ -92,6 +94,35 @@ pub struct Streaks {
     /// Within the current iteration.
     pub empty_answers: u32,
     pub losses: u32,
+}
+
+/// What iterations cost, to tell whether another one fits into the budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// What was spent when the current iteration began.
+    before: Usd,
+    /// Of the last iterations.
+    recent: VecDeque<Usd>,
+}
+
+/// So many iterations are looked back on.
+const RECENT_COSTS: usize = 15;
+
+impl Costs {
+    fn judged(&mut self, spent: Usd) {
+        if self.recent.len() == RECENT_COSTS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(spent.less(self.before));
+        self.before = spent;
+    }
+
+    /// What an iteration mostly costs; nothing is known before the first.
+    pub fn median(&self) -> Usd {
+        let mut sorted: Vec<Usd> = self.recent.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+    }
 }
 
 /// How the agents' services treat the run.
@@ -168,6 +199,7 @@ impl State {
             judged: 0,
             attempts: 0,
             spent: Usd::ZERO,
+            costs: Costs::default(),
             streaks: Streaks::default(),
             blocked_until_ms: Vec::new(),
             service: Service::default(),
@@ -465,6 +497,7 @@ impl State {
             Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
         };
         self.judged += 1;
+        self.costs.judged(self.spent);
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);

@@ -98,7 +98,7 @@ fn a_check_that_takes_too_long_reads_as_failed() {
 
 #[test]
 fn a_run_out_of_money_begins_no_other_iteration() {
-    check("max-cost:1 checks:1", "start talk$0.99 red", "judged 1 red 1, agent 2");
+    check("max-cost:1 checks:1", "start talk$0.50 red", "judged 1 red 1, agent 2");
     check("max-cost:1 checks:1", "start talk$1.00", "check 1.1");
     check("max-cost:1 checks:1", "start talk$1.00 red", "judged 1 red 1, stop budget_exhausted");
     check("max-cost:1", "start talk$0.50 fail$0.50", "judged 2 failed (exit code 1), stop budget_exhausted");
@@ -293,4 +293,20 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
 fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
     let (story, _) = tell("", "start lost$0.25 done$0.50");
     assert_eq!(story.state.spent, Usd::from_dollars(0.75));
+}
+
+#[test]
+fn an_iteration_that_would_mostly_cost_more_than_is_left_is_not_begun() {
+    let note = "another iteration would cost about $0.5100, more than is left";
+    check(
+        "max-cost:1 checks:1",
+        "start talk$0.51 red",
+        &format!("judged 1 red 1, stop budget_exhausted ({note})"),
+    );
+    // One that was dear does not speak for the others.
+    check(
+        "max-cost:1 checks:1",
+        "start talk$0.10 red talk$0.60 red talk$0.10 red",
+        "judged 3 red 1, agent 4",
+    );
 }

@@ -10,7 +10,7 @@ use super::scm::{self, Task};
 use super::step::{AgentStep, CheckStep, RawLog, check_log};
 use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Taken};
-use crate::layout::{Project, RunDir};
+use crate::layout::{self, Project, RunDir};
 use crate::lock::RunLock;
 use crate::place;
 use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
@@ -20,6 +20,7 @@ use ralph_loop::dialect::{
     AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
 use ralph_loop::event::{End, How};
+use ralph_loop::money::Usd;
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
 use ralph_loop::{Run, State};
@@ -70,6 +71,28 @@ pub(super) enum Current {
     },
 }
 
+/// What an agent is started for.
+struct Asked<'a> {
+    agent: usize,
+    wants: Wants<'a>,
+    session: Option<&'a str>,
+    budget: Option<Usd>,
+}
+
+impl<'a> Asked<'a> {
+    fn invocation(&self, spec: &'a AgentSpec) -> Invocation<'a> {
+        Invocation {
+            program: &spec.program,
+            args: &spec.args,
+            model: spec.model.as_deref(),
+            autonomous: spec.autonomous,
+            wants: self.wants,
+            session: self.session,
+            budget: self.budget,
+        }
+    }
+}
+
 /// Why a step could not begin.
 #[derive(Debug, Error)]
 pub(super) enum StartError {
@@ -117,7 +140,10 @@ impl Lane {
     ) -> Result<String, StartError> {
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
-        let (step, _) = self.ask(run, (iteration, agent), Wants::Events, &prompt, logs)?;
+        let session = session_id(run, state, iteration);
+        let budget = state.limits.max_cost.map(|most| most.less(state.spent));
+        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget };
+        let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
     }
@@ -135,7 +161,8 @@ impl Lane {
         let _ = fsx::remove(&file);
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
-        let (step, answer) = self.ask(run, (iteration, agent), wants, MESSAGE_PROMPT, logs)?;
+        let asked = Asked { agent, wants, session: None, budget: None };
+        let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
         let (words, read_as) = match answer {
             AnswerIn::Stdout => (said, step.dialect),
             AnswerIn::File(path) => (run.workspace.join(path), Dialect::Plain),
@@ -148,16 +175,16 @@ impl Lane {
     fn ask(
         &mut self,
         run: &Run,
-        (iteration, agent): (u32, usize),
-        wants: Wants<'_>,
+        iteration: u32,
+        asked: &Asked<'_>,
         prompt: &str,
         (stdout_log, stderr_log): (PathBuf, PathBuf),
     ) -> Result<(AgentStep, AnswerIn), StartError> {
-        let spec = run.agents.get(agent).ok_or(StartError::NoSuchAgent(agent))?;
+        let spec = run.agents.get(asked.agent).ok_or(StartError::NoSuchAgent(asked.agent))?;
         let hash = self.texts.put(prompt)?;
         let prompt_file = self.run_dir.text(&hash);
-        let asked = invocation(spec, wants);
-        let line = command_line(spec.dialect, &asked, &prompt_file.to_string_lossy(), prompt)?;
+        let invocation = asked.invocation(spec);
+        let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
         let stdin: OwnedFd = match line.stdin {
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
             PromptVia::Nothing => File::open("/dev/null")?.into(),
@@ -292,12 +319,9 @@ impl Lane {
     }
 }
 
-fn invocation<'a>(spec: &'a AgentSpec, wants: Wants<'a>) -> Invocation<'a> {
-    Invocation {
-        program: &spec.program,
-        args: &spec.args,
-        model: spec.model.as_deref(),
-        autonomous: spec.autonomous,
-        wants,
-    }
+/// A UUID that no other session has: of this attempt of this life of this run.
+fn session_id(run: &Run, state: &State, iteration: u32) -> String {
+    let name = format!("{}/{}/{iteration}/{}/{}", run.id, state.epoch, state.steps_begun, std::process::id());
+    let hash = layout::hash(name.as_bytes());
+    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
 }

@@ -121,6 +121,8 @@ fn command(agent: &AgentSpec) -> String {
     let AgentSpec { dialect, program, model, autonomous, .. } = agent;
     let args = mask::words(&agent.args);
     let invocation = Invocation {
+        session: None,
+        budget: None,
         program,
         args: &args,
         model: model.as_deref(),

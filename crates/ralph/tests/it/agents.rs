@@ -1,6 +1,6 @@
 //! How agents are started, and what they get.
 
-use crate::support::{RALPH, Sandbox};
+use crate::support::{RALPH, Sandbox, lasting};
 use serde_json::json;
 
 const DONE: &str = "<response>DONE</response>";
@@ -30,7 +30,7 @@ fn claude_gets_its_flags_the_model_and_the_prompt_on_stdin() {
     sandbox.ralph(&["run", "-p", "--not a flag", "--model", "opus"]).exits(2);
     sandbox.ralph(&["run", "--prompt=--not a flag", "--model", "opus"]).exits(0);
     assert_eq!(
-        sandbox.read("args").lines().collect::<Vec<_>>(),
+        lasting(&sandbox.read("args")),
         [
             "-p",
             "--output-format",
@@ -51,7 +51,7 @@ fn settings_name_agent_flags_model_and_autonomy() {
         "agent": {"command": "claude", "flags": ["--max-turns 3"], "model": "haiku", "autonomous": false}
     }));
     sandbox.claude(&json!([[{"save_args": "args"}, {"say": DONE}]]));
-    let args = || sandbox.read("args").lines().skip(4).collect::<Vec<_>>().join(" ");
+    let args = || lasting(&sandbox.read("args"))[4..].join(" ");
     sandbox.ralph(&["run", "-p", "x"]).exits(0);
     assert_eq!(args(), "--model haiku --max-turns 3");
     sandbox.ralph(&["run", "-p", "x", "--model", "opus"]).exits(0);
@@ -156,9 +156,9 @@ fn the_environment_names_agent_and_model_and_flags_win() {
         sandbox.spawn(command).end()
     };
     run(&[]).exits(0);
-    assert!(sandbox.read("args").ends_with("--model\nsonnet\n"));
+    assert!(lasting(&sandbox.read("args")).ends_with(&["--model", "sonnet"]));
     run(&["--model", "opus"]).exits(0);
-    assert!(sandbox.read("args").ends_with("--model\nopus\n"));
+    assert!(lasting(&sandbox.read("args")).ends_with(&["--model", "opus"]));
     run(&["--agent", &tell]).exits(2).says("the agent cannot be told its model");
 }
 
@@ -168,4 +168,24 @@ fn the_last_words_of_an_agent_are_heard_however_fast_it_ends() {
     sandbox.plain_settings();
     sandbox.ralph(&["run", "-p", "x", "-n", "200", "-q", "--", "echo", "last words"]).exits(1);
     assert_eq!(sandbox.agents_begun(), 200, "an answer that was not heard is asked for again");
+}
+
+#[test]
+fn every_claude_has_a_session_of_its_own_and_what_is_left_of_the_budget() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([
+        [{"save_args": "args-1"}, {"say": "not yet"}, {"cost": 0.25}],
+        [{"save_args": "args-2"}, {"say": DONE}],
+    ]));
+    sandbox.ralph(&["run", "-p", "x", "--max-cost", "1"]).exits(0);
+    let value = |file: &str, flag: &str| {
+        let args = sandbox.read(file);
+        args.lines().skip_while(|word| *word != flag).nth(1).unwrap().to_owned()
+    };
+    assert_eq!(value("args-1", "--max-budget-usd"), "1.0000");
+    assert_eq!(value("args-2", "--max-budget-usd"), "0.7500");
+    let sessions = ["args-1", "args-2"].map(|file| value(file, "--session-id"));
+    assert_ne!(sessions[0], sessions[1]);
+    assert!(sessions.iter().all(|id| id.len() == 36 && id.as_bytes()[14] == b'4'), "{sessions:?}");
 }

@@ -6,7 +6,7 @@
 
 mod streaming;
 
-use crate::support::{RALPH, Sandbox};
+use crate::support::{RALPH, Sandbox, lasting};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -44,7 +44,7 @@ fn kept(sandbox: &Sandbox, name: &str) -> String {
 }
 
 fn words(sandbox: &Sandbox, name: &str) -> String {
-    kept(sandbox, name).lines().collect::<Vec<_>>().join(" ")
+    lasting(&kept(sandbox, name)).join(" ")
 }
 
 fn claude_says(text: &str) -> Vec<Value> {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// Far more than any of it takes, and still an end.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project, a home, and nothing of the user's own.
 pub struct Sandbox {
@@ -450,4 +450,18 @@ impl Ran {
         assert_eq!(result["success"], reason == "completed", "{result:#}");
         result
     }
+}
+
+/// What an agent was started with, one word a line, without what differs each time.
+pub fn lasting(args: &str) -> Vec<&str> {
+    let mut words = args.lines();
+    let mut lasting = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--session-id" || word == "--max-budget-usd" {
+            words.next();
+        } else {
+            lasting.push(word);
+        }
+    }
+    lasting
 }

@@ -29,6 +29,16 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     {
         argv.extend(["--model".to_owned(), model.to_owned()]);
     }
+    if let Some(session) = invocation.session
+        && !user.has_any(&["--session-id", "--resume", "-r", "--continue", "-c"])
+    {
+        argv.extend(["--session-id".to_owned(), session.to_owned()]);
+    }
+    if let Some(budget) = invocation.budget
+        && !user.has("--max-budget-usd")
+    {
+        argv.extend(["--max-budget-usd".to_owned(), format!("{:.4}", budget.dollars())]);
+    }
     argv.extend(user.0);
     let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
     CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout }
@@ -38,6 +48,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
 mod tests {
     use super::super::tests::{ASK, Ask, WORDS, build, check};
     use super::*;
+    use crate::money::Usd;
 
     #[track_caller]
     fn claude(ask: &Ask<'_>, typed: &str) {
@@ -51,6 +62,15 @@ mod tests {
         claude(&Ask { autonomous: false, ..ASK }, STREAM);
         let asked = Ask { model: Some("opus"), args: &["--max-turns", "3"], ..ASK };
         claude(&asked, &format!("{STREAM} --dangerously-skip-permissions --model opus --max-turns 3"));
+    }
+
+    #[test]
+    fn a_session_and_a_budget_are_passed_unless_the_user_has_their_own() {
+        const STREAM: &str = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions";
+        let ask = Ask { session: Some("s-1"), budget: Some(Usd::from_dollars(0.5)), ..ASK };
+        claude(&ask, &format!("{STREAM} --session-id s-1 --max-budget-usd 0.5000"));
+        let own = ["--resume", "abc", "--max-budget-usd=9"];
+        claude(&Ask { args: &own, ..ask }, &format!("{STREAM} --resume abc --max-budget-usd=9"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod codex;
 mod plain;
 
 use super::Dialect;
+use crate::money::Usd;
 use thiserror::Error;
 
 /// Linux takes single arguments below this, the terminating zero included.
@@ -31,6 +32,10 @@ pub struct Invocation<'a> {
     /// Nobody is there to be asked for permission.
     pub autonomous: bool,
     pub wants: Wants<'a>,
+    /// A name for the session, never used before.
+    pub session: Option<&'a str>,
+    /// What it may cost at most, for agents that can hold themselves to it.
+    pub budget: Option<Usd>,
 }
 
 /// What the agent is run for.
@@ -166,9 +171,12 @@ mod tests {
         pub(super) model: Option<&'a str>,
         pub(super) autonomous: bool,
         pub(super) wants: Wants<'a>,
+        pub(super) session: Option<&'a str>,
+        pub(super) budget: Option<Usd>,
     }
 
-    pub(super) const ASK: Ask<'_> = Ask { args: &[], model: None, autonomous: true, wants: Wants::Events };
+    pub(super) const ASK: Ask<'_> =
+        Ask { args: &[], model: None, autonomous: true, wants: Wants::Events, session: None, budget: None };
     pub(super) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
 
     pub(super) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {
@@ -181,8 +189,8 @@ mod tests {
         prompt: &str,
     ) -> Result<CommandLine, CommandLineError> {
         let args: Vec<String> = ask.args.iter().map(|arg| (*arg).to_owned()).collect();
-        let &Ask { model, autonomous, wants, .. } = ask;
-        let invocation = Invocation { program, args: &args, model, autonomous, wants };
+        let &Ask { model, autonomous, wants, session, budget, .. } = ask;
+        let invocation = Invocation { program, args: &args, model, autonomous, wants, session, budget };
         command_line(Dialect::of_program(program), &invocation, "/run/prompt.md", prompt)
     }
 
