@@ -9,6 +9,7 @@ use crate::git::{GitError, Repository};
 use crate::layout::Project;
 use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Makes a worktree for a run; the place, and the directory in it that the run works in.
 pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
@@ -32,17 +33,30 @@ pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
     repository
         .exclude_runtime_files(project.dir())
         .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
-    repository.add_worktree(&path, &branch).map_err(|cause| {
-        // Git makes the branch before it finds that the rest cannot be done.
-        let _ = remove_worktree(&path, &branch, project.dir());
-        failed(&cause)
-    })?;
+    add(&repository, &path, &branch, project.dir()).map_err(|cause| failed(&cause))?;
     let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
     // Joined with nothing, a path would only get a slash at its end.
     let workspace: PathBuf = path.components().chain(inside.components()).collect();
     // A directory that holds no tracked file is not in the new worktree.
     fsx::dir(&workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))?;
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
+}
+
+/// Git reads all worktrees while it makes one, and stumbles over another that is being made at
+/// the same moment; then it is only too early.
+fn add(repository: &Repository, path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
+    const TRIES: u32 = 5;
+    let mut tries = 0;
+    loop {
+        let Err(cause) = repository.add_worktree(path, branch) else { return Ok(()) };
+        // Git makes the branch before it finds that the rest cannot be done.
+        let _ = remove_worktree(path, branch, origin);
+        tries += 1;
+        if tries == TRIES {
+            return Err(cause);
+        }
+        std::thread::sleep(Duration::from_millis(50) * tries);
+    }
 }
 
 /// The branch of a run's worktree.
