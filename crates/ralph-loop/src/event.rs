@@ -48,6 +48,10 @@ pub enum Fact {
         id: StepId,
         end: End,
     },
+    /// The agent has given its answer and should be about to end.
+    Answered {
+        id: StepId,
+    },
     /// The intent to end a step early.
     Cancelled {
         id: StepId,
@@ -183,6 +187,8 @@ pub enum Why {
     MaxTime,
     /// A second signal.
     StopAsked,
+    /// The agent had answered and did not end.
+    Answered,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

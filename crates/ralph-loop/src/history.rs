@@ -73,6 +73,7 @@ impl History {
                 match why {
                     Why::Timeout { after_ms } => self.timed_out = Some(*after_ms),
                     Why::MaxTime | Why::StopAsked => self.cut_short = true,
+                    Why::Answered => {}
                 }
                 None
             }
@@ -103,7 +104,9 @@ impl History {
                 self.checks.clear();
                 None
             }
-            Fact::Opened(_) | Fact::StopAsked | Fact::Woke | Fact::Stopped { .. } => None,
+            Fact::Opened(_) | Fact::Answered { .. } | Fact::StopAsked | Fact::Woke | Fact::Stopped { .. } => {
+                None
+            }
         }
     }
 

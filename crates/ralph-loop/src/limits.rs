@@ -59,6 +59,9 @@ pub const EMPTY_ANSWERS_RERUN: u32 = 3;
 /// An agent that is asked for nothing but a commit message.
 pub const MESSAGE_TIMEOUT_MS: u64 = 300_000;
 
+/// An agent that has answered may take so long to end.
+pub const ANSWER_GRACE_MS: u64 = 60_000;
+
 /// Steps in a row whose machinery died under them before the run gives up.
 pub const LOSSES_ENDURED: u32 = 3;
 

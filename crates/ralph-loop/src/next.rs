@@ -6,7 +6,7 @@
 //! state, so calling it twice changes nothing.
 
 use crate::event::{How, Step, StepId, StopReason, Why};
-use crate::limits::{EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
+use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::plan::Pick;
 use crate::run::{Place, Run};
 use crate::scm::{self, Message};
@@ -87,7 +87,8 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     // Work that is proven is still committed when the time is up.
     let spared = matches!(flight.step, Step::Message { .. });
     let runs = state.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
-    [runs, own].into_iter().flatten().min_by_key(|(at, _)| *at)
+    let answered = flight.answered_ms.map(|at| (at.saturating_add(ANSWER_GRACE_MS), Why::Answered));
+    [runs, own, answered].into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
 fn between_steps(run: &Run, state: &State) -> Option<Action> {

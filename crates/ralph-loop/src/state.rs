@@ -76,6 +76,8 @@ pub struct Flight {
     pub id: StepId,
     pub step: Step,
     pub since_ms: u64,
+    /// When the agent gave its last answer.
+    pub answered_ms: Option<u64>,
     pub cancel: Option<Cancel>,
 }
 
@@ -227,6 +229,7 @@ impl State {
             Fact::Opened(_) => return Err(Illegal::OutOfPlace("opened")),
             Fact::Resumed { .. } => self.resume()?,
             Fact::Began { id, step } => self.begin(*id, step, event.up_ms)?,
+            Fact::Answered { id } => self.answer(*id, event.up_ms)?,
             Fact::Ended { id, end } => self.end(*id, end, event.up_ms)?,
             Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
             Fact::Judged(judgement) => self.judge(judgement)?,
@@ -323,7 +326,16 @@ impl State {
             self.phase = Phase::Ready { snapshot_taken: true };
         }
         self.steps_begun = id;
-        self.flights.push(Flight { id, step: step.clone(), since_ms: now, cancel: None });
+        self.flights.push(Flight { id, step: step.clone(), since_ms: now, answered_ms: None, cancel: None });
+        Ok(())
+    }
+
+    fn answer(&mut self, id: StepId, now: u64) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if !matches!(flight.step, Step::Agent { .. }) {
+            return Err(Illegal::OutOfPlace("answered"));
+        }
+        flight.answered_ms = Some(now);
         Ok(())
     }
 
@@ -388,7 +400,7 @@ impl State {
             // To be run again by whoever resumes.
             Some(Why::MaxTime | Why::StopAsked) => return,
             Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
-            None => match &end.answer {
+            Some(Why::Answered) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
                 // Nobody's failure: the same iteration is run again.
@@ -447,7 +459,7 @@ impl State {
             // To be run again by whoever resumes.
             Some(Why::MaxTime | Why::StopAsked) => return,
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
-            None => CheckOutcome::of(end.exit),
+            Some(Why::Answered) | None => CheckOutcome::of(end.exit),
         };
         if let Phase::Answered { results, .. } = &mut self.phase {
             let index = results.len();

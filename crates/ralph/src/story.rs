@@ -101,6 +101,7 @@ impl Notes {
             }
             Fact::Opened(_)
             | Fact::Resumed { .. }
+            | Fact::Answered { .. }
             | Fact::Cancelled { .. }
             | Fact::Judged(_)
             | Fact::StopAsked

@@ -310,3 +310,14 @@ fn an_iteration_that_would_mostly_cost_more_than_is_left_is_not_begun() {
         "judged 3 red 1, agent 4",
     );
 }
+
+#[test]
+fn an_agent_that_has_answered_and_does_not_end_is_ended_and_its_answer_kept() {
+    check("", "start answered", "wait until 60s");
+    check("", "start answered due", "ask (answered)");
+    check("", "start answered due done", "judged 1 done, stop completed");
+    check("", "start answered due due", "kill (answered)");
+    // Another answer gives it time again; its own limit still holds.
+    check("", "start answered 30s answered", "wait until 90s");
+    check("timeout:20", "start 10s answered", "wait until 20s");
+}

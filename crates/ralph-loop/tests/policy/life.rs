@@ -193,6 +193,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             Fact::Ended { id, .. } => assert_eq!(in_flight.take(), Some(*id)),
             Fact::Resumed { .. } => in_flight = None,
             Fact::Stopped { reason, .. } => assert_justified(run, &events[..at], *reason),
+            Fact::Answered { id } => assert_eq!(in_flight, Some(*id)),
             Fact::Opened(_) | Fact::Cancelled { .. } | Fact::Judged(_) | Fact::StopAsked | Fact::Woke => {}
         }
     }

@@ -202,6 +202,7 @@ impl Story {
             "stop" => Fact::StopAsked,
             "resumed" => Fact::Resumed { pid: 1 },
             "woke" => Fact::Woke,
+            "answered" => Fact::Answered { id: self.state.steps_begun },
             "due" => {
                 let due = wake_at(&self.run, &self.state).expect("the policy waits for a moment");
                 self.now_ms = due.max(self.now_ms);
@@ -333,6 +334,7 @@ pub fn show(action: &Action) -> String {
                 Why::Timeout { after_ms } => format!("timeout {}", seconds(*after_ms)),
                 Why::MaxTime => "max-time".into(),
                 Why::StopAsked => "stop asked".into(),
+                Why::Answered => "answered".into(),
             };
             format!("{how} ({why})")
         }

@@ -13,7 +13,7 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperEvent, KeeperProgram, ProcessError};
 use crate::report::Reporter;
-use ralph_loop::event::{End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId};
+use ralph_loop::event::{End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, Why};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
@@ -151,9 +151,13 @@ impl<'r> RealHost<'r> {
             }
             KeeperEvent::Ended { exit, swept } => {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
-                    Current::Agent(step) => step.finish(exit, swept, &mut self.buffer, self.reporter),
+                    Current::Agent(step) => {
+                        let cancel = state.flights.first().and_then(|flight| flight.cancel);
+                        let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
+                        step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter)
+                    }
                     Current::Message { step, words, read_as } => scm::message_end(
-                        step.finish(exit, swept, &mut self.buffer, self.reporter),
+                        step.finish((exit, false, swept), &mut self.buffer, self.reporter),
                         &words,
                         read_as,
                     ),
@@ -319,7 +323,8 @@ impl RealHost<'_> {
                     // What it does from now on could not be recorded.
                     self.lane.cancel(How::Kill);
                 }
-                None
+                let Current::Agent(step) = &mut self.lane.current else { return None };
+                step.has_answered().then_some(Fact::Answered { id: self.step })
             }
             Thing::Snapshot(taken) => {
                 self.lane.current = Current::Nothing;

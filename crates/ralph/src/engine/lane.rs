@@ -201,6 +201,8 @@ impl Lane {
             raw_err: RawLog::at(stderr_log),
             prompt: hash,
             started: Instant::now(),
+            answers: 0,
+            answers_told: 0,
             problem: None,
         };
         let argv = line.argv.into_iter().map(OsString::from).collect();

@@ -8,7 +8,7 @@ use crate::report::Reporter;
 use crate::texts::Texts;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
-use ralph_loop::dialect::{self, Answer, Dialect, Exit, Line, Lines, Seen, StreamReader};
+use ralph_loop::dialect::{self, AgentEvent, Answer, Dialect, Exit, Line, Lines, Seen, StreamReader};
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::money::Usd;
 use std::fs::File;
@@ -28,6 +28,9 @@ pub(super) struct AgentStep {
     pub(super) raw_err: RawLog,
     pub(super) prompt: String,
     pub(super) started: Instant,
+    /// Answers that its stream has told, and of how many of them the loop knows.
+    pub(super) answers: u32,
+    pub(super) answers_told: u32,
     /// The first failure to keep what the agent printed.
     pub(super) problem: Option<io::Error>,
 }
@@ -67,10 +70,19 @@ impl AgentStep {
         self.problem.is_none()
     }
 
+    /// Whether it has answered since this was last asked.
+    pub(super) fn has_answered(&mut self) -> bool {
+        std::mem::replace(&mut self.answers_told, self.answers) < self.answers
+    }
+
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         let kept = match source {
             Source::Stdout => {
-                self.reader.feed(bytes, &mut |event| reporter.agent(&event));
+                let answers = &mut self.answers;
+                self.reader.feed(bytes, &mut |event| {
+                    *answers += u32::from(matches!(event, AgentEvent::Result(_)));
+                    reporter.agent(&event);
+                });
                 self.raw_out.add(bytes)
             }
             Source::Stderr => {
@@ -86,8 +98,7 @@ impl AgentStep {
     /// The agent is gone, and everything it had started.
     pub(super) fn finish(
         mut self,
-        exit: Exit,
-        swept: u32,
+        (exit, after_answer, swept): (Exit, bool, u32),
         buffer: &mut [u8],
         reporter: &mut dyn Reporter,
     ) -> End {
@@ -98,7 +109,9 @@ impl AgentStep {
         if let Some(cause) = self.problem {
             return End::Impossible { why: format!("cannot keep what the agent printed: {cause}") };
         }
-        let answer = dialect::answer(self.dialect, exit, &seen);
+        // One that was ended because it would not go has answered all the same.
+        let judged = if after_answer { Exit::Code(0) } else { exit };
+        let answer = dialect::answer(self.dialect, judged, &seen);
         let duration_ms = elapsed_ms(self.started);
         let retry_in_ms = service::retry_in_ms(&answer);
         let prompt = self.prompt;

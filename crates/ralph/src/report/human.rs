@@ -7,7 +7,7 @@ use super::style::{Style, Tone, fit};
 use super::{Reporter, Summary, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
-use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step};
+use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step, Why};
 use ralph_loop::plan::prompt::Completion;
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
@@ -331,7 +331,10 @@ impl Reporter for Human {
             },
             Fact::Judged(judgement) => self.judged(run, state, judgement),
             Fact::StopAsked => self.screen.aside(stop_asked(state)),
-            Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
+            Fact::Cancelled { why: Why::Answered, .. } => {
+                self.line("  the agent has answered and does not end: it is ended, its answer is kept");
+            }
+            Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
         }
         if self.screen.has_status() {
             self.screen.show_status(describe(run, state, event.up_ms));

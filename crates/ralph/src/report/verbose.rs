@@ -82,6 +82,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             }
             Why::MaxTime => "Ending the step: the run is out of time".to_string(),
             Why::StopAsked => "Ending the step at once".to_string(),
+            Why::Answered => "Ending the agent: it has answered and does not end".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
             let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
@@ -109,6 +110,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         Fact::Ended { .. }
         | Fact::Began { .. }
         | Fact::Opened(_)
+        | Fact::Answered { .. }
         | Fact::Resumed { .. }
         | Fact::StopAsked
         | Fact::Woke

@@ -189,3 +189,14 @@ fn every_claude_has_a_session_of_its_own_and_what_is_left_of_the_budget() {
     assert_ne!(sessions[0], sessions[1]);
     assert!(sessions.iter().all(|id| id.len() == 36 && id.as_bytes()[14] == b'4'), "{sessions:?}");
 }
+
+#[test]
+fn an_answer_is_recorded_when_it_is_given() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([[{"say": DONE}, {"result": {"text": "done"}}, {"sleep_ms": 300}]]));
+    sandbox.ralph(&["run", "-p", "x"]).exits(0);
+    let kinds: Vec<String> =
+        sandbox.facts().iter().filter_map(|fact| Some(fact.as_object()?.keys().next()?.clone())).collect();
+    assert_eq!(kinds, ["opened", "began", "answered", "ended", "judged", "stopped"]);
+}
