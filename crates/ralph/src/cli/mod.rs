@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod agents;
 mod args;
 mod clean;
 mod completions;
@@ -69,6 +70,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print the JSON schema of a file
     Schema(schema::SchemaArgs),
+    /// List the agents that ralph knows, or verify one that is installed
+    Agents(agents::AgentsArgs),
     /// Tell which agents, tools and sandboxes are here, and what to do about what is not
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
@@ -118,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => (Format::Human, init::init(args)),
         Command::Config(args) => (Format::Human, config::config(args)),
         Command::Schema(args) => (Format::Human, schema::schema(args)),
+        Command::Agents(args) => (Format::Human, agents::agents(args)),
         Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
         Command::Completions(args) => (Format::Human, completions::completions(args)),
         Command::Man(args) => (Format::Human, completions::man(args)),

@@ -26,3 +26,4 @@ mod loops;
 mod permissions;
 mod processes;
 mod stage;
+mod verify;

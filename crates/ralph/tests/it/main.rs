@@ -12,6 +12,7 @@
 )]
 
 mod agents;
+mod agents_list;
 mod bad_input;
 mod checks;
 mod clean;

@@ -1,0 +1,220 @@
+//! `ralph agents`: which agents are known, which are here, and how each is driven.
+//!
+//! The table tells what ralph asks of an agent and what it reads from it, not all that the agent
+//! could do. `verify` holds an installed one against that.
+
+mod probe;
+mod verify;
+
+use super::args::Format;
+use super::print_json;
+use crate::error::CliError;
+use crate::process::tool::{Tool, ToolOutput};
+use crate::report::{Out, Style};
+use clap::{Args, Subcommand};
+use ralph_loop::dialect::Dialect;
+use ralph_loop::text::printable;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+#[command(after_help = "\
+Without a command: a list of the agents that ralph knows, with where each is installed, its version,
+how it is driven, and the version that was last seen to work.
+
+Examples:
+  ralph agents
+  ralph agents --format json | jq -r '.[] | select(.installed) | .name'
+  ralph agents verify claude")]
+pub struct AgentsArgs {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
+    /// What to print
+    #[arg(long, global = true, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+#[derive(Subcommand)]
+enum AgentsCommand {
+    /// Try whether an installed agent still behaves as ralph expects
+    Verify(verify::VerifyArgs),
+}
+
+/// What ralph knows about an agent.
+struct Known {
+    name: &'static str,
+    dialect: Dialect,
+    install: &'static str,
+    /// How the prompt gets in.
+    prompt: &'static str,
+    /// What comes out.
+    output: &'static str,
+    autonomous: Option<&'static str>,
+    reports_tokens: bool,
+    reports_cost: bool,
+    /// The version that was last run through all tests.
+    verified: Option<&'static str>,
+    works: &'static str,
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        name: "claude",
+        dialect: Dialect::Claude,
+        install: "npm install -g @anthropic-ai/claude-code",
+        prompt: "stdin",
+        output: "stream-json",
+        autonomous: Some("--dangerously-skip-permissions"),
+        reports_tokens: true,
+        reports_cost: true,
+        verified: Some("2.1.325"),
+        works: "loops, denials, limits, API errors, signals, resume",
+    },
+    Known {
+        name: "codex",
+        dialect: Dialect::Codex,
+        install: "npm install -g @openai/codex",
+        prompt: "stdin",
+        output: "stream-json",
+        autonomous: Some("--sandbox workspace-write"),
+        reports_tokens: true,
+        reports_cost: false,
+        verified: Some("0.166.0"),
+        works: "loops, its sandbox, limits, API errors, signals, resume",
+    },
+    Known {
+        name: "amp",
+        dialect: Dialect::Amp,
+        install: "npm install -g @sourcegraph/amp",
+        prompt: "argument",
+        output: "stream-json",
+        autonomous: Some("--dangerously-allow-all"),
+        reports_tokens: true,
+        reports_cost: false,
+        verified: None,
+        works: "never run; written after its description only",
+    },
+    Known {
+        name: "plain",
+        dialect: Dialect::Plain,
+        install: "any program: ralph run \"...\" -- COMMAND",
+        prompt: "stdin, or where {prompt} or {prompt_file} stands",
+        output: "text",
+        autonomous: None,
+        reports_tokens: false,
+        reports_cost: false,
+        verified: None,
+        works: "any program that reads a prompt; its exit code counts",
+    },
+];
+
+/// An agent as the list shows it.
+#[derive(Debug, Serialize)]
+struct Entry {
+    name: &'static str,
+    /// Where it is.
+    installed: Option<PathBuf>,
+    version: Option<String>,
+    dialect: &'static str,
+    prompt: &'static str,
+    output: &'static str,
+    autonomous_flag: Option<&'static str>,
+    reports_tokens: bool,
+    reports_cost: bool,
+    verified_with: Option<&'static str>,
+    known_to_work: &'static str,
+}
+
+pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
+    if let Some(AgentsCommand::Verify(verify)) = &args.command {
+        return verify::verify(verify, args.format);
+    }
+    match args.format {
+        Format::Human => print(),
+        Format::Json | Format::Ndjson => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn entry(known: &Known) -> Entry {
+    let installed = known.path();
+    Entry {
+        name: known.name,
+        version: installed.as_deref().and_then(version),
+        installed,
+        dialect: known.dialect.name(),
+        prompt: known.prompt,
+        output: known.output,
+        autonomous_flag: known.autonomous,
+        reports_tokens: known.reports_tokens,
+        reports_cost: known.reports_cost,
+        verified_with: known.verified,
+        known_to_work: known.works,
+    }
+}
+
+impl Known {
+    fn path(&self) -> Option<PathBuf> {
+        match self.dialect {
+            // No program of that name is meant.
+            Dialect::Plain => None,
+            Dialect::Claude | Dialect::Codex | Dialect::Amp => which::which(self.name).ok(),
+        }
+    }
+}
+
+/// What a program says to `--version`, in its first line.
+fn version(program: &Path) -> Option<String> {
+    let answer = Tool::new(program).arg("--version").timeout(Duration::from_secs(10)).run().ok();
+    let text = answer.filter(ToolOutput::success)?.stdout;
+    let line = String::from_utf8_lossy(&text).lines().next()?.trim().to_string();
+    Some(line).filter(|line| !line.is_empty())
+}
+
+fn print() {
+    let (mut out, style) = (Out::stdout(), Style::of_stdout());
+    for known in KNOWN {
+        let entry = entry(known);
+        let mark = if entry.installed.is_some() { style.ok() } else { "--".to_string() };
+        let found = match (&entry.version, &entry.installed) {
+            (Some(version), _) => printable(version).into_owned(),
+            (None, Some(_)) => "installed, tells no version".into(),
+            (None, None) => known.missing(),
+        };
+        out.line(&format!("{mark:<4} {:<7} {found}", entry.name));
+        if let Some(path) = &entry.installed {
+            out.line(&format!("             path: {}", printable(&path.display().to_string())));
+        }
+        out.line(&format!("             prompt: {}", entry.prompt));
+        out.line(&format!("             output: {}", entry.output));
+        if let Some(flag) = entry.autonomous_flag {
+            out.line(&format!("             autonomous: {flag}"));
+        }
+        out.line(&format!("             reports: {}", reports(&entry)));
+        if let Some(verified) = entry.verified_with {
+            out.line(&format!("             verified with: {verified}"));
+        }
+        out.line(&format!("             works: {}", entry.known_to_work));
+    }
+    out.flush();
+}
+
+impl Known {
+    fn missing(&self) -> String {
+        match self.dialect {
+            Dialect::Plain => self.install.to_string(),
+            Dialect::Claude | Dialect::Codex | Dialect::Amp => format!("not found: {}", self.install),
+        }
+    }
+}
+
+fn reports(entry: &Entry) -> &'static str {
+    match (entry.reports_tokens, entry.reports_cost) {
+        (true, true) => "tokens and cost",
+        (true, false) => "tokens",
+        (false, true) => "cost",
+        (false, false) => "neither tokens nor cost",
+    }
+}

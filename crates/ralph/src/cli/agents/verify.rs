@@ -1,0 +1,292 @@
+//! `ralph agents verify`: does the installed agent still do what ralph relies on?
+//!
+//! Each expectation is judged by what came out of a real `ralph run` and by what the scripted
+//! model was asked. What could not be tried is told as such, and is no failure of the agent.
+
+use super::probe::{self, Agent, CONTENT, FILE, GOING, Leave, Observed, Probe, WORDS, short};
+use super::{KNOWN, Known, version};
+use crate::cli::args::Format;
+use crate::cli::print_json;
+use crate::error::{CliError, Code};
+use crate::process::Exit;
+use crate::report::Out;
+use clap::Args;
+use ralph_loop::dialect::Dialect;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+#[command(after_help = "\
+Runs the installed program through ralph's own loop in a scratch directory, against a scripted model
+on loopback: no key, no network, no cost. It takes about 15 seconds. Each expectation is told as `ok` or
+as BROKEN with what was expected and what happened. Exits with 0 if all hold, 1 if one is broken, 2 if
+there is no such agent to verify.
+
+Example:
+  ralph agents verify claude")]
+pub struct VerifyArgs {
+    /// claude or codex
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// What became of one expectation.
+#[derive(Debug, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Broken { expected: String, happened: String },
+    NotTried { why: String },
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    expectation: &'static str,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+pub fn verify(args: &VerifyArgs, format: Format) -> Result<ExitCode, CliError> {
+    let (known, agent) = find(&args.name)?;
+    let Some(path) = known.path() else {
+        return Err(CliError::usage(format!("the agent is not installed: {}", known.name))
+            .hint(format!("install it: {}", known.install)));
+    };
+    let version = version(&path);
+    let mut teller = Teller { format, all: Vec::new() };
+    let named = version.as_deref().unwrap_or("unknown version");
+    let last = known.verified.unwrap_or("none");
+    teller.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
+    hold_against(agent, &mut teller)?;
+    let holds = !teller.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
+    if format != Format::Human {
+        print_json(&json!({
+            "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
+            "holds": holds, "expectations": teller.all,
+        }));
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(Code::Failed as u8) })
+}
+
+fn find(name: &str) -> Result<(&'static Known, Agent), CliError> {
+    let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
+        return Err(CliError::usage(format!("no such agent: {name}")).hint("verify claude or codex"));
+    };
+    let cannot = |why: &str| {
+        Err(CliError::usage(format!("the agent cannot be verified: {name}"))
+            .cause(why)
+            .hint("verify claude or codex"))
+    };
+    match known.dialect {
+        Dialect::Claude => Ok((known, Agent::Claude)),
+        Dialect::Codex => Ok((known, Agent::Codex)),
+        Dialect::Amp => cannot("amp talks to its own service only, never to a model on loopback"),
+        Dialect::Plain => cannot("a plain agent is any program, and all that counts is its exit code"),
+    }
+}
+
+/// Four runs: one that may write, one that may not, one that is asked to go, one that is ended.
+fn hold_against(agent: Agent, teller: &mut Teller) -> Result<(), CliError> {
+    let mut leave = Leave::Autonomous;
+    let mut probe = Probe::that_writes(agent, leave)?;
+    if agent == Agent::Codex && !probe.codex_has_a_sandbox() {
+        leave = Leave::Unboxed;
+        probe = Probe::that_writes(agent, leave)?;
+        teller.line(&format!("codex cannot set up its sandbox here; it runs with {}", probe::BYPASS));
+    }
+    let observed = probe.run();
+    let starts = starts(&probe, &observed);
+    let started = matches!(starts, Verdict::Ok);
+    teller.tell("starts", starts);
+    // Of what does not start, everything else would be broken, too.
+    let tried = |judge: &dyn Fn() -> Verdict| if started { judge() } else { not_started() };
+    teller.tell("streams", tried(&|| streams(&observed)));
+    teller.tell("writes a file", tried(&|| writes(&probe, &observed)));
+    teller.tell("finishes", tried(&|| finishes(&observed)));
+    teller.tell("reports tokens", tried(&|| reports_tokens(&observed)));
+    if agent == Agent::Claude {
+        teller.tell("reports cost", tried(&|| reports_cost(&observed)));
+    }
+    drop(probe);
+
+    const AUTONOMOUS: &str = "obeys the autonomous flag";
+    match (started, leave) {
+        (false, _) => teller.tell(AUTONOMOUS, not_started()),
+        (true, Leave::Unboxed) => {
+            let why = "without its sandbox codex has nothing to refuse with".to_string();
+            teller.tell(AUTONOMOUS, Verdict::NotTried { why });
+        }
+        (true, Leave::Autonomous | Leave::None) => {
+            let probe = Probe::that_writes(agent, Leave::None)?;
+            let observed = probe.run();
+            teller.tell(AUTONOMOUS, refrains(&probe, &observed));
+        }
+    }
+
+    let (term, signal) = ("obeys SIGTERM", "ends on a signal");
+    if !started {
+        teller.tell(term, not_started());
+        teller.tell(signal, not_started());
+        return Ok(());
+    }
+    let probe = Probe::that_thinks(agent, leave)?;
+    let observed = probe.run_out_of_time();
+    teller.tell(term, obeys(&probe, &observed));
+    let probe = Probe::that_thinks(agent, leave)?;
+    let (observed, took) = probe.run_and_signal();
+    teller.tell(signal, ends(&probe, &observed, took));
+    Ok(())
+}
+
+fn not_started() -> Verdict {
+    Verdict::NotTried { why: "it does not start".to_string() }
+}
+
+fn broken(expected: impl Into<String>, happened: impl Into<String>) -> Verdict {
+    Verdict::Broken { expected: expected.into(), happened: happened.into() }
+}
+
+fn starts(probe: &Probe, observed: &Observed) -> Verdict {
+    if probe.server.turns().is_empty() {
+        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+    }
+    Verdict::Ok
+}
+
+fn streams(observed: &Observed) -> Verdict {
+    let session =
+        observed.agent("session").any(|event| event["id"].as_str().is_some_and(|id| !id.is_empty()));
+    let says = |event: &Value| event["text"].as_str().is_some_and(|text| text.contains(WORDS));
+    let words = observed.agent("text").any(says);
+    let missing = match (session, words) {
+        (true, true) => return Verdict::Ok,
+        (false, true) => "no session came",
+        (true, false) => "the model's words did not come",
+        (false, false) => "neither came",
+    };
+    let expected = "events with a session and with the model's words";
+    broken(expected, format!("{missing}; {}", observed.last_words()))
+}
+
+fn writes(probe: &Probe, observed: &Observed) -> Verdict {
+    let expected = format!("{FILE} in the project, written by a tool");
+    match probe.written() {
+        Some(content) if content == CONTENT => Verdict::Ok,
+        Some(content) => broken(expected, format!("it holds: {}", short(&content))),
+        None => {
+            let denied = || observed.agent("denied").next().map(|event| format!("denied: {}", event["why"]));
+            let failed = || {
+                let ended = observed.agent("tool_end").find(|event| event["is_error"] == true);
+                ended
+                    .and_then(|event| event["output"].as_str())
+                    .map(|output| format!("the tool failed: {output}"))
+            };
+            let why = probe.note().or_else(denied).or_else(failed).unwrap_or_else(|| observed.last_words());
+            broken(expected, format!("it is not there; {}", short(&why)))
+        }
+    }
+}
+
+fn finishes(observed: &Observed) -> Verdict {
+    if observed.exit == Some(Exit::Code(0)) {
+        return Verdict::Ok;
+    }
+    let reason = observed.result().and_then(|result| result["stop_reason"].as_str()).unwrap_or("no result");
+    broken("a run that is completed", format!("{reason}; {}", observed.last_words()))
+}
+
+fn reports_tokens(observed: &Observed) -> Verdict {
+    let expected = "tokens that went in and came out";
+    let Some(result) = observed.agent("result").next_back() else {
+        return broken(expected, "no result came");
+    };
+    let counted = |name: &str| result["tokens"][name].as_u64().unwrap_or(0);
+    if counted("input") + counted("cache_read") + counted("cache_write") > 0 && counted("output") > 0 {
+        return Verdict::Ok;
+    }
+    broken(expected, format!("the result has: {}", result["tokens"]))
+}
+
+fn reports_cost(observed: &Observed) -> Verdict {
+    let expected = "a cost above 0";
+    let Some(result) = observed.agent("result").next_back() else {
+        return broken(expected, "no result came");
+    };
+    match result["cost"].as_f64() {
+        Some(cost) if cost > 0.0 => Verdict::Ok,
+        _ => broken(expected, format!("the result has: {}", result["cost"])),
+    }
+}
+
+/// It tries, and it may not.
+fn refrains(probe: &Probe, observed: &Observed) -> Verdict {
+    if probe.written().is_some() {
+        return broken("no write without the flag", format!("{FILE} was written"));
+    }
+    // Only one that was told what to do and came back with the refusal has refrained.
+    if probe.server.turns().len() < 2 {
+        return broken("a write that is refused", format!("it was not tried; {}", observed.last_words()));
+    }
+    Verdict::Ok
+}
+
+/// Ralph asks an agent whose time is over to go, and kills it only if it stays.
+fn obeys(probe: &Probe, observed: &Observed) -> Verdict {
+    let expected = "its own end after SIGTERM";
+    if probe.server.turns().is_empty() {
+        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+    }
+    match observed.cancels()[..] {
+        ["ask"] => Verdict::Ok,
+        [] => broken(expected, format!("it ended before; {}", observed.last_words())),
+        _ => broken(expected, "it had to be killed"),
+    }
+}
+
+/// However the agent takes it, a run that gets two signals is over, and all of it.
+fn ends(probe: &Probe, observed: &Observed, took: Option<Duration>) -> Verdict {
+    let expected = format!("after SIGTERM twice, its end within {} s", GOING.as_secs());
+    if probe.server.turns().is_empty() {
+        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+    }
+    if took.is_none() {
+        return broken(expected, format!("it did not end by the signals; {}", observed.last_words()));
+    }
+    if observed.exit != Some(Exit::Code(130)) {
+        let happened = format!("ralph ended with {:?}; {}", observed.exit, observed.last_words());
+        return broken("an interrupted run, exit code 130", happened);
+    }
+    match probe.left() {
+        0 => Verdict::Ok,
+        left => broken("nothing of it is left", format!("processes that were still alive: {left}")),
+    }
+}
+
+/// Tells each verdict as soon as it is known.
+struct Teller {
+    format: Format,
+    all: Vec<Told>,
+}
+
+impl Teller {
+    fn tell(&mut self, expectation: &'static str, verdict: Verdict) {
+        self.line(&match &verdict {
+            Verdict::Ok => format!("ok      {expectation}"),
+            Verdict::Broken { expected, happened } => {
+                format!("BROKEN: {expectation}: expected {expected}; happened: {happened}")
+            }
+            Verdict::NotTried { why } => format!("--      {expectation}: not tried: {why}"),
+        });
+        self.all.push(Told { expectation, verdict });
+    }
+
+    fn line(&self, text: &str) {
+        if self.format == Format::Human {
+            let mut out = Out::stdout();
+            out.line(text);
+            out.flush();
+        }
+    }
+}
