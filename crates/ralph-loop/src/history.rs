@@ -23,6 +23,8 @@ pub struct Iteration {
     pub check_results: Vec<CheckReport>,
     pub all_checks_passed: bool,
     pub completion_tag_found: bool,
+    /// Tool calls that were refused: an agent that may do nothing looks successful.
+    pub denied_tool_calls: u32,
     pub error: Option<String>,
     #[serde(skip)]
     pub settled: bool,
@@ -53,6 +55,7 @@ pub struct History {
     timed_out: Option<u64>,
     cut_short: bool,
     steps: u32,
+    denied: u32,
     cost: Usd,
     checks: Vec<CheckReport>,
 }
@@ -92,6 +95,7 @@ impl History {
                     check_results: now.checks,
                     completion_tag_found: run.plan.listens()
                         && run.plan.completion().claimed(&judgement.claim),
+                    denied_tool_calls: now.denied,
                     error: match &judgement.verdict {
                         Verdict::AgentFailed { why } => Some(why.clone()),
                         Verdict::Green { .. } | Verdict::Red { .. } => None,
@@ -115,6 +119,7 @@ impl History {
         match end {
             End::Agent(agent) => {
                 self.steps += agent.seen.steps;
+                self.denied += agent.seen.denied;
                 self.cost += agent.seen.cost.unwrap_or_default();
             }
             End::Check(check) if !self.cut_short => {

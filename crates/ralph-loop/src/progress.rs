@@ -62,6 +62,7 @@ mod tests {
             ],
             all_checks_passed: false,
             completion_tag_found: false,
+            denied_tool_calls: 0,
             error: None,
             settled: false,
         };

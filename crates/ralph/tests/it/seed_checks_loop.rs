@@ -340,7 +340,7 @@ fn result_fields() {
     let expected = json!({
         "iteration": 2, "steps_taken": 2, "cost": 0.5, "duration": null,
         "check_results": [{"name": "true", "passed": true, "output": "passed"}],
-        "all_checks_passed": true, "completion_tag_found": true, "error": null,
+        "all_checks_passed": true, "completion_tag_found": true, "error": null, "denied_tool_calls": 0,
     });
     assert_eq!(second, expected);
 }

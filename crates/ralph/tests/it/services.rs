@@ -101,4 +101,6 @@ fn denied_tool_calls_are_told_with_the_setting_that_allows_them() {
         json!({"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1"});
     sandbox.claude(&json!([[{"raw": format!("{denied}\n")}, {"say": DONE}]]));
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0).says("1 tool call was denied");
+    let result = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--format", "json"]).stops(0, "completed", 1);
+    assert_eq!(result["iterations"][0]["denied_tool_calls"], 1);
 }
