@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Programs that the tests drive for real.
 NEEDED := git tmux
 
-.PHONY: all demo test lint fmt check-tools e2e bench faults install build clean
+.PHONY: all demo test lint fmt check-tools e2e bench faults fuzz install build clean
 
 all: lint test build
 
@@ -42,6 +42,11 @@ faults:
 	$(CARGO) build --release --locked -p ralph
 	RALPH_FAULTS=$${FAULTS:-300} RALPH_FAULT_SEED=$${SEED:-} \
 	  $(CARGO) test --release --locked -p ralph --test faults -- --nocapture
+
+# Any bytes as any dialect's output, for SECONDS=n: docs/fuzzing.md.
+SECONDS ?= 1200
+fuzz:
+	@CARGO="$(CARGO)" sh scripts/fuzz $(SECONDS)
 
 install:
 	$(CARGO) install --locked --path crates/ralph
