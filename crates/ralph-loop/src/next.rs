@@ -193,10 +193,13 @@ fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
     Some((reason, None))
 }
 
-/// A branch of the run's own is made whole before the run stops.
+/// A branch of the run's own is made whole before the run stops, unless somebody wants it to
+/// stop at once: begun then, it would only be ended again, and again.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {
     match run.place {
-        Place::Worktree { .. } if !state.rest_committed => Action::Start(Step::CommitRest),
+        Place::Worktree { .. } if !state.rest_committed && state.stops_asked < 2 => {
+            Action::Start(Step::CommitRest)
+        }
         Place::Here | Place::Worktree { .. } => Action::Stop(reason, note),
     }
 }
@@ -207,18 +210,21 @@ fn source_control(run: &Run, state: &State) -> Option<Step> {
     let iteration = state.judged;
     let task = scm.tasks.get(due.tasks_done)?;
     if task == scm::COMMIT && due.message == Message::Unasked {
-        let agent = (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent));
-        return Some(Step::Message { iteration, agent: agent.unwrap_or(0) });
+        return Some(Step::Message { iteration, agent: free_agent(run, state).unwrap_or(0) });
     }
     Some(Step::Scm { iteration, task: due.tasks_done })
 }
 
-/// The first agent whose service answers; none while all of them refuse.
 fn start_agent(run: &Run, state: &State) -> Option<Action> {
-    let agent = (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent))?;
+    let agent = free_agent(run, state)?;
     let Pick::Work(item) = state.plan.pick() else { return None };
     let (iteration, attempt) = (state.iteration(), state.attempts + 1);
     Some(Action::Start(Step::Agent { iteration, attempt, agent, item }))
+}
+
+/// The first agent whose service answers; none while all of them refuse.
+fn free_agent(run: &Run, state: &State) -> Option<usize> {
+    (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent))
 }
 
 fn out_of_time(state: &State) -> bool {

@@ -285,6 +285,9 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
     check("worktree n:1", "start talk did", "stop max_iterations");
     check("worktree", "start impossible:why", "commit rest");
     check("worktree", "start impossible:why did", "stop error (why)");
+    // At once is at once: begun then, it would be ended and begun for ever.
+    check("worktree", "start stop stop ended", "stop interrupted");
+    check("worktree", "start stop talk stop lost", "stop interrupted");
     // A new agent leaves something new.
     check("worktree", "start stop talk did resumed done", "judged 2 done, commit rest");
 }

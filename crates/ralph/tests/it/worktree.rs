@@ -258,3 +258,15 @@ fn a_run_whose_worktree_is_gone_is_not_resumed_somewhere_else() {
     sandbox.ralph(&["resume", &id]).exits(2).says("the run's directory is gone");
     assert!(sandbox.sh("git status --porcelain").contains("mine"));
 }
+
+#[test]
+fn two_signals_end_a_run_in_a_worktree_at_once() {
+    let sandbox = Sandbox::git();
+    let agent = sandbox.agent(&json!([[{"write": {"path": "../../../up", "content": "1"}}, {"hang": true}]]));
+    let running = sandbox.begin(&["-p", "x", "--worktree"], &agent);
+    sandbox.until_file("up");
+    running.signal(Signal::INT);
+    sandbox.until_fact("the first signal is heard", |fact| fact == "stop_asked");
+    running.signal(Signal::INT);
+    running.end().exits(130);
+}
