@@ -86,7 +86,7 @@ impl RunLock {
 
 #[derive(Debug)]
 pub struct WorkspaceLock {
-    _file: File,
+    file: File,
     /// The run that held the workspace before and may have left something behind.
     pub previous: Option<String>,
 }
@@ -109,7 +109,15 @@ impl WorkspaceLock {
         let holder = Holder { run: run.to_string(), pid: std::process::id() };
         let text = serde_json::to_vec(&holder).map_err(|cause| io(cause.into()))?;
         fsx::rewrite(&mut file, &text).map_err(io)?;
-        Ok(WorkspaceLock { _file: file, previous: previous.map(|before| before.run) })
+        Ok(WorkspaceLock { file, previous: previous.map(|before| before.run) })
+    }
+}
+
+impl Drop for WorkspaceLock {
+    fn drop(&mut self) {
+        // Closing alone would leave it held by a child of another thread that is between
+        // fork and exec and has a copy. What cannot be unlocked is closed in a moment.
+        let _ = self.file.unlock();
     }
 }
 
