@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ralph_loop::dialect::{AgentEvent, Dialect, Exit, Seen, StreamReader, answer};
+use ralph_loop::dialect::{AgentEvent, Dialect, Exit, Listen, Seen, StreamReader, answer};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ fn read<'a>(dialect: Dialect, prompt: &str, reads: impl IntoIterator<Item = &'a 
             events.push_str(&input.summary());
         }
     };
-    let mut reader = StreamReader::new(dialect, prompt);
+    let mut reader = StreamReader::new(dialect, prompt, Listen::Signals);
     for bytes in reads {
         reader.feed(bytes, &mut sink);
     }

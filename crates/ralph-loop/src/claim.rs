@@ -1,8 +1,8 @@
 //! What the agent says about being done.
 //!
-//! [`TagScanner`] finds the first complete `<response>X</response>` or `<promise>X</promise>`
-//! in a text that arrives in pieces. Invariant: how the text is cut into pieces changes
-//! nothing, and no more than a tag's length is ever kept.
+//! [`TagScanner`] finds the first complete tag of its vocabulary, `<response>X</response>` or
+//! `<promise>X</promise>` for a completion, in a text that arrives in pieces. Invariant: how the
+//! text is cut into pieces changes nothing, and no more than a tag's length is ever kept.
 //!
 //! Deliberately absent: whose text it is. Tool results, sub-agents and echoes of the prompt
 //! are kept away by the dialects; what is fed here counts as the agent's own word.
@@ -16,26 +16,34 @@ const CONTENT_MAX: usize = 4096;
 enum Name {
     Response,
     Promise,
+    Ralph,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Open(Name),
     Close(Name),
 }
 
-const TOKENS: [(&[u8], Token); 4] = [
+/// The tags that a scanner looks for, as they are spelled.
+type Vocabulary = &'static [(&'static [u8], Token)];
+
+const COMPLETION: Vocabulary = &[
     (b"<response>", Token::Open(Name::Response)),
     (b"</response>", Token::Close(Name::Response)),
     (b"<promise>", Token::Open(Name::Promise)),
     (b"</promise>", Token::Close(Name::Promise)),
 ];
 
+const SIGNAL: Vocabulary =
+    &[(b"<ralph>", Token::Open(Name::Ralph)), (b"</ralph>", Token::Close(Name::Ralph))];
+
 const TOKEN_MAX: usize = b"</response>".len();
 
 /// Looks for the first complete tag. Further ones are not looked at.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TagScanner {
+    vocabulary: Vocabulary,
     state: State,
     /// What has been read since a `<` and may yet become a token; always ASCII.
     token: Held,
@@ -63,27 +71,49 @@ enum Fit {
     Whole(Token),
 }
 
+impl Default for TagScanner {
+    fn default() -> TagScanner {
+        TagScanner::new()
+    }
+}
+
 impl TagScanner {
+    /// For `<response>` and `<promise>`.
     pub fn new() -> TagScanner {
-        TagScanner::default()
+        TagScanner::of(COMPLETION)
+    }
+
+    /// For `<ralph>`.
+    pub(crate) fn of_signals() -> TagScanner {
+        TagScanner::of(SIGNAL)
+    }
+
+    fn of(vocabulary: Vocabulary) -> TagScanner {
+        TagScanner { vocabulary, state: State::default(), token: Held::default(), content: String::new() }
     }
 
     /// The next piece of the same text.
     pub fn feed(&mut self, text: &str) {
+        self.scan(text);
+    }
+
+    /// The same; returns what comes after the tag in this piece, once one is found.
+    pub(crate) fn scan<'a>(&mut self, text: &'a str) -> &'a str {
         let mut rest = text;
         while !rest.is_empty() {
             match (self.state, self.token.len) {
-                (State::Found, _) => return,
+                (State::Found, _) => return rest,
                 (_, 0) => rest = self.skip_to_tag(rest),
                 (State::Outside | State::Inside(_), _) => rest = self.grow_token(rest),
             }
         }
+        rest
     }
 
     /// A new message begins: no tag reaches across.
     pub fn boundary(&mut self) {
         if !matches!(self.state, State::Found) {
-            *self = TagScanner::new();
+            *self = TagScanner::of(self.vocabulary);
         }
     }
 
@@ -108,7 +138,7 @@ impl TagScanner {
     fn grow_token<'a>(&mut self, text: &'a str) -> &'a str {
         let mut longer = self.token;
         longer.push(text.as_bytes()[0]);
-        match longer.fit() {
+        match longer.fit(self.vocabulary) {
             // The byte is not consumed: it may be a `<` itself, or begin a longer character.
             Fit::None => {
                 self.keep_token();
@@ -162,11 +192,11 @@ impl Held {
         }
     }
 
-    fn fit(&self) -> Fit {
+    fn fit(&self, vocabulary: Vocabulary) -> Fit {
         let held = &self.bytes[..self.len];
-        for (spelling, token) in TOKENS {
+        for (spelling, token) in vocabulary {
             if spelling.len() >= held.len() && spelling[..held.len()].eq_ignore_ascii_case(held) {
-                return if spelling.len() == held.len() { Fit::Whole(token) } else { Fit::Begun };
+                return if spelling.len() == held.len() { Fit::Whole(*token) } else { Fit::Begun };
             }
         }
         Fit::None

@@ -12,9 +12,12 @@ use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The version of the journal that this program writes.
-pub const VERSION: u32 = 1;
+///
+/// 2: stories, and trees that are put back.
+pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -105,6 +108,12 @@ pub enum Step {
     },
     /// Commit what is left uncommitted in the run's own worktree, before it stops.
     CommitRest,
+    /// Put the tree back to where the current item began, and keep what was there instead.
+    Restore {
+        iteration: u32,
+        /// Counts from 1 in the run: what is kept is called by it.
+        attempt: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +125,7 @@ pub enum End {
     Message(MessageEnd),
     Scm(TaskOutcome),
     Rest(TaskOutcome),
+    Restore(RestoreEnd),
     /// The machinery died under the step; the step itself has shown nothing but what it cost.
     Lost {
         why: String,
@@ -141,6 +151,34 @@ pub struct SnapshotEnd {
     /// Why there is no tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Where the user's repository stood, for plans that put trees back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Head>,
+}
+
+/// Where a repository stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    pub branch: Branch,
+    /// None before the first commit.
+    pub commit: Option<String>,
+    /// The index as a tree; none while a merge is not resolved.
+    pub index: Option<String>,
+}
+
+/// What putting a tree back has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreEnd {
+    /// The ref under which the tree, the commits and the new files are kept that were there
+    /// instead; none if nothing had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// What had been changed, by hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Paths that could not be put back without a loss.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spared: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,6 +195,28 @@ pub struct AgentEnd {
     /// In how long the service is said to answer again, where it refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
+    /// The branch after it, where it has to stay the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Branch>,
+}
+
+/// What HEAD is on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Branch {
+    /// `main`, without `refs/heads/`.
+    Named(String),
+    #[default]
+    Detached,
+}
+
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Branch::Named(name) => f.write_str(name),
+            Branch::Detached => f.write_str("no branch"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

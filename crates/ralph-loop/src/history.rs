@@ -7,13 +7,18 @@
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
 use crate::money::Usd;
+use crate::plan::Item;
 use crate::run::Run;
+use crate::story_id::StoryId;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Iteration {
     pub iteration: u32,
+    /// The story that it was spent on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub story: Option<StoryId>,
     pub steps_taken: u32,
     #[serde(serialize_with = "as_dollars")]
     pub cost: Usd,
@@ -93,12 +98,17 @@ impl History {
                     duration_ms: event.up_ms.saturating_sub(now.began_ms.unwrap_or(event.up_ms)),
                     all_checks_passed: judgement.verdict.is_green(),
                     check_results: now.checks,
-                    completion_tag_found: run.plan.listens()
-                        && run.plan.completion().claimed(&judgement.claim),
+                    completion_tag_found: run.plan.claimed(&judgement.claim),
                     denied_tool_calls: now.denied,
-                    error: match &judgement.verdict {
-                        Verdict::AgentFailed { why } => Some(why.clone()),
-                        Verdict::Green { .. } | Verdict::Red { .. } => None,
+                    story: match judgement.item {
+                        Item::Prompt => None,
+                        Item::Story { id, .. } => Some(id),
+                    },
+                    error: match (&judgement.verdict, &judgement.settlement) {
+                        (Verdict::AgentFailed { why }, _) | (_, Settlement::Retry { why }) => {
+                            Some(why.clone())
+                        }
+                        (Verdict::Green { .. } | Verdict::Red { .. }, _) => None,
                     },
                     settled: judgement.settlement == Settlement::Settled,
                 })
@@ -139,6 +149,7 @@ impl History {
             End::Message(_)
             | End::Scm(_)
             | End::Rest(_)
+            | End::Restore(_)
             | End::Check(_)
             | End::Snapshot(_)
             | End::Impossible { .. } => {}

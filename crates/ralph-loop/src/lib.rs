@@ -22,6 +22,7 @@ pub mod progress;
 pub mod prompt;
 pub mod run;
 pub mod scm;
+pub mod signal;
 pub mod state;
 pub mod story_id;
 pub mod text;

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     pub iterations: u32,
+    /// So many are the work that was asked for: to reach them is success.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub iterations_are_the_goal: bool,
     /// Of the whole run; time when nothing runs (a crash, a night off) does not count.
     pub max_time_ms: Option<u64>,
     pub max_cost: Option<Usd>,

@@ -78,7 +78,7 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
 /// passed its checks are short and are never cut off.
 fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     let after_ms = match &flight.step {
-        Step::Snapshot { .. } | Step::Scm { .. } | Step::CommitRest => return None,
+        Step::Snapshot { .. } | Step::Scm { .. } | Step::CommitRest | Step::Restore { .. } => return None,
         Step::Agent { .. } => state.limits.agent_timeout_ms,
         Step::Message { .. } => Some(state.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
@@ -140,12 +140,16 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
 /// An empty answer is mostly a hiccup of the model's service and costs little to repeat;
 /// where nobody listens to the answer it means nothing.
 fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
-    empty && run.plan.listens() && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
+    empty && run.plan.repeats_empty_answers() && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
 }
 
 fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
     if let Some(step) = source_control(run, state) {
         return Some(Action::Start(step));
+    }
+    if state.must_restore() {
+        let attempt = state.restored + 1;
+        return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
     }
     let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
     if let Some((reason, note)) = reason_to_stop(state) {

@@ -10,8 +10,9 @@ use std::fmt::Write;
 pub fn section(iteration: &Iteration) -> String {
     let passed = iteration.error.is_none() && iteration.all_checks_passed;
     let mut out = format!(
-        "## Iteration {} — {}\n- Steps: {}\n- Cost: {}\n- Duration: {}\n",
+        "## Iteration {}{} — {}\n- Steps: {}\n- Cost: {}\n- Duration: {}\n",
         iteration.iteration,
+        iteration.story.map_or_else(String::new, |id| format!(" (story {id})")),
         if passed { "PASS" } else { "FAIL" },
         iteration.steps_taken,
         iteration.cost,
@@ -53,6 +54,7 @@ mod tests {
         };
         let iteration = Iteration {
             iteration: 1,
+            story: None,
             steps_taken: 8,
             cost: Usd::from_dollars(0.0234),
             duration_ms: 15_200,

@@ -6,6 +6,7 @@
 
 use crate::check::CheckSpec;
 use crate::dialect::Dialect;
+use crate::event::StopReason;
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::scm::ScmSpec;
@@ -34,9 +35,28 @@ pub struct Run {
 }
 
 impl Run {
-    /// The tree is recorded for the history, or because a stall can be told from it alone.
+    /// The tree is recorded for the history, because it may have to be put back, or because a
+    /// stall can be told from it alone.
     pub fn wants_snapshots(&self) -> bool {
-        self.git && (self.checkpoints || (self.limits.stall_after > 0 && !self.checks.is_empty()))
+        let tells_stalls = self.limits.stall_after > 0 && !self.checks.is_empty();
+        self.git && (self.checkpoints || self.plan.restores() || tells_stalls)
+    }
+
+    /// Whether a run that stopped for this reason has done what was asked.
+    pub fn succeeded(&self, reason: StopReason) -> bool {
+        match reason {
+            StopReason::Completed => true,
+            StopReason::MaxIterations => self.limits.iterations_are_the_goal,
+            StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::TooManyFailures
+            | StopReason::Stalled
+            | StopReason::Halted
+            | StopReason::Outage
+            | StopReason::Authentication
+            | StopReason::Interrupted
+            | StopReason::Error => false,
+        }
     }
 }
 

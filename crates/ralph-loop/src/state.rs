@@ -8,14 +8,15 @@
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{
-    AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, StopReason, VERSION, Why,
+    AgentEnd, Branch, End, Event, Fact, Head, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId,
+    StopReason, VERSION, Why,
 };
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS, Limits};
 use crate::money::Usd;
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
-use crate::verdict::{Claim, Judgement, Settlement, Verdict};
+use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -47,6 +48,15 @@ pub struct State {
     pub feedback: Vec<CheckResult>,
     /// Source control tasks of the last iteration, until the next one begins.
     pub scm: Option<scm::Due>,
+    /// Where the current item began, for plans that go back there.
+    pub base: Option<Base>,
+    /// The branch that the run works on, where it has to stay the same.
+    pub branch: Option<Branch>,
+    /// Something is in the tree that the next agent must not find there.
+    pub restore_due: bool,
+    /// Attempts that were put aside, and what the last one at the current item had done.
+    pub restored: u32,
+    pub tried: Option<RestoreEnd>,
     /// What is left in a worktree has been committed since an agent last ran.
     pub rest_committed: bool,
     /// How often somebody has asked to stop.
@@ -55,6 +65,13 @@ pub struct State {
     pub trouble: Option<String>,
     pub plan: PlanState,
     pub stopped: Option<Stopped>,
+}
+
+/// A tree and the place in the user's repository that it was recorded at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    pub tree: String,
+    pub head: Head,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -210,6 +227,11 @@ impl State {
             diff: None,
             feedback: Vec::new(),
             scm: None,
+            base: None,
+            branch: None,
+            restore_due: false,
+            restored: 0,
+            tried: None,
             rest_committed: false,
             stops_asked: 0,
             trouble: None,
@@ -272,10 +294,18 @@ impl State {
                 return Err(Illegal::NotResumable(stopped.reason.word()));
             }
             self.streaks.failures = 0;
+            if stopped.reason == StopReason::Halted {
+                // A person has seen to the tree as it was left.
+                (self.base, self.restore_due) = (None, false);
+            }
+            self.plan.apply(&PlanFact::Resumed);
         }
         // The tree may have changed meanwhile, and a verdict comes from one tree.
         if let Phase::Answered { results, .. } = &mut self.phase {
             results.clear();
+        }
+        if self.flights.iter().any(|flight| matches!(flight.step, Step::Agent { .. })) {
+            self.leave_unjudged();
         }
         self.flights.clear();
         self.stopped = None;
@@ -297,7 +327,7 @@ impl State {
                     *of == iteration
                 }
                 (Step::Agent { iteration: of, attempt, .. }, Phase::Ready { .. }) => {
-                    *of == iteration && *attempt == self.attempts + 1
+                    *of == iteration && *attempt == self.attempts + 1 && !self.must_restore()
                 }
                 (
                     Step::Agent { iteration: of, attempt, .. },
@@ -311,6 +341,9 @@ impl State {
                         && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
                 }
                 (Step::CommitRest, _) => !self.rest_committed,
+                (Step::Restore { iteration: of, attempt }, Phase::Ready { .. }) => {
+                    *of == iteration && *attempt == self.restored + 1 && self.must_restore()
+                }
                 (Step::Scm { iteration: of, task }, Phase::Ready { .. }) => {
                     *of == self.judged && self.scm.as_ref().is_some_and(|due| due.tasks_done == *task)
                 }
@@ -319,7 +352,8 @@ impl State {
         if !fits {
             return Err(Illegal::OutOfPlace("began"));
         }
-        if let Step::Agent { .. } = step {
+        if let Step::Agent { item, .. } = step {
+            self.plan.apply(&PlanFact::Began(item));
             self.attempts += 1;
             self.scm = None;
             self.rest_committed = false;
@@ -358,6 +392,7 @@ impl State {
                 | (Step::Message { .. }, End::Message(_))
                 | (Step::Scm { .. }, End::Scm(_))
                 | (Step::CommitRest, End::Rest(_))
+                | (Step::Restore { .. }, End::Restore(_))
                 | (_, End::Lost { .. } | End::Impossible { .. })
         );
         if !fits {
@@ -375,7 +410,16 @@ impl State {
             End::Scm(outcome) => self.end_task(outcome),
             // A failure is told, and no reason to try for ever.
             End::Rest(_) => self.rest_committed = true,
+            End::Restore(end) => {
+                self.tried = Some(end.clone());
+                self.restore_due = false;
+                self.restored += 1;
+                self.phase = Phase::Ready { snapshot_taken: false };
+            }
             End::Lost { cost, .. } => {
+                if matches!(flight.step, Step::Agent { .. }) {
+                    self.leave_unjudged();
+                }
                 self.streaks.losses += 1;
                 self.spent += cost.unwrap_or_default();
             }
@@ -385,10 +429,18 @@ impl State {
     }
 
     fn end_snapshot(&mut self, end: &SnapshotEnd) {
+        if let Some(moved) = end.head.as_ref().and_then(|head| self.switched_branch(&head.branch)) {
+            self.trouble = Some(moved);
+            return;
+        }
         self.phase = Phase::Ready { snapshot_taken: true };
         self.stall.learn(end.tree.as_deref());
         if self.base_tree.is_none() {
             self.base_tree.clone_from(&end.tree);
+        }
+        if let (None, Some(tree), Some(head)) = (&self.base, &end.tree, &end.head) {
+            self.base = Some(Base { tree: tree.clone(), head: head.clone() });
+            self.branch.get_or_insert_with(|| head.branch.clone());
         }
         self.diff.clone_from(&end.diff);
     }
@@ -396,15 +448,20 @@ impl State {
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
         // Money is gone even if the work was cut short.
         self.spent += end.seen.cost.unwrap_or_default();
+        if let Some(moved) = end.branch.as_ref().and_then(|branch| self.switched_branch(branch)) {
+            self.trouble = Some(moved);
+            return self.leave_unjudged();
+        }
         let failed = match flight.cancel.map(|cancel| cancel.why) {
             // To be run again by whoever resumes.
-            Some(Why::MaxTime | Why::StopAsked) => return,
+            Some(Why::MaxTime | Why::StopAsked) => return self.leave_unjudged(),
             Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
             Some(Why::Answered) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
                 // Nobody's failure: the same iteration is run again.
                 Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Unauthorized { .. } => {
+                    self.leave_unjudged();
                     return self.refuse(flight, end, now);
                 }
             },
@@ -421,12 +478,29 @@ impl State {
                 self.streaks.empty_answers += u32::from(empty);
                 self.streaks.failures = 0;
                 self.phase = Phase::Answered {
-                    claim: Claim { tag: end.seen.tag.clone() },
+                    claim: Claim { tag: end.seen.tag.clone(), story: StorySignal::of(&end.seen.signals) },
                     empty,
                     results: Vec::new(),
                 };
             }
         }
+    }
+
+    /// An agent has been at the tree, and nothing will be said about its work: the same item
+    /// begins anew.
+    fn leave_unjudged(&mut self) {
+        self.restore_due = true;
+    }
+
+    /// Whether the tree has to be put back before the next agent, and can be.
+    pub fn must_restore(&self) -> bool {
+        self.restore_due && self.base.is_some()
+    }
+
+    /// The run's work would not be where it was asked for.
+    fn switched_branch(&self, now: &Branch) -> Option<String> {
+        let was = self.branch.as_ref()?;
+        (was != now).then(|| format!("the branch was switched from {was} to {now} meanwhile"))
     }
 
     fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
@@ -519,7 +593,13 @@ impl State {
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
         }
-        self.plan.apply(&PlanFact::Judged(judgement.clone()));
+        self.plan.apply(&PlanFact::Judged(judgement));
+        match judgement.settlement {
+            Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
+            // What the last attempt left is for the person who is asked for.
+            Settlement::Retry { .. } => self.restore_due = matches!(self.plan.pick(), Pick::Work(_)),
+            Settlement::Continue => {}
+        }
         self.phase = Phase::Ready { snapshot_taken: false };
         Ok(())
     }

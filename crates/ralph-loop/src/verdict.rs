@@ -5,6 +5,7 @@
 
 use crate::check::CheckResult;
 use crate::plan::Item;
+use crate::signal::{LegacySignal, Signals};
 use serde::{Deserialize, Serialize};
 
 /// What an agent says about its work.
@@ -13,6 +14,44 @@ pub struct Claim {
     /// The content of the first completion tag in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
+    /// What it signals about a story.
+    #[serde(default, skip_serializing_if = "StorySignal::is_none")]
+    pub story: StorySignal,
+}
+
+/// What an agent says about the story that it was given; an older sign only where there is no
+/// other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorySignal {
+    #[default]
+    None,
+    /// The id as it was written; none for the older sign, which names no story.
+    Done(Option<String>),
+    Failed {
+        id: Option<String>,
+        why: String,
+    },
+}
+
+impl StorySignal {
+    pub fn is_none(&self) -> bool {
+        *self == StorySignal::None
+    }
+
+    pub fn of(signals: &Signals) -> StorySignal {
+        match (&signals.done, &signals.failed, signals.legacy) {
+            (Some(id), _, _) => StorySignal::Done(Some(id.clone())),
+            (None, Some(failed), _) => {
+                StorySignal::Failed { id: Some(failed.id.clone()), why: failed.why.clone() }
+            }
+            (None, None, Some(LegacySignal::Done)) => StorySignal::Done(None),
+            (None, None, Some(LegacySignal::Fail)) => {
+                StorySignal::Failed { id: None, why: "the agent says [FAIL]".into() }
+            }
+            (None, None, None) => StorySignal::None,
+        }
+    }
 }
 
 /// What the checks of one iteration have shown.
@@ -60,13 +99,13 @@ pub struct Judgement {
 }
 
 /// What a judgement means for the item that was worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
     /// Proven done.
     Settled,
-    /// To be begun again from where it started.
-    Retry,
+    /// Failed, and to be begun again from where it started.
+    Retry { why: String },
     /// To be carried on.
     Continue,
 }

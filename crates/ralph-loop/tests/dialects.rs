@@ -6,7 +6,7 @@
 //! run it tells of.
 
 use proptest::prelude::*;
-use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Seen, StreamReader, answer};
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Listen, Seen, StreamReader, answer};
 use ralph_loop::text::clip;
 use std::fmt::Write;
 
@@ -90,7 +90,7 @@ fn capture(name: &str) -> &'static Capture {
 fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, Seen) {
     let mut shown = String::new();
     let mut sink = |event: AgentEvent<'_>| shown.push_str(&show(&event));
-    let mut reader = StreamReader::new(dialect, prompt);
+    let mut reader = StreamReader::new(dialect, prompt, Listen::Signals);
     for bytes in reads {
         reader.feed(bytes, &mut sink);
     }

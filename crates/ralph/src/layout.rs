@@ -153,6 +153,17 @@ impl Project {
         self.ralph_dir().join("progress.md")
     }
 
+    /// What happened to stories, for people: `[DONE]`, `[FAIL]`, `[LEARN]`.
+    pub fn story_log(&self) -> PathBuf {
+        self.dir.join("progress.txt")
+    }
+
+    /// Files of ralph's that git may know, relative to a directory above the project.
+    pub fn own_files_below(&self, top: &Path) -> Vec<String> {
+        let below = |path: PathBuf| path.strip_prefix(top).ok()?.to_str().map(String::from);
+        below(self.story_log()).into_iter().collect()
+    }
+
     /// The worktree of a run.
     pub fn worktree(&self, run_id: &str) -> PathBuf {
         self.ralph_dir().join("worktrees").join(run_id)

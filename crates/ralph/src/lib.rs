@@ -39,6 +39,7 @@ mod request;
 mod session;
 mod settings;
 mod story;
+mod template;
 mod texts;
 
 pub use error::{CliError as Error, Code};

@@ -69,6 +69,7 @@ pub fn build(
     let ms = |seconds: f64| (seconds.max(0.0) * 1000.0).ceil() as u64;
     let limits = Limits {
         iterations: asked.max_iterations.unwrap_or(settings.maximum_iterations),
+        iterations_are_the_goal: false,
         max_time_ms: asked.max_time.or(settings.max_time.map(ms)),
         max_cost: asked.max_cost.or(settings.max_cost.map(Usd::from_dollars)),
         max_failures: asked.max_failures.unwrap_or(settings.max_failures),

@@ -98,7 +98,7 @@ fn begin(
     journal.append(&event).map_err(unwritable)?;
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let mut projections = Projections::default();
-    projections.follow(&run, &event);
+    projections.follow(&run, &state, &event);
     reporter.event(&run, &state, &event);
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
     let ended = live(life, None, conduct, reporter);
@@ -117,7 +117,7 @@ pub fn resume(
     let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
     process::end_leftovers(id);
     let mut projections = Projections::default();
-    let replayed = journal::replay(&run_dir, |run, _, event| projections.follow(run, event))
+    let replayed = journal::replay(&run_dir, |run, state, event| projections.follow(run, state, event))
         .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let run = replayed.run;
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|stopped| !stopped.reason.resumable()) {
@@ -194,7 +194,7 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
     }
     let repository = place::repository(&run.place, &run.workspace)?;
     let shadow = Shadow::over(repository, run_dir.checkpoints(), run.largest_file);
-    Some(Checkpoints::of(shadow, state.base_tree.clone()))
+    Some(Checkpoints::of(shadow, state.base_tree.clone(), run.plan.restores()))
 }
 
 impl Ended {
@@ -235,7 +235,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
-        success: reason == Some(StopReason::Completed),
+        success: reason.is_some_and(|reason| run.succeeded(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
         total_cost: state.spent.dollars(),

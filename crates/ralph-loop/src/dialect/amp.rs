@@ -11,7 +11,8 @@
 //! Deliberately absent: cost. Amp does not say what a run costs.
 
 use super::claude::{Claude, UserText};
+use super::ear::Ear;
 
-pub(super) fn reader() -> Claude {
-    Claude::new(UserText::Prompt)
+pub(super) fn reader(ear: Ear) -> Claude {
+    Claude::new(UserText::Prompt, ear)
 }

@@ -13,14 +13,14 @@
 //! Deliberately absent: partial messages (`stream_event`), as the whole ones follow, and the
 //! task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
 
+use super::Sink;
 use super::api_error::ApiError;
+use super::ear::Ear;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, Output, count, read_object, word};
 use super::lines::Line;
 use super::loose::{Loose, Object, loose};
 use super::seen::{Seen, Tokens};
-use super::{Sink, record_tag};
-use crate::claim::TagScanner;
 use crate::money::Usd;
 use crate::text::clip;
 use serde::Deserialize;
@@ -30,18 +30,17 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Whose words a text is that comes from the user's side.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum UserText {
     /// Those of hooks and signals. To a sub-agent it is its prompt.
-    #[default]
     Notice,
     /// The prompt's, said again.
     Prompt,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Claude {
-    scanner: TagScanner,
+    ear: Ear,
     /// The id of the agent's message that is being read.
     message: String,
     /// Why Claude Code itself spoke instead of the model; its result tells whether that was final.
@@ -218,8 +217,8 @@ impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
-    pub(super) fn new(user_text: UserText) -> Claude {
-        Claude { user_text, ..Claude::default() }
+    pub(super) fn new(user_text: UserText, ear: Ear) -> Claude {
+        Claude { ear, message: String::new(), error_kind: None, denied: BTreeSet::new(), user_text }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -233,7 +232,7 @@ impl Claude {
     }
 
     pub(super) fn finish(self, seen: &mut Seen) {
-        record_tag(seen, &self.scanner);
+        self.ear.finish(seen);
     }
 
     fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -260,7 +259,7 @@ impl Claude {
         if parent.is_none() && (message.id.is_empty() || message.id != self.message) {
             self.message.clear();
             self.message.push_str(&message.id);
-            self.scanner.boundary();
+            self.ear.boundary();
             count(&mut seen.steps);
         }
         for block in message.content.0 {
@@ -269,7 +268,7 @@ impl Claude {
                 "text" if !block.text.trim().is_empty() => {
                     if parent.is_none() {
                         seen.text = true;
-                        self.scanner.feed(&block.text);
+                        self.ear.feed(&block.text);
                     }
                     sink(AgentEvent::Text { text: block.text, parent });
                 }
@@ -349,8 +348,8 @@ impl Claude {
         // `--output-format json`.
         if error.is_none() && !seen.text && !event.result.trim().is_empty() {
             seen.text = true;
-            self.scanner.boundary();
-            self.scanner.feed(&event.result);
+            self.ear.boundary();
+            self.ear.feed(&event.result);
         }
         let tokens = Tokens {
             input: event.usage.input_tokens,

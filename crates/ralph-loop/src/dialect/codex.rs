@@ -10,14 +10,14 @@
 //!
 //! Deliberately absent: the time at which a usage limit ends. It is in the error's text.
 
+use super::Sink;
 use super::api_error::ApiError;
+use super::ear::Ear;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, Output, count, read_object, word};
 use super::lines::Line;
 use super::loose::{Object, loose};
 use super::seen::{Seen, Tokens};
-use super::{Sink, record_tag};
-use crate::claim::TagScanner;
 use crate::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,9 +29,9 @@ const OPEN_MAX: usize = 1000;
 /// Room for a service's whole answer, which cannot be read once it is cut.
 const COMPLAINT_CHARS: usize = 8000;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Codex {
-    scanner: TagScanner,
+    ear: Ear,
     /// The ids of items that were told to have begun.
     open: BTreeSet<String>,
     /// What an `error` event said, until it is known whether that was the end.
@@ -158,6 +158,10 @@ enum Stage {
 }
 
 impl Codex {
+    pub(super) fn new(ear: Ear) -> Codex {
+        Codex { ear, open: BTreeSet::new(), complaint: None }
+    }
+
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
         read_object(line, seen, sink, |text, seen, sink| match serde_json::from_str(text) {
             Ok(event) => {
@@ -174,7 +178,7 @@ impl Codex {
         {
             record_failure(&complaint, seen);
         }
-        record_tag(seen, &self.scanner);
+        self.ear.finish(seen);
     }
 
     fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -200,8 +204,8 @@ impl Codex {
             "agent_message" if !item.text.trim().is_empty() => {
                 count(&mut seen.steps);
                 seen.text = true;
-                self.scanner.boundary();
-                self.scanner.feed(&item.text);
+                self.ear.boundary();
+                self.ear.feed(&item.text);
                 sink(AgentEvent::Text { text: item.text, parent: None });
             }
             "reasoning" if !item.text.trim().is_empty() => {

@@ -14,6 +14,7 @@ mod api_error;
 mod claude;
 mod codex;
 mod command;
+mod ear;
 mod event;
 mod json;
 mod lines;
@@ -22,19 +23,16 @@ mod plain;
 mod seen;
 
 pub use command::{AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line};
+pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use seen::{Answer, Exit, Seen, Tokens, answer};
 
-use crate::claim::TagScanner;
-use crate::text::clip;
 use claude::{Claude, UserText};
 use codex::Codex;
+use ear::Ear;
 use plain::Plain;
 use serde::{Deserialize, Serialize};
-
-/// A claim is a word or two. A longer one is recorded as cut, and then equals no wanted word.
-const TAG_CHARS: usize = 200;
 
 /// Which language an agent speaks: its flags and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,12 +91,13 @@ enum Reader {
 impl StreamReader {
     /// `prompt` is what the agent was sent. Only a plain agent's reader looks at it, to tell its
     /// echo from the agent's own words.
-    pub fn new(dialect: Dialect, prompt: &str) -> StreamReader {
+    pub fn new(dialect: Dialect, prompt: &str, listen: Listen) -> StreamReader {
+        let ear = Ear::new(listen);
         let reader = match dialect {
-            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice)),
-            Dialect::Codex => Reader::Codex(Codex::default()),
-            Dialect::Amp => Reader::Claude(amp::reader()),
-            Dialect::Plain => Reader::Plain(Plain::new(prompt)),
+            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, ear)),
+            Dialect::Codex => Reader::Codex(Codex::new(ear)),
+            Dialect::Amp => Reader::Claude(amp::reader(ear)),
+            Dialect::Plain => Reader::Plain(Plain::new(prompt, ear)),
         };
         StreamReader { lines: Lines::default(), reader, seen: Seen::default() }
     }
@@ -130,10 +129,6 @@ impl Reader {
             Reader::Plain(plain) => plain.line(line, seen, sink),
         }
     }
-}
-
-fn record_tag(seen: &mut Seen, scanner: &TagScanner) {
-    seen.tag = scanner.tag().map(|tag| clip(tag, TAG_CHARS).into_owned());
 }
 
 #[cfg(test)]

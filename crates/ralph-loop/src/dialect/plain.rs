@@ -6,11 +6,11 @@
 //!
 //! Deliberately absent: tools, costs, limits. To find those in prose is to guess.
 
+use super::Sink;
+use super::ear::Ear;
 use super::event::AgentEvent;
 use super::lines::Line;
 use super::seen::Seen;
-use super::{Sink, record_tag};
-use crate::claim::TagScanner;
 use crate::echo::EchoFilter;
 use crate::text::printable;
 use std::borrow::Cow;
@@ -22,15 +22,15 @@ pub(super) struct Plain {
 }
 
 /// The agent's own words, as far as anyone needs to know them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Words {
     any: bool,
-    scanner: TagScanner,
+    ear: Ear,
 }
 
 impl Plain {
-    pub(super) fn new(prompt: &str) -> Plain {
-        Plain { echo: EchoFilter::new(prompt), words: Words::default() }
+    pub(super) fn new(prompt: &str, ear: Ear) -> Plain {
+        Plain { echo: EchoFilter::new(prompt), words: Words { any: false, ear } }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -47,7 +47,7 @@ impl Plain {
             // It could not be read, but it was said.
             Line::TooLong { bytes } => {
                 self.words.any = true;
-                self.words.scanner.boundary();
+                self.words.ear.boundary();
                 seen.unparsed = seen.unparsed.saturating_add(1);
                 sink(AgentEvent::Unparsed { bytes, sample: Cow::Borrowed("") });
             }
@@ -58,19 +58,19 @@ impl Plain {
         self.echo.finish(&mut |line| self.words.hear(line));
         seen.text = self.words.any;
         seen.steps = u32::from(self.words.any);
-        record_tag(seen, &self.words.scanner);
+        self.words.ear.finish(seen);
     }
 }
 
 impl Words {
     fn hear(&mut self, line: &str) {
         self.any = self.any || !line.trim().is_empty();
-        self.scanner.feed(line);
-        self.scanner.feed("\n");
+        self.ear.feed(line);
+        self.ear.feed("\n");
     }
 
     /// Nothing that follows can change what was heard.
     fn settled(&self) -> bool {
-        self.any && self.scanner.tag().is_some()
+        self.any && self.ear.settled()
     }
 }

@@ -8,6 +8,7 @@
 
 use super::Dialect;
 use crate::money::Usd;
+use crate::signal::Signals;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::AddAssign;
@@ -22,6 +23,9 @@ pub struct Seen {
     /// The content of the first completion tag, trimmed, at most 200 characters.
     #[serde(skip_serializing_if = "is_default")]
     pub tag: Option<String>,
+    /// What it signals about a story, where that is listened for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub signals: Signals,
     /// The agent's own messages, sub-agents' excluded. One for a plain agent that said anything.
     #[serde(skip_serializing_if = "is_default")]
     pub steps: u32,

@@ -70,9 +70,10 @@ impl PromptState {
         if self.done { Pick::Done } else { Pick::Work(Item::Prompt) }
     }
 
-    pub(super) fn apply(&mut self, fact: &PlanFact) {
+    pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
             PlanFact::Judged(judgement) => self.done = judgement.settlement == Settlement::Settled,
+            PlanFact::Began(_) | PlanFact::Resumed => {}
         }
     }
 }
@@ -82,31 +83,31 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(completion: Completion, tag: Option<&str>, verdict: &Verdict, expected: Settlement) {
+    fn check(completion: Completion, tag: Option<&str>, verdict: &Verdict, expected: &Settlement) {
         let plan = PromptPlan { source: PromptSource::Text { hash: String::new() }, completion };
-        assert_eq!(plan.judge(&Claim { tag: tag.map(String::from) }, verdict), expected);
+        assert_eq!(plan.judge(&Claim { tag: tag.map(String::from), ..Claim::default() }, verdict), *expected);
     }
 
     #[test]
     fn a_claim_counts_only_once_the_checks_are_green() {
         let done = || Completion::Response("DONE".into());
-        check(done(), Some("done"), &Verdict::Green { checks: 1 }, Settlement::Settled);
-        check(done(), Some("done"), &Verdict::Green { checks: 0 }, Settlement::Settled);
-        check(done(), Some("DONE"), &Verdict::Red { failed: vec![0] }, Settlement::Continue);
-        check(done(), Some("not DONE"), &Verdict::Green { checks: 1 }, Settlement::Continue);
-        check(done(), None, &Verdict::Green { checks: 1 }, Settlement::Continue);
+        check(done(), Some("done"), &Verdict::Green { checks: 1 }, &Settlement::Settled);
+        check(done(), Some("done"), &Verdict::Green { checks: 0 }, &Settlement::Settled);
+        check(done(), Some("DONE"), &Verdict::Red { failed: vec![0] }, &Settlement::Continue);
+        check(done(), Some("not DONE"), &Verdict::Green { checks: 1 }, &Settlement::Continue);
+        check(done(), None, &Verdict::Green { checks: 1 }, &Settlement::Continue);
         check(
             done(),
             Some("DONE"),
             &Verdict::AgentFailed { why: "exit code 1".into() },
-            Settlement::Continue,
+            &Settlement::Continue,
         );
     }
 
     #[test]
     fn checks_alone_decide_where_that_was_asked_for() {
-        check(Completion::ChecksOnly, None, &Verdict::Green { checks: 1 }, Settlement::Settled);
-        check(Completion::ChecksOnly, Some("DONE"), &Verdict::Red { failed: vec![0] }, Settlement::Continue);
-        check(Completion::ChecksOnly, None, &Verdict::Green { checks: 0 }, Settlement::Continue);
+        check(Completion::ChecksOnly, None, &Verdict::Green { checks: 1 }, &Settlement::Settled);
+        check(Completion::ChecksOnly, Some("DONE"), &Verdict::Red { failed: vec![0] }, &Settlement::Continue);
+        check(Completion::ChecksOnly, None, &Verdict::Green { checks: 0 }, &Settlement::Continue);
     }
 }

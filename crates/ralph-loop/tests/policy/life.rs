@@ -10,12 +10,13 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use ralph_loop::dialect::Answer;
 use ralph_loop::dialect::Exit;
-use ralph_loop::event::{End, Event, Fact, Step, StopReason, Why};
+use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
 use ralph_loop::history::{History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
-use ralph_loop::plan::Plan;
-use ralph_loop::verdict::{Judgement, Verdict};
+use ralph_loop::plan::{Item, Plan};
+use ralph_loop::story_id::StoryId;
+use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, wake_at};
 use std::collections::BTreeSet;
 
@@ -58,6 +59,20 @@ const AGENT_ENDS: [&str; 16] = [
     "down",
     "nokey",
 ];
+const STORY_ENDS: [&str; 12] = [
+    "told:DONE-1.1@main",
+    "told:DONE-1.2@main",
+    "told:DONE-1.1@main$0.30",
+    "told:DONE-1.2@main$0.20",
+    "told:FAIL-1.1@main$0.10",
+    "told:FAIL-1.2@main",
+    "talk@main",
+    "empty@main",
+    "fail@main",
+    "limited:20@main",
+    "down@main",
+    "told:DONE-1.1@elsewhere",
+];
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
 const MESSAGE_ENDS: [&str; 4] = ["message$0.01", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
@@ -83,13 +98,14 @@ fn chances() -> impl Strategy<Value = Vec<Chance>> {
 
 fn any_run() -> impl Strategy<Value = Run> {
     let seconds = |range: std::ops::Range<u64>| prop::option::of(range.prop_map(|s| s * 1000));
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")]);
+    let plan = prop_oneof![3 => Just(""), 1 => Just("checks-only"), 3 => Just("stories:1.1+1.2<1.1")];
+    let flags = (plan, any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")]);
     let limits = (0..7_u32, 0..4_u32, 0..4_u32, seconds(1..120), seconds(1..600));
     let money = prop::option::of((0..20_u32).prop_map(|dimes| Usd::from_dollars(f64::from(dimes) / 10.0)));
     let backoff = (0..4_000_u64, 0..20_000_u64);
     (flags, 0..4_u32, limits, money, backoff).prop_map(|(flags, checks, limits, max_cost, backoff)| {
-        let (checks_only, git, checkpoints, scm) = flags;
-        let mut run = run(&format!("checks:{checks} {scm} {}", if checks_only { "checks-only" } else { "" }));
+        let (plan, git, checkpoints, scm) = flags;
+        let mut run = run(&format!("checks:{checks} {scm} {plan}"));
         (run.git, run.checkpoints) = (git, checkpoints);
         run.limits.max_outage_ms = 1_000 * u64::from(checks);
         (
@@ -138,16 +154,20 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             (Some(What::Lost), Some(_)) => story.word("lost"),
             (Some(What::Impossible), Some(_)) => story.word("impossible:why"),
             (Some(What::Ends(index)), Some(step)) => story.word(match step {
+                Step::Agent { .. } if story.run.plan.restores() => STORY_ENDS[index.index(STORY_ENDS.len())],
                 Step::Agent { .. } => AGENT_ENDS[index.index(AGENT_ENDS.len())],
                 Step::Check { .. } => CHECK_ENDS[index.index(CHECK_ENDS.len())],
+                Step::Snapshot { .. } if story.run.plan.restores() => "tree:A@main",
                 Step::Snapshot { .. } => SNAPSHOT_ENDS[index.index(SNAPSHOT_ENDS.len())],
                 Step::Message { .. } => MESSAGE_ENDS[index.index(MESSAGE_ENDS.len())],
                 Step::Scm { .. } => SCM_ENDS[index.index(SCM_ENDS.len())],
                 Step::CommitRest => "did",
+                Step::Restore { .. } => "back",
             }),
             (_, Some(Step::Agent { .. })) => story.word("talk"),
             (_, Some(Step::Check { .. })) => story.word("green"),
             (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
+            (_, Some(Step::Restore { .. })) => story.word("back"),
             (_, Some(Step::Message { .. })) => story.word("message"),
             (_, Some(Step::Scm { .. } | Step::CommitRest)) => story.word("did"),
             (_, None) => story.word("due"),
@@ -155,13 +175,13 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
     }
 }
 
-/// No life is longer. A step that shows something is one of a snapshot, an answer with its
+/// No life is longer. A step that shows something is one of a snapshot, a tree put back and recorded, an answer with its
 /// reruns, the checks, a commit message, or the tasks of an iteration, or the last snapshot; between two of those so many can be lost; every
 /// other step was cut short by a chance or by the end of the run.
 fn most_events(run: &Run, chances: usize) -> usize {
     let iterations = run.limits.iterations as usize;
     let tasks = run.scm.as_ref().map_or(0, |scm| 1 + scm.tasks.len());
-    let shown = iterations * (1 + 1 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
+    let shown = iterations * (3 + 1 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
     // Beyond the chances the world acts by itself only to wait a failure out.
     let interventions = chances + iterations;
     let stops = interventions + 1;
@@ -206,6 +226,13 @@ fn judgement(fact: &Fact) -> Option<&Judgement> {
     }
 }
 
+fn story_of(judgement: &Judgement) -> Option<StoryId> {
+    match judgement.item {
+        Item::Story { id, .. } => Some(id),
+        Item::Prompt => None,
+    }
+}
+
 /// Why a run has stopped can be read off its record.
 fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
     let judged: Vec<_> = before.iter().filter_map(|event| judgement(&event.fact)).collect();
@@ -240,13 +267,24 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
         }
         StopReason::Interrupted => this_life.iter().any(|event| event.fact == Fact::StopAsked),
         StopReason::Error => this_life.iter().any(|event| {
-            matches!(event.fact, Fact::Ended { end: End::Lost { .. } | End::Impossible { .. }, .. })
+            let elsewhere = Branch::Named("elsewhere".into());
+            match &event.fact {
+                Fact::Ended { end: End::Lost { .. } | End::Impossible { .. }, .. } => true,
+                Fact::Ended { end: End::Agent(end), .. } => end.branch.as_ref() == Some(&elsewhere),
+                _ => false,
+            }
         }),
         StopReason::Outage => answered(this_life, |answer| matches!(answer, Answer::Unavailable { .. })),
         StopReason::Authentication => {
             answered(this_life, |answer| matches!(answer, Answer::Unauthorized { .. }))
         }
-        StopReason::Halted => false, // a prompt is never stuck
+        // A prompt is never stuck; a story that failed three times is.
+        StopReason::Halted => {
+            let last: Vec<_> = judged.iter().rev().take(3).collect();
+            let failed = |j: &Judgement| matches!(j.settlement, Settlement::Retry { .. });
+            let same = |j: &Judgement| story_of(j).is_some() && story_of(j) == story_of(last[0]);
+            last.len() == 3 && last.iter().all(|j| failed(j) && same(j))
+        }
     };
     assert!(justified, "stopped as {reason:?} after {before:#?}");
 }
@@ -285,10 +323,11 @@ fn messages_cost(events: &[Event]) -> Usd {
 }
 
 /// Proof from the facts themselves, without any verdict: in the last iteration that was
-/// judged, the last agent ended by itself with the word, then every check with 0.
+/// judged, the last agent ended by itself with the word, then every check with 0. Of stories,
+/// that each of them has had such an iteration.
 fn proven(run: &Run, events: &[Event]) -> bool {
     let (mut said, mut green) = (false, vec![false; run.checks.len()]);
-    let (mut found, mut step, mut cut) = (false, None, None);
+    let (mut found, mut step, mut cut, mut done) = (false, None, None, BTreeSet::new());
     for event in events {
         match &event.fact {
             Fact::Began { step: begun, .. } => (step, cut) = (Some(begun), None),
@@ -296,7 +335,15 @@ fn proven(run: &Run, events: &[Event]) -> bool {
             Fact::Ended { end: End::Agent(end), .. }
                 if !matches!(cut, Some(Why::MaxTime | Why::StopAsked)) =>
             {
-                said = cut.is_none() && end.exit == Exit::Code(0) && end.seen.tag.as_deref() == Some("DONE");
+                let story = match step {
+                    Some(Step::Agent { item: Item::Story { id, .. }, .. }) => Some(id.to_string()),
+                    _ => None,
+                };
+                let done = match &story {
+                    None => end.seen.tag.as_deref() == Some("DONE"),
+                    Some(id) => end.seen.signals.done.as_ref() == Some(id),
+                };
+                said = cut.is_none() && end.exit == Exit::Code(0) && done;
                 green.fill(false);
             }
             Fact::Ended { end: End::Check(end), .. } => {
@@ -306,14 +353,21 @@ fn proven(run: &Run, events: &[Event]) -> bool {
             Fact::Judged(judgement) => {
                 let listens = match &run.plan {
                     Plan::Prompt(plan) => plan.completion.listens(),
+                    Plan::Stories(_) => true,
                 };
                 let worth = if listens { said } else { !green.is_empty() };
                 found = judgement.verdict.is_green() && worth && green.iter().all(|green| *green);
+                if found {
+                    done.extend(story_of(judgement));
+                }
             }
             _ => {}
         }
     }
-    found
+    match &run.plan {
+        Plan::Prompt(_) => found,
+        Plan::Stories(plan) => found && done.len() == plan.todo.len(),
+    }
 }
 
 /// What a journal gives back: every event through its text, folded.
@@ -442,6 +496,7 @@ fn random_lives_reach_every_end() {
         StopReason::Timeout,
         StopReason::TooManyFailures,
         StopReason::Stalled,
+        StopReason::Halted,
         StopReason::Outage,
         StopReason::Authentication,
         StopReason::Interrupted,

@@ -13,5 +13,6 @@ mod interventions;
 mod iterations;
 mod life;
 mod services;
+mod stories;
 mod story;
 mod table;

@@ -10,7 +10,10 @@
 //! | `done` `said:X` `talk`  | the agent ends with the tag DONE, the tag X, no tag      |
 //! | `empty` `fail`          | the agent ends without a word, with exit code 1          |
 //! | `green` `red`           | the check ends with exit code 0, 1                       |
+//! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
+//! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
+//! | `back`                  | the tree is put back                                     |
 //! | `message` `did`         | a commit message was written; a task was done            |
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
@@ -23,13 +26,17 @@
 
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
-use ralph_loop::event::{AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, VERSION, Why};
+use ralph_loop::event::{
+    AgentEnd, Branch, End, Event, Fact, Head, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, VERSION, Why,
+};
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
+use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Run};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
+use ralph_loop::signal::FailSignal;
 use ralph_loop::state::Illegal;
 use ralph_loop::time::seconds;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -73,6 +80,7 @@ pub fn run(asked: &str) -> Run {
         checks: vec![],
         limits: Limits {
             iterations: 10,
+            iterations_are_the_goal: false,
             max_time_ms: None,
             max_cost: None,
             max_failures: 5,
@@ -100,6 +108,7 @@ pub fn run(asked: &str) -> Run {
             "check-timeout" => check_timeout = number(),
             "checks-only" => run.plan = plan(Completion::ChecksOnly),
             "git" => run.git = true,
+            "stories" => run.plan = stories(value),
             "worktree" => {
                 let (path, branch, origin) = ("/w".into(), "ralph/r".into(), "/o".into());
                 run.place = Place::Worktree { path, branch, origin };
@@ -131,6 +140,19 @@ pub fn run(asked: &str) -> Run {
 
 fn plan(completion: Completion) -> Plan {
     Plan::Prompt(PromptPlan { source: PromptSource::Text { hash: "h".into() }, completion })
+}
+
+/// `1.1+1.2<1.1`: two stories, and the second waits for the first.
+fn stories(told: &str) -> Plan {
+    let id = |text: &str| text.parse().expect(told);
+    let story = |word: &str| {
+        let mut ids = word.split('<').map(id);
+        let id = ids.next().expect(told);
+        StorySpec { id, title: id.to_string(), spec: "s.md".into(), depends_on: ids.collect() }
+    };
+    let todo = told.split('+').map(story).collect();
+    let (done, carried, rules, template) = (vec![], None, vec![], None);
+    Plan::Stories(StoriesPlan { todo, done, carried, max_retries: 3, rules, template })
 }
 
 fn check_spec(command: &str) -> CheckSpec {
@@ -254,12 +276,22 @@ pub fn end(word: &str, step: &Step) -> End {
         Some((word, dollars)) => (word, Some(Usd::from_dollars(dollars.parse().expect(word)))),
         None => (word, None),
     };
+    let (word, branch) = match word.split_once('@') {
+        Some((word, branch)) => (word, Some(branch)),
+        None => (word, None),
+    };
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let retry = rest.parse::<u64>().ok().map(|seconds| seconds * 1000);
     let agent = |answer: Answer, tag: Option<&str>| {
         let exit = if matches!(answer, Answer::Failed { .. }) { Exit::Code(1) } else { Exit::Code(0) };
         let tag = tag.map(String::from);
-        let seen = Seen { text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
+        let mut seen = Seen { text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
+        if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
+            match signal {
+                "DONE" => seen.signals.done = Some(id.into()),
+                _ => seen.signals.failed = Some(FailSignal { id: id.into(), why: "too hard".into() }),
+            }
+        }
         let retry_in_ms = retry;
         End::Agent(Box::new(AgentEnd {
             exit,
@@ -269,6 +301,7 @@ pub fn end(word: &str, step: &Step) -> End {
             prompt: "p".into(),
             swept: 0,
             retry_in_ms,
+            branch: branch.map(|name| Branch::Named(name.into())),
         }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
@@ -276,8 +309,10 @@ pub fn end(word: &str, step: &Step) -> End {
     match (name, step) {
         ("lost", _) => End::Lost { why: "its keeper died".into(), cost },
         ("impossible", _) => End::Impossible { why: rest.into() },
-        ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest)),
-        ("ended", Step::Snapshot { .. }) => snapshot(None),
+        ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest), branch),
+        ("ended", Step::Snapshot { .. }) => snapshot(None, None),
+        ("back", Step::Restore { .. }) => End::Restore(RestoreEnd::default()),
+        ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
         ("talk", Step::Agent { .. }) => agent(Answer::Said, None),
@@ -302,8 +337,9 @@ pub fn end(word: &str, step: &Step) -> End {
     }
 }
 
-fn snapshot(tree: Option<&str>) -> End {
-    End::Snapshot(SnapshotEnd { tree: tree.map(String::from), ..SnapshotEnd::default() })
+fn snapshot(tree: Option<&str>, branch: Option<&str>) -> End {
+    let head = branch.map(|name| Head { branch: Branch::Named(name.into()), ..Head::default() });
+    End::Snapshot(SnapshotEnd { tree: tree.map(String::from), head, ..SnapshotEnd::default() })
 }
 
 fn check_end(exit: Exit) -> End {
@@ -324,6 +360,7 @@ pub fn show(action: &Action) -> String {
         Action::Start(Step::Message { iteration, .. }) => format!("message {iteration}"),
         Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
         Action::Start(Step::CommitRest) => "commit rest".into(),
+        Action::Start(Step::Restore { iteration, .. }) => format!("restore {iteration}"),
         Action::Cancel(_, how, why) => {
             let how = match how {
                 How::Ask => "ask",
@@ -340,6 +377,9 @@ pub fn show(action: &Action) -> String {
         }
         Action::Judge(Judgement { iteration, settlement: Settlement::Settled, .. }) => {
             format!("judged {iteration} done")
+        }
+        Action::Judge(Judgement { iteration, settlement: Settlement::Retry { why }, .. }) => {
+            format!("judged {iteration} retry ({why})")
         }
         Action::Judge(Judgement { iteration, verdict, .. }) => match verdict {
             Verdict::Green { .. } => format!("judged {iteration} green"),

@@ -522,7 +522,7 @@ fn a_fact_about_something_else_is_refused() {
 #[test]
 fn a_forged_verdict_is_refused() {
     let forged = |verdict, tag: Option<&str>| {
-        let claim = Claim { tag: tag.map(String::from) };
+        let claim = Claim { tag: tag.map(String::from), ..Claim::default() };
         Fact::Judged(Judgement {
             iteration: 1,
             item: Item::Prompt,

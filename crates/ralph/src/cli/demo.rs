@@ -112,6 +112,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             origin: Origin::Flag,
         }],
         limits: Limits {
+            iterations_are_the_goal: false,
             iterations: 10,
             max_time_ms: None,
             max_cost: None,

@@ -13,7 +13,7 @@ use crate::story::{Asked, Story};
 use clap::Args;
 use jiff::Timestamp;
 use ralph_loop::State;
-use ralph_loop::dialect::{AgentEvent, Dialect, StreamReader};
+use ralph_loop::dialect::{AgentEvent, Dialect, Listen, StreamReader};
 use ralph_loop::history::Iteration;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -145,7 +145,7 @@ fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
             last = Some(printable(&words.join(" ")).into_owned());
         }
     };
-    let mut reader = StreamReader::new(dialect, "");
+    let mut reader = StreamReader::new(dialect, "", Listen::Completion);
     let mut buffer = vec![0; 256 << 10];
     loop {
         match file.read(&mut buffer).ok()? {

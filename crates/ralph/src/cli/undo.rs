@@ -65,7 +65,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
-    let done = shadow.put_back(&changes, &now, target).map_err(failed)?;
+    let done = shadow.put_back(&changes, &now, target, &[]).map_err(failed)?;
     match &args.tree {
         Some(_) => out.line(&format!(
             "The tree is again as it was kept ({} written, {} removed).",

@@ -2,13 +2,17 @@
 
 use super::projections::Projections;
 use crate::fsx;
+use crate::template::{self, StoryGaps, TemplateError};
 use crate::texts::Texts;
-use ralph_loop::plan::Pick;
 use ralph_loop::plan::prompt::PromptSource;
-use ralph_loop::prompt::{Context, Failure, Parts, compose};
+use ralph_loop::plan::stories::StoriesPlan;
+use ralph_loop::plan::{Item, Pick, Plan, PlanState};
+use ralph_loop::prompt::{CONTEXT_CHARS, Context, Failure, Parts, compose};
+use ralph_loop::story_id::StoryId;
+use ralph_loop::text::head;
 use ralph_loop::{Run, State};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -21,6 +25,8 @@ pub(super) enum ComposeError {
     EmptyFile(PathBuf),
     #[error("cannot read a text of this run: {0}")]
     Text(#[from] io::Error),
+    #[error("the prompt template cannot be filled in: {0}")]
+    Template(#[from] TemplateError),
 }
 
 pub(super) fn prompt(
@@ -30,20 +36,15 @@ pub(super) fn prompt(
     projections: &Projections,
 ) -> Result<String, ComposeError> {
     let Pick::Work(item) = state.plan.pick() else { return Err(ComposeError::NothingToDo) };
-    let source = run.plan.ask(&item);
-    let base = match source {
-        PromptSource::Text { hash } => texts.get(hash)?,
-        PromptSource::File { path } => {
-            let unreadable = |cause| ComposeError::PromptFile { path: path.clone(), cause };
-            let text = fsx::read_regular(path).map_err(unreadable)?;
-            String::from_utf8_lossy(&text).into_owned()
+    let base = match (&run.plan, &item) {
+        (Plan::Prompt(plan), Item::Prompt) => prompt_text(&plan.source, texts)?,
+        (Plan::Stories(plan), Item::Story { id, attempt }) => {
+            story_text(run, state, plan, (*id, *attempt), texts, projections)?
+        }
+        (Plan::Prompt(_), Item::Story { .. }) | (Plan::Stories(_), Item::Prompt) => {
+            return Err(ComposeError::NothingToDo);
         }
     };
-    if let PromptSource::File { path } = source
-        && base.trim().is_empty()
-    {
-        return Err(ComposeError::EmptyFile(path.clone()));
-    }
     let excerpts: Vec<String> = state
         .feedback
         .iter()
@@ -53,13 +54,17 @@ pub(super) fn prompt(
         let spec = run.checks.get(result.index)?;
         Some(Failure { spec, result, excerpt })
     });
-    let diff = if run.prompt.context {
-        state.diff.as_deref().map(|hash| texts.get(hash)).transpose()?
-    } else {
-        None
+    // A story's prompt says by itself how to finish and what came before.
+    let completion = match &run.plan {
+        Plan::Prompt(plan) if run.prompt.context => Some(&plan.completion),
+        Plan::Prompt(_) | Plan::Stories(_) => None,
     };
-    let context = run.prompt.context.then(|| Context {
-        completion: run.plan.completion(),
+    let diff = match completion {
+        Some(_) => state.diff.as_deref().map(|hash| texts.get(hash)).transpose()?,
+        None => None,
+    };
+    let context = completion.map(|completion| Context {
+        completion,
         checks: &run.checks,
         diff: diff.as_deref(),
         progress: projections.progress_tail(),
@@ -72,4 +77,50 @@ pub(super) fn prompt(
         iteration_count: run.prompt.iteration_count,
         context,
     }))
+}
+
+fn prompt_text(source: &PromptSource, texts: &Texts) -> Result<String, ComposeError> {
+    match source {
+        PromptSource::Text { hash } => Ok(texts.get(hash)?),
+        PromptSource::File { path } => read(path),
+    }
+}
+
+fn read(path: &Path) -> Result<String, ComposeError> {
+    let unreadable = |cause| ComposeError::PromptFile { path: path.to_path_buf(), cause };
+    let text = fsx::read_regular(path).map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if text.trim().is_empty() { Err(ComposeError::EmptyFile(path.to_path_buf())) } else { Ok(text) }
+}
+
+fn story_text(
+    run: &Run,
+    state: &State,
+    plan: &StoriesPlan,
+    (id, attempt): (StoryId, u32),
+    texts: &Texts,
+    projections: &Projections,
+) -> Result<String, ComposeError> {
+    let story = plan.story(id).ok_or(ComposeError::NothingToDo)?;
+    let spec = read(&run.workspace.join(&story.spec))?;
+    let template = plan.template.as_deref().map(|hash| texts.get(hash)).transpose()?;
+    let last_failure = match &state.plan {
+        PlanState::Stories(state) => state.last_failure.as_deref(),
+        PlanState::Prompt(_) => None,
+    };
+    let tried = state.tried.as_ref();
+    let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
+    let diff = diff.as_deref().map(|diff| head(diff, CONTEXT_CHARS));
+    let learnings = projections.learnings();
+    let gaps = StoryGaps {
+        story,
+        attempt,
+        last_failure,
+        last_diff: diff.as_deref(),
+        last_kept: tried.and_then(|tried| tried.kept.as_deref()),
+        spec: spec.trim_start_matches('\u{feff}'),
+        verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
+        learnings: &learnings,
+    };
+    Ok(template::story(template.as_deref().unwrap_or(template::STORY), plan, &gaps)?)
 }

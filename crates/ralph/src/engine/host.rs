@@ -7,13 +7,14 @@ use super::projections::Projections;
 use super::scm::{self, Task};
 use super::signals::Signals;
 use super::step::Source;
-use crate::git::checkpoint::{Checkpoints, Taken};
+use crate::git::checkpoint::{Checkpoints, Restored, Taken};
+use crate::git::restore::PutAside;
 use crate::journal::Journal;
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperEvent, KeeperProgram, ProcessError};
 use crate::report::Reporter;
-use ralph_loop::event::{End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, Why};
+use ralph_loop::event::{End, Event, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
@@ -114,6 +115,7 @@ impl<'r> RealHost<'r> {
                 (step.stdout.as_ref(), step.stderr.as_ref(), Thread::None)
             }
             Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
+            Current::Restore(handle) => (None, None, Thread::Restore(handle)),
             Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
             Current::Repository { handle, .. } => (None, None, Thread::Repository(handle)),
             Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
@@ -144,6 +146,7 @@ impl<'r> RealHost<'r> {
                     Current::Nothing
                     | Current::Doomed
                     | Current::Snapshot(_)
+                    | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. } => return None,
                 };
@@ -154,7 +157,8 @@ impl<'r> RealHost<'r> {
                     Current::Agent(step) => {
                         let cancel = state.flights.first().and_then(|flight| flight.cancel);
                         let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
-                        step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter)
+                        let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
+                        self.lane.note_branch(run, end)
                     }
                     Current::Message { step, words, read_as } => scm::message_end(
                         step.finish((exit, false, swept), &mut self.buffer, self.reporter),
@@ -168,6 +172,7 @@ impl<'r> RealHost<'r> {
                     Current::Nothing
                     | Current::Doomed
                     | Current::Snapshot(_)
+                    | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. } => return None,
                 };
@@ -182,6 +187,7 @@ impl<'r> RealHost<'r> {
                     Current::Check(_) | Current::Doomed => None,
                     elsewhere @ (Current::Nothing
                     | Current::Snapshot(_)
+                    | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. }) => {
                         self.lane.current = elsewhere;
@@ -202,6 +208,7 @@ enum Thing {
     Keeper(KeeperEvent),
     Readable(Source),
     Snapshot(Box<SnapshotTaken>),
+    Restored(Box<Result<Restored, JoinError>>),
     Surveyed(Result<bool, JoinError>),
     Repository(Result<TaskOutcome, JoinError>),
 }
@@ -218,7 +225,7 @@ impl Host for RealHost<'_> {
     }
 
     fn show(&mut self, run: &Run, state: &State, event: &Event) {
-        self.projections.follow(run, event);
+        self.projections.follow(run, state, event);
         self.reporter.event(run, state, event);
     }
 
@@ -230,7 +237,7 @@ impl Host for RealHost<'_> {
                 let begun = self.lane.start_agent(run, state, asked, &self.projections);
                 begun.map(|prompt| self.reporter.prompt(&prompt))
             }
-            Step::Check { iteration, index } => self.lane.start_check(run, *iteration, *index),
+            Step::Check { iteration, index } => self.lane.start_check(run, state, *iteration, *index),
             Step::Message { iteration, agent } => {
                 self.lane.start_survey(run, *iteration, *agent);
                 Ok(())
@@ -241,6 +248,13 @@ impl Host for RealHost<'_> {
             }
             Step::Scm { iteration, task } => {
                 self.start_task(run, state, *iteration, *task);
+                Ok(())
+            }
+            Step::Restore { attempt, .. } => {
+                if !self.lane.start_restore(run, state, *attempt) {
+                    let why = "there is no record of the tree to go back to".to_string();
+                    self.due.push_back(self.ended(End::Impossible { why }));
+                }
                 Ok(())
             }
             Step::Snapshot { .. } if self.lane.has_checkpoints() => {
@@ -260,7 +274,10 @@ impl Host for RealHost<'_> {
     fn cancel(&mut self, _id: StepId, how: How) {
         match self.lane.current {
             // Git leaves its repository whole by itself; it is only no longer waited for.
-            Current::Repository { .. } | Current::Survey { .. } | Current::Snapshot(_)
+            Current::Repository { .. }
+            | Current::Survey { .. }
+            | Current::Snapshot(_)
+            | Current::Restore(_)
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;
@@ -330,6 +347,10 @@ impl RealHost<'_> {
                 self.lane.current = Current::Nothing;
                 Some(self.snapshot_end(*taken))
             }
+            Thing::Restored(restored) => {
+                self.lane.current = Current::Nothing;
+                Some(self.restore_end(*restored))
+            }
             Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
             Thing::Repository(done) => {
                 let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
@@ -392,6 +413,26 @@ impl RealHost<'_> {
     }
 }
 
+impl RealHost<'_> {
+    fn restore_end(&mut self, restored: Result<Restored, JoinError>) -> Fact {
+        let put_aside = match restored {
+            Err(cause) => Err(cause.to_string()),
+            Ok((checkpoints, put_aside)) => {
+                self.lane.put_back(checkpoints);
+                put_aside.map_err(|cause| cause.to_string())
+            }
+        };
+        let end = put_aside.and_then(|PutAside { kept, diff, spared }| {
+            let diff = diff.map(|text| self.lane.texts.put(&text)).transpose();
+            Ok(RestoreEnd { kept, diff: diff.map_err(|cause| cause.to_string())?, spared })
+        });
+        self.ended(match end {
+            Ok(end) => End::Restore(end),
+            Err(why) => End::Impossible { why },
+        })
+    }
+}
+
 async fn moment(when: Option<Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when.into()).await,
@@ -418,6 +459,7 @@ async fn readable(pipe: Option<&Receiver>) {
 enum Thread<'t> {
     None,
     Snapshot(&'t mut JoinHandle<Taken>),
+    Restore(&'t mut JoinHandle<Restored>),
     Survey(&'t mut JoinHandle<bool>),
     Repository(&'t mut JoinHandle<TaskOutcome>),
 }
@@ -427,6 +469,7 @@ impl Thread<'_> {
         match self {
             Thread::None => pending().await,
             Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
+            Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
             Thread::Survey(handle) => Thing::Surveyed(handle.await),
             Thread::Repository(handle) => Thing::Repository(handle.await),
         }

@@ -9,7 +9,9 @@ use super::projections::Projections;
 use super::scm::{self, Task};
 use super::step::{AgentStep, CheckStep, RawLog, check_log};
 use crate::fsx;
-use crate::git::checkpoint::{Checkpoints, Taken};
+use crate::git;
+use crate::git::checkpoint::{Checkpoints, Restored, Taken};
+use crate::git::restore::Target;
 use crate::layout::{self, Project, RunDir};
 use crate::lock::RunLock;
 use crate::place;
@@ -21,8 +23,10 @@ use ralph_loop::dialect::{
 };
 use ralph_loop::event::{End, How};
 use ralph_loop::money::Usd;
+use ralph_loop::plan::{Item, Pick};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
+use ralph_loop::story_id::StoryId;
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
@@ -42,6 +46,8 @@ pub(super) struct Lane {
     pub(super) project: Project,
     pub(super) texts: Texts,
     checkpoints: Option<Checkpoints>,
+    /// The story that is worked on.
+    story: Option<StoryId>,
 }
 
 /// What the lane is busy with.
@@ -52,6 +58,7 @@ pub(super) enum Current {
     Agent(Box<AgentStep>),
     Check(CheckStep),
     Snapshot(JoinHandle<Taken>),
+    Restore(JoinHandle<Restored>),
     /// An agent that is asked for a commit message, and where it says it.
     Message {
         step: Box<AgentStep>,
@@ -127,7 +134,8 @@ impl Lane {
     ) -> Lane {
         let texts = Texts::of(&run_dir);
         let current = Current::Nothing;
-        Lane { keeper: None, current, keeper_program, lock, run_dir, project, texts, checkpoints }
+        let (keeper, story) = (None, None);
+        Lane { keeper, current, keeper_program, lock, run_dir, project, texts, checkpoints, story }
     }
 
     /// Returns what the agent is asked.
@@ -139,6 +147,7 @@ impl Lane {
         projections: &Projections,
     ) -> Result<String, StartError> {
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
+        self.work_on(state);
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent));
@@ -146,6 +155,14 @@ impl Lane {
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
+    }
+
+    /// What agents and checks are told they work on.
+    fn work_on(&mut self, state: &State) {
+        self.story = match state.plan.pick() {
+            Pick::Work(Item::Story { id, .. }) => Some(id),
+            Pick::Work(Item::Prompt) | Pick::Done | Pick::Stuck(_) => None,
+        };
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -195,7 +212,7 @@ impl Lane {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
-            reader: StreamReader::new(line.output, prompt),
+            reader: StreamReader::new(line.output, prompt, run.plan.listen()),
             stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
@@ -239,7 +256,14 @@ impl Lane {
         self.current = Current::Repository { handle, end: End::Rest };
     }
 
-    pub(super) fn start_check(&mut self, run: &Run, iteration: u32, index: usize) -> Result<(), StartError> {
+    pub(super) fn start_check(
+        &mut self,
+        run: &Run,
+        state: &State,
+        iteration: u32,
+        index: usize,
+    ) -> Result<(), StartError> {
+        self.work_on(state);
         let spec = run.checks.get(index).ok_or(StartError::NoSuchCheck(index))?;
         let name = &log_names(&run.checks)[index];
         let log = Project::check_log(iteration, name);
@@ -265,8 +289,35 @@ impl Lane {
         }));
     }
 
+    /// Likewise. False if there is nothing to go back to.
+    pub(super) fn start_restore(&mut self, run: &Run, state: &State, attempt: u32) -> bool {
+        let (Some(base), Some(mut checkpoints)) = (state.base.clone(), self.checkpoints.take()) else {
+            return false;
+        };
+        let project = self.project.clone();
+        let keep_as = git::attempt_ref(&run.id, attempt);
+        self.current = Current::Restore(tokio::task::spawn_blocking(move || {
+            let own_files = project.own_files_below(checkpoints.top());
+            let (tree, head) = (base.tree.as_str(), &base.head);
+            let target = Target { tree, head, keep_as: &keep_as, own_files: &own_files };
+            let restored = checkpoints.put_back(project.dir(), &target);
+            (checkpoints, restored)
+        }));
+        true
+    }
+
     pub(super) fn run_dir(&self) -> &RunDir {
         &self.run_dir
+    }
+
+    /// Where a plan's work has to stay on one branch, tells which one it is on now.
+    pub(super) fn note_branch(&self, run: &Run, mut end: End) -> End {
+        if let End::Agent(agent) = &mut end
+            && run.plan.restores()
+        {
+            agent.branch = place::repository(&run.place, &run.workspace).map(|found| found.branch());
+        }
+        end
     }
 
     /// Another descriptor of the run's lock.
@@ -306,12 +357,15 @@ impl Lane {
         argv: Vec<OsString>,
         stdio: Stdio3,
     ) -> Result<(), StartError> {
-        let env = [
+        let mut env = vec![
             ("RALPH_RUN", run.id.clone()),
             ("RALPH_ITERATION", iteration.to_string()),
             ("RALPH_MAX_ITERATIONS", run.limits.iterations.to_string()),
         ];
-        let env = env.map(|(name, value)| (name.into(), value.into())).to_vec();
+        if let Some(story) = &self.story {
+            env.push(("RALPH_STORY", story.to_string()));
+        }
+        let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,

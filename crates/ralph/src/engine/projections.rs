@@ -6,11 +6,11 @@
 use crate::fsx;
 use crate::journal;
 use crate::layout::{Project, RunDir};
-use ralph_loop::Run;
 use ralph_loop::event::Event;
 use ralph_loop::history::History;
 use ralph_loop::progress;
 use ralph_loop::prompt::CONTEXT_CHARS;
+use ralph_loop::{Run, State};
 use std::io;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub struct Projections {
 }
 
 impl Projections {
-    pub fn follow(&mut self, run: &Run, event: &Event) {
+    pub fn follow(&mut self, run: &Run, _state: &State, event: &Event) {
         let Some(iteration) = self.history.follow(run, event) else { return };
         let section = progress::section(&iteration);
         self.due.push_str(&section);
@@ -36,6 +36,11 @@ impl Projections {
         if let Some((cut, _)) = self.tail.char_indices().rev().nth(CONTEXT_CHARS) {
             self.tail.drain(..cut);
         }
+    }
+
+    /// What earlier stories have taught, the newest last.
+    pub fn learnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     pub fn progress_tail(&self) -> &str {

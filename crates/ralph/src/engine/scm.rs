@@ -7,7 +7,7 @@ use crate::git::{self, Repository};
 use crate::place;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
-use ralph_loop::dialect::{AgentEvent, Answer, Dialect, StreamReader};
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Listen, StreamReader};
 use ralph_loop::event::{End, MessageEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
@@ -132,7 +132,7 @@ fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<Str
             last = text.into_owned();
         }
     };
-    let mut reader = StreamReader::new(read_as, "");
+    let mut reader = StreamReader::new(read_as, "", Listen::Completion);
     reader.feed(&bytes, &mut note);
     reader.finish(&mut note);
     message_in(&last, tag)

@@ -115,7 +115,16 @@ impl AgentStep {
         let duration_ms = elapsed_ms(self.started);
         let retry_in_ms = service::retry_in_ms(&answer);
         let prompt = self.prompt;
-        End::Agent(Box::new(AgentEnd { exit, answer, seen, duration_ms, prompt, swept, retry_in_ms }))
+        End::Agent(Box::new(AgentEnd {
+            exit,
+            answer,
+            seen,
+            duration_ms,
+            prompt,
+            swept,
+            retry_in_ms,
+            branch: None,
+        }))
     }
 
     /// Nobody is left to write: what is in the pipes is all there is. A stranger who was
@@ -158,6 +167,7 @@ impl AgentStep {
             prompt: self.prompt,
             swept: 0,
             retry_in_ms: None,
+            branch: None,
         }))
     }
 }

@@ -3,6 +3,7 @@
 //! Each snapshot is a git tree in the run's [`Shadow`]; nothing is written when nothing has
 //! changed. Left out, and named: files over a size, unreadable files, repositories inside.
 
+use super::restore::{self, PutAside, RestoreError, Target};
 use super::shadow::{Shadow, ShadowError};
 use ralph_loop::event::SnapshotEnd;
 use ralph_loop::prompt::CONTEXT_CHARS;
@@ -13,6 +14,8 @@ pub struct Checkpoints {
     /// The run's first tree; diffs are told from there.
     base: Option<String>,
     last: Option<Last>,
+    /// Also record where the user's repository stands.
+    with_head: bool,
 }
 
 /// The newest tree and its diff: while nothing changes, neither is asked for again.
@@ -22,7 +25,7 @@ struct Last {
 }
 
 /// Four bytes a character at most; one more tells that there was more.
-const DIFF_BYTES: usize = CONTEXT_CHARS * 4 + 1;
+pub(super) const CONTEXT_BYTES: usize = CONTEXT_CHARS * 4 + 1;
 
 pub struct Snapshot {
     pub end: SnapshotEnd,
@@ -33,10 +36,26 @@ pub struct Snapshot {
 /// What comes back from the thread that takes a snapshot.
 pub type Taken = (Checkpoints, Result<Snapshot, ShadowError>);
 
+/// What comes back from the thread that puts a tree back.
+pub type Restored = (Checkpoints, Result<PutAside, RestoreError>);
+
 impl Checkpoints {
     /// `base` is the run's first tree, if it has one already.
-    pub fn of(shadow: Shadow, base: Option<String>) -> Checkpoints {
-        Checkpoints { shadow, base, last: None }
+    pub fn of(shadow: Shadow, base: Option<String>, with_head: bool) -> Checkpoints {
+        Checkpoints { shadow, base, last: None, with_head }
+    }
+
+    /// The top of the work tree.
+    pub fn top(&self) -> &Path {
+        self.shadow.top()
+    }
+
+    /// Puts the tree back to where a piece of work began.
+    pub fn put_back(&mut self, project: &Path, target: &Target<'_>) -> Result<PutAside, RestoreError> {
+        if self.last.take().is_none() {
+            self.shadow.set_up(project)?;
+        }
+        restore::put_back(&self.shadow, self.shadow.repository(), target)
     }
 
     /// Records the tree. `project` is where ralph's own files lie.
@@ -49,7 +68,7 @@ impl Checkpoints {
             Some(last) if changes.is_empty() => last,
             Some(_) | None => match &self.base {
                 Some(base) if with_diff => {
-                    let (tree, diff) = self.shadow.record_and_diff(&changes, base, DIFF_BYTES)?;
+                    let (tree, diff) = self.shadow.record_and_diff(&changes, base, CONTEXT_BYTES)?;
                     let diff = String::from_utf8_lossy(&diff).into_owned();
                     Last { tree, diff: Some(diff).filter(|diff| !diff.is_empty()) }
                 }
@@ -61,8 +80,12 @@ impl Checkpoints {
             },
         };
         let Last { tree, diff } = self.last.insert(last);
-        let end =
-            SnapshotEnd { tree: Some(tree.clone()), left_out: changes.left_out, ..SnapshotEnd::default() };
+        let end = SnapshotEnd {
+            tree: Some(tree.clone()),
+            left_out: changes.left_out,
+            head: self.with_head.then(|| self.shadow.repository().head()),
+            ..SnapshotEnd::default()
+        };
         Ok(Snapshot { end, diff: diff.clone() })
     }
 }

@@ -4,6 +4,7 @@
 //! has no [`Repository`].
 
 pub mod checkpoint;
+pub mod restore;
 pub mod shadow;
 
 use crate::fsx;
@@ -61,6 +62,11 @@ impl Repository {
         }
         fsx::append(&path, missing.as_bytes())
     }
+}
+
+/// Where the user's repository keeps what an attempt of a run has left.
+pub fn attempt_ref(run_id: &str, attempt: u32) -> String {
+    format!("refs/ralph/{run_id}/attempt-{attempt}")
 }
 
 /// A git command on the user's repository that did not work.

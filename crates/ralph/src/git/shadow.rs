@@ -60,6 +60,14 @@ impl Shadow {
         Shadow { dir, index: None, repository, largest_file }
     }
 
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
     pub fn top(&self) -> &Path {
         &self.repository.top
     }
@@ -241,12 +249,21 @@ impl Shadow {
     /// Puts the work tree back from one recorded tree to another: only paths that differ are
     /// written, and those that only the first has are removed. `now` is what stands in the
     /// work tree beside the first: what it could not record is in no tree, so neither it nor
-    /// anything in its way is touched.
-    pub fn put_back(&self, now: &Changes, from: &str, to: &str) -> Result<PutBack, ShadowError> {
+    /// anything in its way is touched. `own_files` are ralph's and stay as they are.
+    pub fn put_back(
+        &self,
+        now: &Changes,
+        from: &str,
+        to: &str,
+        own_files: &[String],
+    ) -> Result<PutBack, ShadowError> {
         let names = self.diff(from, to, &["--no-renames", "--name-status", "-z"], usize::MAX)?;
         let mut fields = names.split(|byte| *byte == 0);
         let (mut done, mut wanted) = (PutBack::default(), Vec::new());
         while let (Some(status @ [_, ..]), Some(path)) = (fields.next(), fields.next()) {
+            if own_files.iter().any(|own| own.as_bytes() == path) {
+                continue;
+            }
             if now.unrecorded.contains(path) {
                 done.spare(path);
             } else if status == b"D" {
@@ -305,7 +322,7 @@ impl Shadow {
         Ok(())
     }
 
-    fn git(&self) -> Tool<'_> {
+    pub(super) fn git(&self) -> Tool<'_> {
         let of = |flag: &str, path: &Path| {
             let mut word = OsString::from(flag);
             word.push(path);

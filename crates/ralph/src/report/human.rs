@@ -7,7 +7,8 @@ use super::style::{Style, Tone, fit};
 use super::{Reporter, Summary, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
-use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step, Why};
+use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
+use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::Completion;
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
@@ -99,12 +100,17 @@ impl Human {
             }
             self.line(&field("agent", &text));
         }
-        let until = match run.plan.completion() {
-            Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
-            Completion::Response(word) => format!("the checks pass and the agent says {word}"),
-            Completion::ChecksOnly => "the checks pass".to_string(),
-        };
-        self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
+        match &run.plan {
+            Plan::Prompt(plan) => {
+                let until = match &plan.completion {
+                    Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
+                    Completion::Response(word) => format!("the checks pass and the agent says {word}"),
+                    Completion::ChecksOnly => "the checks pass".to_string(),
+                };
+                self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
+            }
+            Plan::Stories(plan) => self.line(&field("stories", &format!("{} to do", plan.todo.len()))),
+        }
         for check in &run.checks {
             self.line(&field("check", &check.command));
         }
@@ -140,7 +146,7 @@ impl Human {
                     .and_then(|scm| Some(format!("{} {}", scm.command, scm.tasks.get(*task)?)));
                 self.task = named.unwrap_or_default();
             }
-            Step::Snapshot { .. } | Step::CommitRest => {}
+            Step::Snapshot { .. } | Step::CommitRest | Step::Restore { .. } => {}
         }
     }
 
@@ -242,7 +248,7 @@ impl Human {
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
-        match (&judgement.verdict, judgement.settlement) {
+        match (&judgement.verdict, &judgement.settlement) {
             (Verdict::AgentFailed { .. }, _) => {
                 let failures =
                     format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
@@ -275,6 +281,17 @@ impl Human {
             MessageOutcome::Failed { why } => {
                 self.warn(&format!("no commit message, so the scm tasks are left out: {why}"));
             }
+        }
+    }
+
+    fn restored(&mut self, end: &RestoreEnd) {
+        if let Some(kept) = &end.kept {
+            self.line("  the tree is back where the story began; what was there is kept:");
+            self.line(&format!("  git show {kept}"));
+        }
+        if !end.spared.is_empty() {
+            let paths = printable(&end.spared.join(", ")).into_owned();
+            self.warn(&format!("not put back, because no checkpoint holds what is there: {paths}"));
         }
     }
 
@@ -324,6 +341,7 @@ impl Reporter for Human {
                 End::Message(end) => self.message_ended(&end.outcome),
                 End::Scm(outcome) => self.task_ended(outcome),
                 End::Rest(outcome) => self.rest_ended(outcome),
+                End::Restore(end) => self.restored(end),
                 End::Lost { why, .. } if state.stops_asked == 0 => {
                     self.warn(&format!("the step is run again: {why}"));
                 }

@@ -58,6 +58,7 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
         Step::Snapshot { .. } => "recording the tree",
         Step::Message { .. } => "commit message",
         Step::CommitRest => "committing what is left",
+        Step::Restore { .. } => "putting the tree back",
         Step::Scm { task, .. } => {
             run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
         }

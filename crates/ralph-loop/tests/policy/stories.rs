@@ -1,0 +1,95 @@
+//! Stories: attempts that begin where the story began, and what ends the run.
+
+use crate::story::check;
+
+const TWO: &str = "stories:1.1+1.2<1.1 backoff:0-0 git";
+
+#[test]
+fn a_story_that_is_done_makes_room_for_the_next() {
+    check(TWO, "start", "snapshot 1");
+    check(TWO, "start tree:A@main", "agent 1");
+    check(TWO, "start tree:A@main told:DONE-1.1@main", "judged 1 done, snapshot 2");
+    let both = "start tree:A@main told:DONE-1.1@main tree:B@main told:DONE-1.2@main tree:C@main";
+    check(TWO, both, "stop completed");
+}
+
+#[test]
+fn a_failed_attempt_is_put_back_before_the_next_one() {
+    let failed = "start tree:A@main told:FAIL-1.1@main";
+    check(TWO, failed, "judged 1 retry (too hard), restore 2");
+    check(TWO, &format!("{failed} back"), "snapshot 2");
+    check(TWO, &format!("{failed} back tree:A@main"), "agent 2");
+    check(TWO, "start tree:A@main fail@main", "judged 1 retry (exit code 1), restore 2");
+    check(TWO, "start tree:A@main empty@main", "judged 1 retry (No completion signal in output), restore 2");
+    let timed_out = "timeout:1800 stories:1.1 backoff:0-0 git";
+    check(timed_out, "start tree:A@main due ended", "judged 1 retry (timed out after 1800s), restore 2");
+}
+
+#[test]
+fn a_false_done_is_a_failed_attempt() {
+    let checked = "stories:1.1 checks:1 backoff:0-0 git";
+    check(checked, "start tree:A@main told:DONE-1.1@main", "check 1.1");
+    let told = "start tree:A@main told:DONE-1.1@main red";
+    check(checked, told, "judged 1 retry (the agent says DONE, a check says it is not), restore 2");
+    let other = "judged 1 retry (the agent says DONE of 1.2, not of 1.1), restore 2";
+    check(TWO, "start tree:A@main told:DONE-1.2@main", other);
+}
+
+#[test]
+fn three_failures_halt_with_the_tree_as_it_was_left() {
+    let attempt = "tree:A@main told:FAIL-1.1@main";
+    let halted = format!("start {attempt} back {attempt} back {attempt}");
+    check(TWO, &halted, "judged 3 retry (too hard), snapshot 4");
+    check(TWO, &format!("{halted} tree:Z@main"), "stop halted (story 1.1 failed 3 times)");
+    // Whoever resumes has seen to the tree: it is where the story begins now.
+    check(TWO, &format!("{halted} tree:Z@main resumed"), "agent 4");
+    let again = format!("{halted} tree:Z@main resumed told:FAIL-1.1@main");
+    check(TWO, &again, "judged 4 retry (too hard), snapshot 5");
+}
+
+#[test]
+fn an_attempt_that_nobody_judged_is_put_back_too() {
+    check(TWO, "start tree:A@main resumed", "restore 1");
+    check(TWO, "start tree:A@main resumed back tree:A@main", "agent 1.2");
+    check(TWO, "start tree:A@main lost", "restore 1");
+    check(TWO, "start tree:A@main limited:60@main", "restore 1");
+    check(TWO, "start tree:A@main limited:60@main back", "wait until 65s");
+    check(TWO, "start tree:A@main stop stop ended", "stop interrupted");
+    check(TWO, "start tree:A@main stop stop ended resumed", "restore 1");
+    // A crash while the tree was put back: it is put back again.
+    check(TWO, "start tree:A@main resumed resumed", "restore 1");
+    // What was answered is still judged.
+    let checked = "stories:1.1 checks:1 backoff:0-0 git";
+    check(checked, "start tree:A@main told:DONE-1.1@main resumed", "check 1.1");
+    check("max-time:9 stories:1.1 git", "start tree:A@main due ended", "restore 1");
+    check("max-time:9 stories:1.1 git", "start tree:A@main due ended back tree:A@main", "stop timeout");
+}
+
+#[test]
+fn without_git_there_is_nothing_to_put_back() {
+    let plain = "stories:1.1 backoff:0-0";
+    check(plain, "start", "agent 1");
+    check(plain, "start told:FAIL-1.1", "judged 1 retry (too hard), agent 2");
+}
+
+#[test]
+fn a_branch_that_is_switched_stops_the_run() {
+    let why = "stop error (the branch was switched from main to x meanwhile)";
+    check(TWO, "start tree:A@main told:DONE-1.1@x", why);
+    check(TWO, "start tree:A@main told:DONE-1.1@main tree:B@x", why);
+    check(TWO, "start tree:A@main told:DONE-1.1@main tree:B@x resumed", "snapshot 2");
+    check(TWO, "start tree:A@main told:DONE-1.1@x resumed", "restore 1");
+}
+
+#[test]
+fn attempts_are_iterations() {
+    let one = "n:1 stories:1.1+1.2 backoff:0-0 git";
+    check(one, "start tree:A@main told:DONE-1.1@main tree:B@main", "stop max_iterations");
+    check(one, "start tree:A@main told:FAIL-1.1@main back tree:A@main", "stop max_iterations");
+}
+
+#[test]
+fn what_waits_for_something_that_is_not_done_is_not_begun() {
+    let waits = "stop halted (story 1.2 waits for 9.9, which is not done)";
+    check("stories:1.2<9.9", "start", waits);
+}

@@ -1,0 +1,115 @@
+//! Texts with gaps: the prompts that a user can replace.
+//!
+//! A template is checked when a run is built, so that a slip in it costs no iteration.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use ralph_loop::plan::stories::{StoriesPlan, Story};
+use thiserror::Error;
+
+/// What stands where the user has put none.
+pub const STORY: &str = include_str!("../templates/story.md");
+
+#[derive(Debug, Error)]
+#[error("{}{}", message, line.map(|line| format!(" (line {line})")).unwrap_or_default())]
+pub struct TemplateError {
+    message: String,
+    line: Option<usize>,
+}
+
+impl From<minijinja::Error> for TemplateError {
+    fn from(error: minijinja::Error) -> TemplateError {
+        let what = error.detail().map_or_else(|| error.kind().to_string(), String::from);
+        TemplateError { message: what, line: error.line() }
+    }
+}
+
+/// What a story's prompt is made of, besides the plan.
+pub struct StoryGaps<'a> {
+    pub story: &'a Story,
+    pub attempt: u32,
+    pub last_failure: Option<&'a str>,
+    /// What the attempt before did, and the ref under which it is kept.
+    pub last_diff: Option<&'a str>,
+    pub last_kept: Option<&'a str>,
+    pub spec: &'a str,
+    pub verify: Vec<&'a str>,
+    pub learnings: &'a [String],
+}
+
+pub fn story(template: &str, plan: &StoriesPlan, gaps: &StoryGaps<'_>) -> Result<String, TemplateError> {
+    let Story { id, title, spec, depends_on } = gaps.story;
+    let depends_on: Vec<String> = depends_on.iter().map(ToString::to_string).collect();
+    let story = context! { id => id.to_string(), title, depends_on, spec => spec.display().to_string() };
+    render(
+        template,
+        context! {
+            story,
+            spec => gaps.spec,
+            attempt => gaps.attempt,
+            max_attempts => plan.max_retries,
+            last_failure => gaps.last_failure,
+            last_diff => gaps.last_diff,
+            last_kept => gaps.last_kept,
+            verify => gaps.verify.iter().map(ToString::to_string).collect::<Vec<String>>(),
+            rules => plan.rules.clone(),
+            learnings => gaps.learnings.to_vec(),
+        },
+    )
+}
+
+/// Whether a template can be filled in at all.
+pub fn check_story(template: &str) -> Result<(), TemplateError> {
+    let plan = StoriesPlan {
+        todo: [].into(),
+        done: Vec::new(),
+        carried: None,
+        max_retries: 3,
+        rules: vec!["a rule".into()],
+        template: None,
+    };
+    let id = ralph_loop::story_id::StoryId { epic: 1, story: 1 };
+    let example = Story { id, title: "A story".into(), spec: "specs/x.md".into(), depends_on: Vec::new() };
+    let gaps = StoryGaps {
+        story: &example,
+        attempt: 2,
+        last_failure: Some("it failed"),
+        last_diff: Some("+ it"),
+        last_kept: Some("refs/ralph/r/attempt-1"),
+        spec: "the specification",
+        verify: vec!["make test"],
+        learnings: &["a thing".into()],
+    };
+    story(template, &plan, &gaps).map(drop)
+}
+
+fn render(template: &str, gaps: Value) -> Result<String, TemplateError> {
+    let mut environment = Environment::new();
+    // A name that nobody fills in is a slip, not an empty text.
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
+    Ok(environment.render_str(template, gaps)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_template_can_be_filled_in() {
+        check_story(STORY).unwrap();
+    }
+
+    #[test]
+    fn a_slip_is_told_with_its_line() {
+        let told = |template| check_story(template).unwrap_err().to_string();
+        assert!(told("a\n{{ stroy.id }}").ends_with("(line 2)"), "{}", told("a\n{{ stroy.id }}"));
+        assert!(told("a\n\n{% for x in rules %}").ends_with("(line 3)"));
+    }
+
+    #[test]
+    fn what_a_gap_is_filled_with_is_no_template_and_not_escaped() {
+        let text = render("{{ spec }}\n", context! { spec => "{{ spec }} <b> & 'x'" }).unwrap();
+        assert_eq!(text, "{{ spec }} <b> & 'x'\n");
+    }
+}
