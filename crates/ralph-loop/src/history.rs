@@ -6,7 +6,7 @@
 
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
-use crate::money::Usd;
+use crate::money::Cost;
 use crate::run::Run;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
@@ -15,8 +15,8 @@ use serde::Serialize;
 pub struct Iteration {
     pub iteration: u32,
     pub steps_taken: u32,
-    #[serde(serialize_with = "as_dollars")]
-    pub cost: Usd,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Seconds from the first agent's start to the judgement, downtime left out.
     #[serde(serialize_with = "as_seconds", rename = "duration")]
     pub duration_ms: u64,
@@ -38,10 +38,6 @@ pub struct CheckReport {
     pub output: String,
 }
 
-fn as_dollars<S: serde::Serializer>(cost: &Usd, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_f64(cost.dollars())
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn as_seconds<S: serde::Serializer>(ms: &u64, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(*ms as f64 / 1000.0)
@@ -56,7 +52,7 @@ pub struct History {
     cut_short: bool,
     steps: u32,
     denied: u32,
-    cost: Usd,
+    cost: Cost,
     checks: Vec<CheckReport>,
 }
 
@@ -120,7 +116,7 @@ impl History {
             End::Agent(agent) => {
                 self.steps += agent.seen.steps;
                 self.denied += agent.seen.denied;
-                self.cost += agent.seen.cost.unwrap_or_default();
+                self.cost += agent.cost().unwrap_or_default();
             }
             End::Check(check) if !self.cut_short => {
                 let Some((_, Step::Check { index, .. })) = flight else { return };
@@ -135,7 +131,7 @@ impl History {
                 let name = run.checks.get(index).map_or_else(String::new, |c| c.command.clone());
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
-            End::Lost { cost, .. } => self.cost += cost.unwrap_or_default(),
+            End::Lost { .. } => self.cost += end.cost().unwrap_or_default(),
             End::Message(_)
             | End::Scm(_)
             | End::Rest(_)

@@ -11,7 +11,7 @@ use crate::event::{
     AgentEnd, End, Event, Fact, How, MessageEnd, SnapshotEnd, Step, StepId, StopReason, VERSION, Why,
 };
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS, Limits};
-use crate::money::Usd;
+use crate::money::{Cost, Usd};
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
@@ -33,7 +33,7 @@ pub struct State {
     pub judged: u32,
     /// Agents begun within the current iteration.
     pub attempts: u32,
-    pub spent: Usd,
+    pub spent: Cost,
     pub costs: Costs,
     pub streaks: Streaks,
     /// Until when each agent's service refuses, in the run's own time; free where missing.
@@ -200,7 +200,7 @@ impl State {
             steps_begun: 0,
             judged: 0,
             attempts: 0,
-            spent: Usd::ZERO,
+            spent: Cost::default(),
             costs: Costs::default(),
             streaks: Streaks::default(),
             blocked_until_ms: Vec::new(),
@@ -367,6 +367,8 @@ impl State {
         if !matches!(end, End::Lost { .. }) {
             self.streaks.losses = 0;
         }
+        // Money is gone even if the work was cut short.
+        self.spent += end.cost().unwrap_or_default();
         match end {
             End::Snapshot(end) => self.end_snapshot(end),
             End::Agent(end) => self.end_agent(&flight, end, now),
@@ -375,10 +377,7 @@ impl State {
             End::Scm(outcome) => self.end_task(outcome),
             // A failure is told, and no reason to try for ever.
             End::Rest(_) => self.rest_committed = true,
-            End::Lost { cost, .. } => {
-                self.streaks.losses += 1;
-                self.spent += cost.unwrap_or_default();
-            }
+            End::Lost { .. } => self.streaks.losses += 1,
             End::Impossible { why } => self.trouble = Some(why.clone()),
         }
         Ok(())
@@ -394,8 +393,6 @@ impl State {
     }
 
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
-        // Money is gone even if the work was cut short.
-        self.spent += end.seen.cost.unwrap_or_default();
         let failed = match flight.cancel.map(|cancel| cancel.why) {
             // To be run again by whoever resumes.
             Some(Why::MaxTime | Why::StopAsked) => return,
@@ -468,7 +465,6 @@ impl State {
     }
 
     fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
-        self.spent += end.cost.unwrap_or_default();
         // To be asked for again by whoever resumes.
         if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked, .. })) {
             return;
@@ -509,7 +505,7 @@ impl State {
             Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
         };
         self.judged += 1;
-        self.costs.judged(self.spent);
+        self.costs.judged(self.spent.usd);
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);

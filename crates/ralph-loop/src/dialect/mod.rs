@@ -21,7 +21,9 @@ mod loose;
 mod plain;
 mod seen;
 
-pub use command::{AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line};
+pub use command::{
+    AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line, stated_model,
+};
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use seen::{Answer, Exit, Seen, Tokens, answer};

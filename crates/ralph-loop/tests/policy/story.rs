@@ -19,7 +19,7 @@
 //! | `due`                   | a timer, at the moment that the policy asked for         |
 //! | `7s`                    | the run's clock shows 7 seconds; no event                |
 //!
-//! An agent's word may end in its cost: `talk$0.40`.
+//! An agent's word may end in its cost: `talk$0.40`, or `talk~0.40` where that is an estimate.
 
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
@@ -69,6 +69,7 @@ pub fn run(asked: &str) -> Run {
             args: vec![],
             model: None,
             autonomous: true,
+            price: None,
         }],
         checks: vec![],
         limits: Limits {
@@ -250,9 +251,11 @@ pub fn intent(state: &State, action: &Action) -> Fact {
 }
 
 pub fn end(word: &str, step: &Step) -> End {
-    let (word, cost) = match word.split_once('$') {
-        Some((word, dollars)) => (word, Some(Usd::from_dollars(dollars.parse().expect(word)))),
-        None => (word, None),
+    let amount = |dollars: &str| Some(Usd::from_dollars(dollars.parse().expect(word)));
+    let (word, cost, estimate) = match (word.split_once('$'), word.split_once('~')) {
+        (Some((word, dollars)), _) => (word, amount(dollars), None),
+        (None, Some((word, dollars))) => (word, None, amount(dollars)),
+        (None, None) => (word, None, None),
     };
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let retry = rest.parse::<u64>().ok().map(|seconds| seconds * 1000);
@@ -269,12 +272,13 @@ pub fn end(word: &str, step: &Step) -> End {
             prompt: "p".into(),
             swept: 0,
             retry_in_ms,
+            estimate,
         }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
-    let message = |outcome| End::Message(MessageEnd { outcome, cost });
+    let message = |outcome| End::Message(MessageEnd { outcome, cost, estimate });
     match (name, step) {
-        ("lost", _) => End::Lost { why: "its keeper died".into(), cost },
+        ("lost", _) => End::Lost { why: "its keeper died".into(), cost, estimate },
         ("impossible", _) => End::Impossible { why: rest.into() },
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest)),
         ("ended", Step::Snapshot { .. }) => snapshot(None),
