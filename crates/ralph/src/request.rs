@@ -105,6 +105,19 @@ pub fn build(
     Ok((run, prompt))
 }
 
+/// What a run cannot hold to, to be told before it begins.
+pub fn warnings(run: &Run) -> Vec<String> {
+    if run.limits.max_cost.is_none() {
+        return Vec::new();
+    }
+    let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    silent
+        .map(|agent| {
+            format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
+        })
+        .collect()
+}
+
 fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliError> {
     let words = [("TASK", asked.task.as_ref()), ("--prompt", asked.prompt.as_ref())];
     let files = [("--prompt-file", asked.prompt_file.as_ref()), ("--spec", asked.spec.as_ref())];

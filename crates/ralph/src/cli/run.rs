@@ -118,6 +118,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         say(&format!("ralph: warning: {warning}"));
     }
     let (run, prompt) = request::build(&args.request(), &loaded.settings, &project)?;
+    for warning in request::warnings(&run) {
+        say(&format!("ralph: warning: {warning}"));
+    }
     let conduct = Conduct::of_program(args.share_workspace);
     let streams =
         (args.stream_agent_output || loaded.settings.stream_agent_output) && !args.no_stream_agent_output;

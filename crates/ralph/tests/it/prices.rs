@@ -139,3 +139,20 @@ fn who_reports_dollars_is_taken_at_their_word() {
     assert_eq!((&result["total_cost"], &result["cost_estimated"]), (&json!(0.25), &json!(false)));
     assert_eq!(sandbox.listed()["cost_estimated"], false);
 }
+
+#[test]
+fn a_limit_that_cannot_hold_an_agent_is_warned_about() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": DONE}]]));
+    let warning =
+        "ralph: warning: the agent tells neither cost nor tokens, so --max-cost cannot hold it: ralph\n";
+    assert_eq!(sandbox.run(&["-p", "x", "--max-cost", "1"], &agent).exits(0).stderr, warning);
+    assert_eq!(sandbox.run(&["-p", "x"], &agent).exits(0).stderr, "");
+    // One that is known beside it does not change that.
+    codex(&sandbox, "", DONE);
+    let args = ["-p", "x", "--max-cost", "1", "--fallback-agent", "codex"];
+    assert_eq!(sandbox.run(&args, &agent).exits(0).stderr, warning);
+    let codex_only = sandbox.ralph(&["run", "-p", "x", "--max-cost", "1", "--agent", "codex"]);
+    assert_eq!(codex_only.exits(0).stderr, "");
+}
