@@ -6,7 +6,7 @@
 
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Exit, Seen};
-use crate::money::Usd;
+use crate::money::{Cost, Usd};
 use crate::plan::Item;
 use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
@@ -131,6 +131,8 @@ pub enum End {
         why: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<Usd>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimate: Option<Usd>,
     },
     /// The step cannot be carried out, now or again, without a person's help.
     Impossible {
@@ -198,6 +200,9 @@ pub struct AgentEnd {
     /// The branch after it, where it has to stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
+    /// What it probably cost, where it has told tokens and no dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Usd>,
 }
 
 /// What HEAD is on.
@@ -225,6 +230,33 @@ pub struct MessageEnd {
     /// What the agent charged for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
+    /// What it probably cost, where it has told tokens and no dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Usd>,
+}
+
+impl End {
+    /// What the step cost, where that is known.
+    pub fn cost(&self) -> Option<Cost> {
+        match self {
+            End::Agent(end) => end.cost(),
+            End::Message(MessageEnd { cost, estimate, .. }) | End::Lost { cost, estimate, .. } => {
+                Cost::known(*cost, *estimate)
+            }
+            End::Snapshot(_)
+            | End::Check(_)
+            | End::Scm(_)
+            | End::Rest(_)
+            | End::Restore(_)
+            | End::Impossible { .. } => None,
+        }
+    }
+}
+
+impl AgentEnd {
+    pub fn cost(&self) -> Option<Cost> {
+        Cost::known(self.seen.cost, self.estimate)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
-use crate::money::Usd;
+use crate::money::Cost;
 use crate::plan::Item;
 use crate::run::Run;
 use crate::story_id::StoryId;
@@ -20,8 +20,8 @@ pub struct Iteration {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub story: Option<StoryId>,
     pub steps_taken: u32,
-    #[serde(serialize_with = "as_dollars")]
-    pub cost: Usd,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Seconds from the first agent's start to the judgement, downtime left out.
     #[serde(serialize_with = "as_seconds", rename = "duration")]
     pub duration_ms: u64,
@@ -43,10 +43,6 @@ pub struct CheckReport {
     pub output: String,
 }
 
-fn as_dollars<S: serde::Serializer>(cost: &Usd, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_f64(cost.dollars())
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn as_seconds<S: serde::Serializer>(ms: &u64, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(*ms as f64 / 1000.0)
@@ -61,7 +57,7 @@ pub struct History {
     cut_short: bool,
     steps: u32,
     denied: u32,
-    cost: Usd,
+    cost: Cost,
     checks: Vec<CheckReport>,
 }
 
@@ -130,7 +126,7 @@ impl History {
             End::Agent(agent) => {
                 self.steps += agent.seen.steps;
                 self.denied += agent.seen.denied;
-                self.cost += agent.seen.cost.unwrap_or_default();
+                self.cost += agent.cost().unwrap_or_default();
             }
             End::Check(check) if !self.cut_short => {
                 let Some((_, Step::Check { index, .. })) = flight else { return };
@@ -145,7 +141,7 @@ impl History {
                 let name = run.checks.get(index).map_or_else(String::new, |c| c.command.clone());
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
-            End::Lost { cost, .. } => self.cost += cost.unwrap_or_default(),
+            End::Lost { .. } => self.cost += end.cost().unwrap_or_default(),
             End::Message(_)
             | End::Scm(_)
             | End::Rest(_)

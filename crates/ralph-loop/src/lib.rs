@@ -18,6 +18,7 @@ pub mod limits;
 pub mod money;
 mod next;
 pub mod plan;
+pub mod price;
 pub mod progress;
 pub mod prompt;
 pub mod run;

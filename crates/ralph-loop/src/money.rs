@@ -1,4 +1,4 @@
-//! Money as whole billionths of a dollar.
+//! Money as whole billionths of a dollar, and what is known of a cost.
 //!
 //! Agents report costs as floating numbers. Sums of those depend on their order and
 //! do not survive a round trip through text, and a replayed run must equal the live one.
@@ -34,6 +34,13 @@ impl Usd {
     pub fn less(self, other: Usd) -> Usd {
         Usd(self.0.saturating_sub(other.0))
     }
+
+    /// What so many cost, if this is the price of a million.
+    pub fn per_million(self, count: u64) -> Usd {
+        const MILLION: u128 = 1_000_000;
+        let nanos = (u128::from(self.0) * u128::from(count) + MILLION / 2) / MILLION;
+        Usd(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
 }
 
 impl Add for Usd {
@@ -63,6 +70,42 @@ impl fmt::Display for Usd {
     }
 }
 
+/// What something cost, and whether that is known or partly guessed. People see a `~` before
+/// what is not known for sure, which is why costs are shown by this type only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    #[serde(rename = "cost", serialize_with = "as_dollars")]
+    pub usd: Usd,
+    /// Some of it is no agent's report, but an estimate by tokens.
+    #[serde(rename = "cost_estimated")]
+    pub estimated: bool,
+}
+
+impl Cost {
+    /// What an agent reported counts, else the estimate; none where neither is there.
+    pub fn known(reported: Option<Usd>, estimate: Option<Usd>) -> Option<Cost> {
+        let reported = reported.map(|usd| Cost { usd, estimated: false });
+        reported.or_else(|| estimate.map(|usd| Cost { usd, estimated: true }))
+    }
+}
+
+fn as_dollars<S: serde::Serializer>(amount: &Usd, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_f64(amount.dollars())
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, more: Cost) {
+        self.usd += more.usd;
+        self.estimated |= more.estimated;
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.estimated { "~" } else { "" }, self.usd)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +122,29 @@ mod tests {
         assert_eq!(Usd::from_dollars(0.0234).to_string(), "$0.0234");
         assert_eq!(Usd::from_dollars(5.756).to_string(), "$5.76");
         assert_eq!(Usd::ZERO.to_string(), "$0.00");
+    }
+    #[test]
+    fn a_price_by_the_million_is_exact_to_the_billionth_and_never_overflows() {
+        assert_eq!(Usd::from_dollars(1.25).per_million(1_000_000), Usd::from_dollars(1.25));
+        assert_eq!(Usd::from_dollars(0.125).per_million(4), Usd(500));
+        assert_eq!(Usd(1).per_million(500_000), Usd(1));
+        assert_eq!(Usd(1).per_million(499_999), Usd(0));
+        assert_eq!(Usd(u64::MAX).per_million(u64::MAX), Usd(u64::MAX));
+    }
+
+    #[test]
+    fn a_sum_with_an_estimate_in_it_is_one() {
+        let reported = Cost::known(Some(Usd::from_dollars(0.5)), Some(Usd::from_dollars(9.0))).unwrap();
+        let guessed = Cost::known(None, Some(Usd::from_dollars(0.25))).unwrap();
+        assert_eq!(Cost::known(None, None), None);
+        assert_eq!((reported.to_string(), guessed.to_string()), ("$0.5000".into(), "~$0.2500".into()));
+        let mut sum = reported;
+        sum += reported;
+        assert_eq!(sum.to_string(), "$1.00");
+        sum += guessed;
+        sum += reported;
+        assert_eq!(sum.to_string(), "~$1.75");
+        let json = serde_json::to_string(&sum).unwrap();
+        assert_eq!(json, r#"{"cost":1.75,"cost_estimated":true}"#);
     }
 }

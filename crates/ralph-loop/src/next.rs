@@ -7,6 +7,7 @@
 
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
+use crate::money::Cost;
 use crate::plan::Pick;
 use crate::run::{Place, Run};
 use crate::scm::{self, Message};
@@ -180,12 +181,14 @@ fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
         Pick::Work(_) if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures => {
             StopReason::TooManyFailures
         }
-        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent >= most) => {
+        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent.usd >= most) => {
             StopReason::BudgetExhausted
         }
-        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent + state.costs.median() > most) => {
-            let note =
-                format!("another iteration would cost about {}, more than is left", state.costs.median());
+        Pick::Work(_)
+            if limits.max_cost.is_some_and(|most| state.spent.usd + state.costs.median() > most) =>
+        {
+            let usual = Cost { usd: state.costs.median(), ..state.spent };
+            let note = format!("another iteration would cost about {usual}, more than is left");
             return Some((StopReason::BudgetExhausted, Some(note)));
         }
         Pick::Work(_) if state.judged >= limits.iterations => StopReason::MaxIterations,

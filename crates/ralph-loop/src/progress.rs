@@ -43,7 +43,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::history::CheckReport;
-    use crate::money::Usd;
+    use crate::money::{Cost, Usd};
 
     #[test]
     fn a_section_names_steps_cost_duration_and_checks() {
@@ -56,7 +56,7 @@ mod tests {
             iteration: 1,
             story: None,
             steps_taken: 8,
-            cost: Usd::from_dollars(0.0234),
+            cost: Cost { usd: Usd::from_dollars(0.0234), estimated: false },
             duration_ms: 15_200,
             check_results: vec![
                 check("pytest tests/", true, "passed"),
@@ -74,5 +74,7 @@ mod tests {
              - pytest tests/: PASS\n  \
              - ruff check src/: FAIL — failed with exit code 1: src/auth.py:42:1: F841\n\n"
         );
+        let guessed = Iteration { cost: Cost { estimated: true, ..iteration.cost }, ..iteration };
+        assert!(section(&guessed).contains("\n- Cost: ~$0.0234\n"), "{}", section(&guessed));
     }
 }

@@ -9,6 +9,7 @@ use crate::dialect::Dialect;
 use crate::event::StopReason;
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::price::Price;
 use crate::scm::ScmSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -70,6 +71,9 @@ pub struct AgentSpec {
     pub model: Option<String>,
     /// May act without asking: nobody is there at night to answer.
     pub autonomous: bool,
+    /// For an estimate of what it costs, should it tell tokens and no dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Where the workspace comes from.

@@ -12,7 +12,7 @@ use crate::event::{
     StopReason, VERSION, Why,
 };
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS, Limits};
-use crate::money::Usd;
+use crate::money::{Cost, Usd};
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
@@ -34,7 +34,7 @@ pub struct State {
     pub judged: u32,
     /// Agents begun within the current iteration.
     pub attempts: u32,
-    pub spent: Usd,
+    pub spent: Cost,
     pub costs: Costs,
     pub streaks: Streaks,
     /// Until when each agent's service refuses, in the run's own time; free where missing.
@@ -217,7 +217,7 @@ impl State {
             steps_begun: 0,
             judged: 0,
             attempts: 0,
-            spent: Usd::ZERO,
+            spent: Cost::default(),
             costs: Costs::default(),
             streaks: Streaks::default(),
             blocked_until_ms: Vec::new(),
@@ -402,6 +402,8 @@ impl State {
         if !matches!(end, End::Lost { .. }) {
             self.streaks.losses = 0;
         }
+        // Money is gone even if the work was cut short.
+        self.spent += end.cost().unwrap_or_default();
         match end {
             End::Snapshot(end) => self.end_snapshot(end),
             End::Agent(end) => self.end_agent(&flight, end, now),
@@ -416,12 +418,11 @@ impl State {
                 self.restored += 1;
                 self.phase = Phase::Ready { snapshot_taken: false };
             }
-            End::Lost { cost, .. } => {
+            End::Lost { .. } => {
                 if matches!(flight.step, Step::Agent { .. }) {
                     self.leave_unjudged();
                 }
                 self.streaks.losses += 1;
-                self.spent += cost.unwrap_or_default();
             }
             End::Impossible { why } => self.trouble = Some(why.clone()),
         }
@@ -446,8 +447,6 @@ impl State {
     }
 
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
-        // Money is gone even if the work was cut short.
-        self.spent += end.seen.cost.unwrap_or_default();
         if let Some(moved) = end.branch.as_ref().and_then(|branch| self.switched_branch(branch)) {
             self.trouble = Some(moved);
             return self.leave_unjudged();
@@ -542,7 +541,6 @@ impl State {
     }
 
     fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
-        self.spent += end.cost.unwrap_or_default();
         // To be asked for again by whoever resumes.
         if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked, .. })) {
             return;
@@ -583,7 +581,7 @@ impl State {
             Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
         };
         self.judged += 1;
-        self.costs.judged(self.spent);
+        self.costs.judged(self.spent.usd);
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);

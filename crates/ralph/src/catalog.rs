@@ -6,6 +6,7 @@ use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home};
 use crate::lock::RunLock;
 use jiff::Timestamp;
+use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -19,7 +20,8 @@ pub struct RunLine {
     pub iterations: u32,
     pub max_iterations: u32,
     /// US dollars.
-    pub cost: f64,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Seconds, downtime left out.
     pub duration: f64,
     pub started_at: Option<String>,
@@ -118,7 +120,7 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         status: status.to_string(),
         iterations: state.judged,
         max_iterations: run.limits.iterations,
-        cost: state.spent.dollars(),
+        cost: state.spent,
         duration: state.up_ms as f64 / 1000.0,
         started_at: time(*opened_at),
         last_event_at: time(*last_at),
@@ -147,7 +149,7 @@ fn untold(id: String, cause: &JournalError, alive: bool) -> RunLine {
         status: status.to_string(),
         iterations: 0,
         max_iterations: 0,
-        cost: 0.0,
+        cost: Cost::default(),
         duration: 0.0,
         started_at: None,
         last_event_at: None,

@@ -12,11 +12,12 @@ use crate::process::tool::Tool;
 use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
-use ralph_loop::dialect::Dialect;
+use ralph_loop::dialect::{Dialect, stated_model};
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
+use ralph_loop::price;
 use ralph_loop::run::{AgentSpec, Place, PromptOptions};
 use ralph_loop::scm::ScmSpec;
 use std::env;
@@ -103,6 +104,19 @@ pub fn build(
         },
     };
     Ok((run, prompt))
+}
+
+/// What a run cannot hold to, to be told before it begins.
+pub fn warnings(run: &Run) -> Vec<String> {
+    if run.limits.max_cost.is_none() {
+        return Vec::new();
+    }
+    let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    silent
+        .map(|agent| {
+            format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
+        })
+        .collect()
 }
 
 fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliError> {
@@ -248,7 +262,10 @@ fn agent(asked: &Request, settings: &Settings, dir: &Path) -> Result<AgentSpec, 
         _ => program,
     };
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
-    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous: settings.agent.autonomous })
+    let told = stated_model(dialect, &flags, model.as_deref());
+    let price = price::resolve(&settings.own_prices(), dialect, told.as_deref());
+    let autonomous = settings.agent.autonomous;
+    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous, price })
 }
 
 fn how_to_install(program: &str) -> String {

@@ -238,7 +238,8 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
         success: reason.is_some_and(|reason| run.succeeded(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
-        total_cost: state.spent.dollars(),
+        total_cost: state.spent.usd.dollars(),
+        cost_estimated: state.spent.estimated,
         total_duration: state.up_ms as f64 / 1000.0,
         iterations,
         worktree_path: match &run.place {

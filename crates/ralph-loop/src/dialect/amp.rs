@@ -8,7 +8,7 @@
 //! - A failed result has its reason in `error`, often as `402 {…}`.
 //! - The list is `todo_write`'s, with `todo` and `in-progress`; a command is in `cmd`.
 //!
-//! Deliberately absent: cost. Amp does not say what a run costs.
+//! Deliberately absent: cost. Amp does not say what a run costs; `price` guesses it by tokens.
 
 use super::claude::{Claude, UserText};
 use super::ear::Ear;

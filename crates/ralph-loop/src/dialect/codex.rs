@@ -5,7 +5,7 @@
 //!   the turn fails or the stream ends with it.
 //! - An item of type `error` is a warning.
 //! - Usage is that of the whole thread, also after a resume, so the last one counts and nothing
-//!   is added up. Its input includes what came from the cache.
+//!   is added up. Its input includes what came from the cache, its output the reasoning.
 //! - An item may be told at its end only, and its beginning is then told with it.
 //!
 //! Deliberately absent: the time at which a usage limit ends. It is in the error's text.

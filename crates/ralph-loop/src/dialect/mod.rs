@@ -22,7 +22,9 @@ mod loose;
 mod plain;
 mod seen;
 
-pub use command::{AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line};
+pub use command::{
+    AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line, stated_model,
+};
 pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};

@@ -108,11 +108,11 @@ fn a_run_out_of_money_begins_no_other_iteration() {
 #[test]
 fn money_is_gone_even_if_the_work_was_cut_short() {
     let (story, _) = tell("", "start stop stop ended$0.40 resumed talk$0.10 fail$0.02 due empty$0.01");
-    assert_eq!(story.state.spent, Usd::from_dollars(0.53));
+    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.53));
     check("max-cost:1", "start stop stop ended$1 resumed", "stop budget_exhausted");
     check("max-time:60", "start due ended$0.40", "stop timeout");
     let (story, _) = tell("max-time:60", "start due ended$0.40");
-    assert_eq!(story.state.spent, Usd::from_dollars(0.40));
+    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.40));
 }
 
 // Signals.
@@ -295,7 +295,7 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
 #[test]
 fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
     let (story, _) = tell("", "start lost$0.25 done$0.50");
-    assert_eq!(story.state.spent, Usd::from_dollars(0.75));
+    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.75));
 }
 
 #[test]
@@ -312,6 +312,24 @@ fn an_iteration_that_would_mostly_cost_more_than_is_left_is_not_begun() {
         "start talk$0.10 red talk$0.60 red talk$0.10 red",
         "judged 3 red 1, agent 4",
     );
+}
+
+#[test]
+fn an_estimate_counts_like_a_report_and_is_told_as_one() {
+    check("max-cost:1 checks:1", "start talk~1.00 red", "judged 1 red 1, stop budget_exhausted");
+    check("max-cost:1", "start stop stop ended~1 resumed", "stop budget_exhausted");
+    let note = "another iteration would cost about ~$0.5100, more than is left";
+    let follows = format!("judged 1 red 1, stop budget_exhausted ({note})");
+    check("max-cost:1 checks:1", "start talk~0.51 red", &follows);
+    for (words, spent) in [
+        ("start talk$0.25", "$0.2500"),
+        ("start talk~0.25", "~$0.2500"),
+        ("start lost~0.25 talk$0.25 message$0.25", "~$0.7500"),
+        ("start talk$0.25 message~0.50", "~$0.7500"),
+        ("start talk$0.25 message$0.50", "$0.7500"),
+    ] {
+        assert_eq!(tell("scm:commit", words).0.state.spent.to_string(), spent, "{words}");
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ const AGENT_ENDS: [&str; 16] = [
     "talk$0.20",
     "empty",
     "empty$0.01",
-    "fail$0.10",
+    "fail~0.10",
     "ended",
     "done$0.30",
     "done",
@@ -74,7 +74,7 @@ const STORY_ENDS: [&str; 12] = [
     "told:DONE-1.1@elsewhere",
 ];
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
-const MESSAGE_ENDS: [&str; 4] = ["message$0.01", "clean", "undone", "ended"];
+const MESSAGE_ENDS: [&str; 5] = ["message$0.01", "message~0.02", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
 const SNAPSHOT_ENDS: [&str; 4] = ["tree:A", "tree:A", "tree:B", "tree:?"];
 
@@ -308,7 +308,7 @@ fn cost(events: &[Event]) -> Usd {
 
 fn agents_cost(events: &[Event]) -> Usd {
     let cost = |event: &Event| match &event.fact {
-        Fact::Ended { end: End::Agent(end), .. } => end.seen.cost,
+        Fact::Ended { end: End::Agent(end), .. } => end.seen.cost.or(end.estimate),
         _ => None,
     };
     events.iter().filter_map(cost).sum()
@@ -316,10 +316,18 @@ fn agents_cost(events: &[Event]) -> Usd {
 
 fn messages_cost(events: &[Event]) -> Usd {
     let cost = |event: &Event| match &event.fact {
-        Fact::Ended { end: End::Message(end), .. } => end.cost,
+        Fact::Ended { end: End::Message(end), .. } => end.cost.or(end.estimate),
         _ => None,
     };
     events.iter().filter_map(cost).sum()
+}
+
+fn is_estimated(fact: &Fact) -> bool {
+    match fact {
+        Fact::Ended { end: End::Agent(end), .. } => end.estimate.is_some(),
+        Fact::Ended { end: End::Message(end), .. } => end.estimate.is_some(),
+        _ => false,
+    }
 }
 
 /// Proof from the facts themselves, without any verdict: in the last iteration that was
@@ -432,9 +440,10 @@ proptest! {
         }
         let last = story.events.iter().rposition(|event| judgement(&event.fact).is_some());
         let unfinished = agents_cost(&story.events[last.map_or(0, |at| at + 1)..]);
-        let told: Usd = told.iter().map(|iteration| iteration.cost).sum();
-        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.spent);
-        prop_assert_eq!(cost(&story.events), story.state.spent);
+        let told: Usd = told.iter().map(|iteration| iteration.cost.usd).sum();
+        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.spent.usd);
+        prop_assert_eq!(cost(&story.events), story.state.spent.usd);
+        prop_assert_eq!(story.events.iter().any(|event| is_estimated(&event.fact)), story.state.spent.estimated);
     }
 }
 

@@ -22,7 +22,7 @@
 //! | `due`                   | a timer, at the moment that the policy asked for         |
 //! | `7s`                    | the run's clock shows 7 seconds; no event                |
 //!
-//! An agent's word may end in its cost: `talk$0.40`.
+//! An agent's word may end in its cost: `talk$0.40`, or `talk~0.40` where that is an estimate.
 
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
@@ -76,6 +76,7 @@ pub fn run(asked: &str) -> Run {
             args: vec![],
             model: None,
             autonomous: true,
+            price: None,
         }],
         checks: vec![],
         limits: Limits {
@@ -272,9 +273,11 @@ pub fn intent(state: &State, action: &Action) -> Fact {
 }
 
 pub fn end(word: &str, step: &Step) -> End {
-    let (word, cost) = match word.split_once('$') {
-        Some((word, dollars)) => (word, Some(Usd::from_dollars(dollars.parse().expect(word)))),
-        None => (word, None),
+    let amount = |dollars: &str| Some(Usd::from_dollars(dollars.parse().expect(word)));
+    let (word, cost, estimate) = match (word.split_once('$'), word.split_once('~')) {
+        (Some((word, dollars)), _) => (word, amount(dollars), None),
+        (None, Some((word, dollars))) => (word, None, amount(dollars)),
+        (None, None) => (word, None, None),
     };
     let (word, branch) = match word.split_once('@') {
         Some((word, branch)) => (word, Some(branch)),
@@ -302,12 +305,13 @@ pub fn end(word: &str, step: &Step) -> End {
             swept: 0,
             retry_in_ms,
             branch: branch.map(|name| Branch::Named(name.into())),
+            estimate,
         }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);
-    let message = |outcome| End::Message(MessageEnd { outcome, cost });
+    let message = |outcome| End::Message(MessageEnd { outcome, cost, estimate });
     match (name, step) {
-        ("lost", _) => End::Lost { why: "its keeper died".into(), cost },
+        ("lost", _) => End::Lost { why: "its keeper died".into(), cost, estimate },
         ("impossible", _) => End::Impossible { why: rest.into() },
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest), branch),
         ("ended", Step::Snapshot { .. }) => snapshot(None, None),

@@ -110,6 +110,16 @@ const KNOWN: &[Known] = &[
     },
 ];
 
+/// How what an agent costs is known.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CostKnown {
+    Reported,
+    /// By its tokens and the prices in the settings.
+    Estimated,
+    Unknown,
+}
+
 /// An agent as the list shows it.
 #[derive(Debug, Serialize)]
 struct Entry {
@@ -123,6 +133,7 @@ struct Entry {
     autonomous_flag: Option<&'static str>,
     reports_tokens: bool,
     reports_cost: bool,
+    cost: CostKnown,
     verified_with: Option<&'static str>,
     known_to_work: &'static str,
 }
@@ -150,12 +161,21 @@ fn entry(known: &Known) -> Entry {
         autonomous_flag: known.autonomous,
         reports_tokens: known.reports_tokens,
         reports_cost: known.reports_cost,
+        cost: known.cost(),
         verified_with: known.verified,
         known_to_work: known.works,
     }
 }
 
 impl Known {
+    fn cost(&self) -> CostKnown {
+        match (self.reports_cost, self.reports_tokens) {
+            (true, _) => CostKnown::Reported,
+            (false, true) => CostKnown::Estimated,
+            (false, false) => CostKnown::Unknown,
+        }
+    }
+
     fn path(&self) -> Option<PathBuf> {
         match self.dialect {
             // No program of that name is meant.
@@ -211,10 +231,10 @@ impl Known {
 }
 
 fn reports(entry: &Entry) -> &'static str {
-    match (entry.reports_tokens, entry.reports_cost) {
-        (true, true) => "tokens and cost",
-        (true, false) => "tokens",
-        (false, true) => "cost",
-        (false, false) => "neither tokens nor cost",
+    match (entry.reports_tokens, entry.cost) {
+        (true, CostKnown::Reported) => "tokens and cost",
+        (false, CostKnown::Reported) => "cost",
+        (_, CostKnown::Estimated) => "tokens; the cost is estimated by them",
+        (_, CostKnown::Unknown) => "neither tokens nor cost",
     }
 }

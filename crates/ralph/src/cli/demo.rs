@@ -102,6 +102,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             args: Vec::new(),
             model: None,
             autonomous: true,
+            price: None,
         }],
         checks: vec![CheckSpec {
             command: "./test.sh".into(),

@@ -60,7 +60,7 @@ pub struct RunArgs {
     /// Wait so long for a service that is down (2h)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_outage: Option<u64>,
-    /// Begin no iteration once agents report so many dollars
+    /// Begin no iteration once agents have cost so many dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
     /// End the run after so many failed agents in a row
@@ -118,6 +118,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         say(&format!("ralph: warning: {warning}"));
     }
     let (run, prompt) = request::build(&args.request(), &loaded.settings, &project)?;
+    for warning in request::warnings(&run) {
+        say(&format!("ralph: warning: {warning}"));
+    }
     let conduct = Conduct::of_program(args.share_workspace);
     let streams =
         (args.stream_agent_output || loaded.settings.stream_agent_output) && !args.no_stream_agent_output;

@@ -6,7 +6,6 @@ use crate::catalog::{self, RunLine};
 use crate::error::CliError;
 use crate::report::{Out, Style, fit_end};
 use clap::Args;
-use ralph_loop::money::Usd;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use std::process::ExitCode;
@@ -51,7 +50,7 @@ fn print_table(lines: &[RunLine]) {
     for line in lines {
         let workspace = line.workspace.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
         let of = format!("{}/{}", line.iterations, line.max_iterations);
-        let cost = Usd::from_dollars(line.cost).to_string();
+        let cost = line.cost.to_string();
         let time = span((line.duration * 1000.0) as u64);
         let row = format!("{:<20} {:<17} {of:>7} {cost:>8} {time:>7} ", line.id, line.status);
         // The end of a path tells more than its beginning.

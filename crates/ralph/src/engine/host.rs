@@ -180,11 +180,12 @@ impl<'r> RealHost<'r> {
             }
             KeeperEvent::Gone { .. } => {
                 self.lane.keeper = None;
-                let cost = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
+                let why = "its keeper died".to_string();
+                let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) | Current::Message { step, .. } => {
-                        step.cost_so_far(&mut self.buffer, self.reporter)
+                        step.lost(why, &mut self.buffer, self.reporter)
                     }
-                    Current::Check(_) | Current::Doomed => None,
+                    Current::Check(_) | Current::Doomed => End::Lost { why, cost: None, estimate: None },
                     elsewhere @ (Current::Nothing
                     | Current::Snapshot(_)
                     | Current::Restore(_)
@@ -194,7 +195,7 @@ impl<'r> RealHost<'r> {
                         return None;
                     }
                 };
-                Some(self.ended(End::Lost { why: "its keeper died".into(), cost }))
+                Some(self.ended(end))
             }
         }
     }
@@ -281,7 +282,8 @@ impl Host for RealHost<'_> {
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;
-                self.due.push_back(self.ended(End::Lost { why: "not waited for".into(), cost: None }));
+                let why = "not waited for".to_string();
+                self.due.push_back(self.ended(End::Lost { why, cost: None, estimate: None }));
             }
             _ => self.lane.cancel(how),
         }
@@ -365,7 +367,7 @@ impl RealHost<'_> {
         let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
         let Current::Survey { iteration, agent, .. } = current else { return None };
         if nothing_to_commit {
-            let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None };
+            let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None, estimate: None };
             return Some(self.ended(End::Message(end)));
         }
         if let Err(cause) = self.lane.start_message(run, iteration, agent) {

@@ -150,7 +150,7 @@ impl Lane {
         self.work_on(state);
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
-        let budget = state.limits.max_cost.map(|most| most.less(state.spent));
+        let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
         let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget };
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
@@ -217,6 +217,7 @@ impl Lane {
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
             prompt: hash,
+            price: spec.price,
             started: Instant::now(),
             answers: 0,
             answers_told: 0,

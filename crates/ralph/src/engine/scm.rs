@@ -153,7 +153,7 @@ pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
                     None => MessageOutcome::Failed { why: "the agent gave no commit message".into() },
                 },
             };
-            End::Message(MessageEnd { outcome, cost: agent.seen.cost })
+            End::Message(MessageEnd { outcome, cost: agent.seen.cost, estimate: agent.estimate })
         }
         End::Impossible { why } => no_message(why),
         other => other,
@@ -161,5 +161,5 @@ pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
 }
 
 pub(super) fn no_message(why: String) -> End {
-    End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, cost: None })
+    End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, cost: None, estimate: None })
 }

@@ -10,7 +10,7 @@ use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
 use ralph_loop::dialect::{self, AgentEvent, Answer, Dialect, Exit, Line, Lines, Seen, StreamReader};
 use ralph_loop::event::{AgentEnd, End};
-use ralph_loop::money::Usd;
+use ralph_loop::price::{self, Price};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub(super) struct AgentStep {
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
     pub(super) prompt: String,
+    pub(super) price: Option<Price>,
     pub(super) started: Instant,
     /// Answers that its stream has told, and of how many of them the loop knows.
     pub(super) answers: u32,
@@ -114,6 +115,7 @@ impl AgentStep {
         let answer = dialect::answer(self.dialect, judged, &seen);
         let duration_ms = elapsed_ms(self.started);
         let retry_in_ms = service::retry_in_ms(&answer);
+        let estimate = price::estimate(self.price, &seen);
         let prompt = self.prompt;
         End::Agent(Box::new(AgentEnd {
             exit,
@@ -124,6 +126,7 @@ impl AgentStep {
             swept,
             retry_in_ms,
             branch: None,
+            estimate,
         }))
     }
 
@@ -150,10 +153,11 @@ impl AgentStep {
         }
     }
 
-    /// What an agent that is lost had cost, as far as it has told.
-    pub(super) fn cost_so_far(mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) -> Option<Usd> {
+    /// The agent is lost. What it had cost is known as far as it has told.
+    pub(super) fn lost(mut self, why: String, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
         self.drain(buffer, reporter);
-        self.reader.finish(&mut |event| reporter.agent(&event)).cost
+        let seen = self.reader.finish(&mut |event| reporter.agent(&event));
+        End::Lost { why, cost: seen.cost, estimate: price::estimate(self.price, &seen) }
     }
 
     /// The agent's program could not be started: the agent's failure, not ralph's.
@@ -168,6 +172,7 @@ impl AgentStep {
             swept: 0,
             retry_in_ms: None,
             branch: None,
+            estimate: None,
         }))
     }
 }

@@ -152,7 +152,7 @@ impl Human {
 
     fn agent_ended(&mut self, end: &AgentEnd) {
         let mut parts = Vec::new();
-        if let Some(cost) = end.seen.cost {
+        if let Some(cost) = end.cost() {
             parts.push(format!("cost: {cost}"));
         }
         let tokens = end.seen.tokens;

@@ -3,7 +3,7 @@
 use super::style::{Style, Tone};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
-use ralph_loop::money::Usd;
+use ralph_loop::money::Cost;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
@@ -16,8 +16,10 @@ pub struct RunResult {
     pub success: bool,
     pub stop_reason: &'static str,
     pub total_iterations: usize,
-    /// US dollars, as far as agents report them.
+    /// US dollars, as far as they are known.
     pub total_cost: f64,
+    /// Some of it is estimated by tokens, because an agent has reported no dollars.
+    pub cost_estimated: bool,
     /// Seconds, downtime left out.
     pub total_duration: f64,
     pub iterations: Vec<Iteration>,
@@ -42,6 +44,7 @@ impl RunResult {
             stop_reason: StopReason::Error.word(),
             total_iterations: 0,
             total_cost: 0.0,
+            cost_estimated: false,
             total_duration: 0.0,
             iterations: Vec::new(),
             worktree_path: String::new(),
@@ -56,7 +59,7 @@ pub struct Summary {
     pub reason: StopReason,
     pub note: Option<String>,
     pub iterations: u32,
-    pub cost: Usd,
+    pub cost: Cost,
     pub up_ms: u64,
     pub max_failures: u32,
     pub stall_after: u32,

@@ -63,8 +63,8 @@ impl Findings {
                 Some(meant) => format!("; did you mean {meant}?"),
                 None => String::new(),
             };
-            let name: String = join(at, name).escape_debug().collect();
-            self.warnings.push(format!("unknown key: {name}{meant}"));
+            let name: String = name.escape_debug().collect();
+            self.warnings.push(format!("unknown key: {}{meant}", join(at, &name)));
         }
     }
 
@@ -111,6 +111,19 @@ impl Findings {
                 }
                 return;
             }
+            (Kind::Named(keys), Value::Object(entries)) => {
+                for (name, entry) in entries {
+                    let at = format!("{at}[{name:?}]");
+                    if name.trim().is_empty() {
+                        self.wrong(&at, "expected a name, found empty text".to_string());
+                    }
+                    // What a lower layer says of this name is taken back.
+                    if !entry.is_null() {
+                        self.object(keys, &at, entry);
+                    }
+                }
+                return;
+            }
             (Kind::Group(keys), value) => return self.object(keys, at, value),
             _ => {}
         }
@@ -146,6 +159,7 @@ pub fn expected(kind: Kind) -> String {
         Kind::Texts => "a list [\"…\"] of texts".into(),
         Kind::Group(_) => "an object {…}".into(),
         Kind::Groups(_) => "a list [{…}] of objects".into(),
+        Kind::Named(_) => "an object {…} of objects".into(),
     }
 }
 
@@ -181,8 +195,7 @@ fn nearest(name: &str, keys: &'static [Key], at: &str) -> Option<String> {
     }
     let elsewhere = |group: &Key| {
         let inner = group.kind.keys().iter().find(|key| plain(key.name) == name)?;
-        let list = if matches!(group.kind, Kind::Groups(_)) { "[]" } else { "" };
-        Some(format!("{}{list}.{}", group.name, inner.name))
+        Some(format!("{}{}{}", group.name, group.kind.way_in(), inner.name))
     };
     let top = KEYS.iter().find(|key| plain(key.name) == name).map(|key| key.name.to_string());
     top.or_else(|| KEYS.iter().find_map(elsewhere))

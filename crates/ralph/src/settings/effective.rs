@@ -63,6 +63,17 @@ impl Effective {
                         }));
                     }
                 }
+                (Kind::Named(keys), Value::Object(named)) if !named.is_empty() => {
+                    for (name, entry) in named {
+                        let within: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
+                        let given = keys.iter().filter(|key| !entry[key.name].is_null());
+                        entries.extend(given.map(|key| Entry {
+                            key: format!("{}[{name:?}].{}", path.join("."), key.name),
+                            value: entry[key.name].clone(),
+                            from: self.from(&[&within[..], &[key.name]].concat()),
+                        }));
+                    }
+                }
                 _ => {
                     let from = self.from(path);
                     entries.push(Entry { key: path.join("."), value: value.clone(), from });

@@ -33,7 +33,10 @@ pub use table::FAIL_ACTIONS;
 use crate::layout::{self, Project};
 use file::{Role, Source};
 use ralph_loop::check::FailAction;
+use ralph_loop::money::Usd;
+use ralph_loop::price::Price;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -51,6 +54,8 @@ pub struct Settings {
     pub scm: ScmSettings,
     /// US dollars.
     pub max_cost: Option<f64>,
+    /// By the beginning of a model's name.
+    pub prices: BTreeMap<String, PriceSettings>,
     /// Seconds.
     pub max_time: Option<f64>,
     /// Seconds.
@@ -86,6 +91,17 @@ pub struct Guardrail {
     pub timeout: Option<f64>,
 }
 
+/// US dollars a million tokens.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceSettings {
+    pub input: f64,
+    pub output: f64,
+    /// As input where missing, like the next.
+    pub cached_input: Option<f64>,
+    pub cache_write: Option<f64>,
+}
+
 /// Without tasks there is nothing to do.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -105,6 +121,21 @@ pub struct BackoffSettings {
 impl Settings {
     pub fn largest_file_bytes(&self) -> u64 {
         (self.largest_file * f64::from(1 << 20)) as u64
+    }
+
+    pub fn own_prices(&self) -> Vec<(String, Price)> {
+        self.prices.iter().map(|(prefix, price)| (prefix.clone(), price.price())).collect()
+    }
+}
+
+impl PriceSettings {
+    fn price(&self) -> Price {
+        Price {
+            input: Usd::from_dollars(self.input),
+            cached_input: Usd::from_dollars(self.cached_input.unwrap_or(self.input)),
+            cache_write: Usd::from_dollars(self.cache_write.unwrap_or(self.input)),
+            output: Usd::from_dollars(self.output),
+        }
     }
 }
 

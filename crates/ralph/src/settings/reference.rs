@@ -1,13 +1,12 @@
-//! The reference in `docs/settings.md`: written from the table, and held to be current.
+//! The tables in `docs/settings.md`: written from the program's own, and held to be current.
 //!
-//! `UPDATE_DOCS=1 cargo test -p ralph the_settings_reference_is_current` writes it anew.
+//! `UPDATE_DOCS=1 cargo test -p ralph the_tables_of_the_settings_are_current` writes them anew.
 
 use super::check::expected;
 use super::table::{Fallback, KEYS, Key, Kind, MOST};
+use ralph_loop::money::Usd;
+use ralph_loop::price;
 use std::path::Path;
-
-const BEGIN: &str = "<!-- reference: begin; written by UPDATE_DOCS=1 cargo test -p ralph -->\n";
-const END: &str = "<!-- reference: end -->";
 
 fn reference() -> String {
     let mut table = String::from("| key | value | default | meaning |\n|---|---|---|---|\n");
@@ -29,26 +28,48 @@ fn rows(keys: &[Key], above: &str, table: &mut String) {
             Fallback::Required => "must be given".to_string(),
             Fallback::Nothing => "none".to_string(),
             Fallback::Group => String::new(),
-            Fallback::Switch(_) | Fallback::Count(_) | Fallback::Text(_) | Fallback::EmptyList => {
+            Fallback::Switch(_)
+            | Fallback::Count(_)
+            | Fallback::Text(_)
+            | Fallback::EmptyList
+            | Fallback::EmptyObject => {
                 format!("`{}`", key.default_value())
             }
         };
         table.push_str(&format!("| `{name}` | {value} | {default} | {} |\n", key.doc));
-        let separator = if matches!(key.kind, Kind::Groups(_)) { "[]." } else { "." };
-        rows(key.kind.keys(), &format!("{name}{separator}"), table);
+        rows(key.kind.keys(), &format!("{name}{}", key.kind.way_in()), table);
     }
 }
 
+fn built_in_prices() -> String {
+    let mut table = String::from(
+        "| model begins with | input | cached input | cache write | output |\n|---|---|---|---|---|\n",
+    );
+    for (prefix, price) in price::built_in() {
+        let [input, cached, write, output] =
+            [price.input, price.cached_input, price.cache_write, price.output].map(Usd::dollars);
+        table.push_str(&format!("| `{prefix}` | {input} | {cached} | {write} | {output} |\n"));
+    }
+    table
+}
+
+/// The page with what stands between the marks of a name replaced.
+fn with_table(page: &str, name: &str, table: &str) -> String {
+    let begin = format!("<!-- {name}: begin; written by UPDATE_DOCS=1 cargo test -p ralph -->\n");
+    let end = format!("<!-- {name}: end -->");
+    let (before, rest) = page.split_once(&begin).expect("the page has the mark where the table begins");
+    let (_, after) = rest.split_once(&end).expect("the page has the mark where the table ends");
+    format!("{before}{begin}{table}{end}{after}")
+}
+
 #[test]
-fn the_settings_reference_is_current() {
+fn the_tables_of_the_settings_are_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has the mark where the reference begins");
-    let (written, after) = rest.split_once(END).expect("the page has the mark where the reference ends");
-    let current = reference();
+    let current = with_table(&page, "reference", &reference());
+    let current = with_table(&current, "prices", &built_in_prices());
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let page = format!("{before}{BEGIN}{current}{END}{after}");
-        return crate::fsx::write_whole(&path, page.as_bytes()).unwrap();
+        return crate::fsx::write_whole(&path, current.as_bytes()).unwrap();
     }
-    assert_eq!(written, current, "docs/settings.md is not current: UPDATE_DOCS=1 cargo test -p ralph");
+    assert_eq!(page, current, "docs/settings.md is not current: UPDATE_DOCS=1 cargo test -p ralph");
 }

@@ -41,7 +41,11 @@ fn property(key: &Key) -> Value {
             let kind = property.remove("type");
             property.insert("type".into(), json!([kind, "null"]));
         }
-        Fallback::Switch(_) | Fallback::Count(_) | Fallback::Text(_) | Fallback::EmptyList => {
+        Fallback::Switch(_)
+        | Fallback::Count(_)
+        | Fallback::Text(_)
+        | Fallback::EmptyList
+        | Fallback::EmptyObject => {
             property.insert("default".into(), key.default_value());
         }
     }
@@ -60,6 +64,11 @@ fn shape(kind: Kind) -> Map<String, Value> {
         Kind::Texts => json!({"type": "array", "items": shape(Kind::Text)}),
         Kind::Group(keys) => return object(keys),
         Kind::Groups(keys) => json!({"type": "array", "items": object(keys)}),
+        Kind::Named(keys) => json!({
+            "type": "object",
+            "propertyNames": {"pattern": "\\S"},
+            "additionalProperties": object(keys),
+        }),
     };
     match shape {
         Value::Object(shape) => shape,
@@ -80,6 +89,9 @@ mod tests {
         let guardrail = &schema["properties"]["guardrails"]["items"];
         assert_eq!(guardrail["required"], json!(["command", "failAction"]));
         assert_eq!(guardrail["properties"]["failAction"]["enum"], json!(["APPEND", "PREPEND", "REPLACE"]));
+        let price = &schema["properties"]["prices"]["additionalProperties"];
+        assert_eq!(price["required"], json!(["input", "output"]));
+        assert_eq!(price["properties"]["cachedInput"]["type"], json!(["number", "null"]));
         assert_eq!(schema["properties"]["agent"]["properties"]["command"]["default"], "claude");
         for key in KEYS {
             assert_eq!(schema["properties"][key.name]["description"], key.doc);

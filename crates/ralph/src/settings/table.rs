@@ -37,6 +37,8 @@ pub enum Kind {
     Group(&'static [Key]),
     /// A list of objects.
     Groups(&'static [Key]),
+    /// An object whose names are the user's and whose values are objects of these keys.
+    Named(&'static [Key]),
 }
 
 /// What stands where a key is missing or `null`.
@@ -49,6 +51,7 @@ pub enum Fallback {
     Count(u64),
     Text(&'static str),
     EmptyList,
+    EmptyObject,
     /// An object of its own keys' defaults.
     Group,
 }
@@ -110,7 +113,13 @@ pub const KEYS: &[Key] = &[
         name: "maxCost",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "Begin no iteration once agents report so many US dollars (`--max-cost`).",
+        doc: "Begin no iteration once agents have cost so many US dollars (`--max-cost`).",
+    },
+    Key {
+        name: "prices",
+        kind: Kind::Named(PRICE),
+        default: Fallback::EmptyObject,
+        doc: "What models cost, by the beginning of their names, for agents that tell tokens and no dollars.",
     },
     Key {
         name: "maxTime",
@@ -224,6 +233,33 @@ const GUARDRAIL: &[Key] = &[
     },
 ];
 
+const PRICE: &[Key] = &[
+    Key {
+        name: "input",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Required,
+        doc: "US dollars a million tokens that go in.",
+    },
+    Key {
+        name: "cachedInput",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Nothing,
+        doc: "The same for those that come from a cache, instead of `input`.",
+    },
+    Key {
+        name: "cacheWrite",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Nothing,
+        doc: "The same for those that are put into a cache, instead of `input`.",
+    },
+    Key {
+        name: "output",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Required,
+        doc: "US dollars a million tokens that come out.",
+    },
+];
+
 const SCM: &[Key] = &[
     Key { name: "command", kind: Kind::Text, default: Fallback::Text("git"), doc: "The program." },
     Key {
@@ -250,10 +286,10 @@ const BACKOFF: &[Key] = &[
 ];
 
 impl Kind {
-    /// The keys of an object, or of each object in a list.
+    /// The keys of an object, or of each object in a list or under a name.
     pub fn keys(self) -> &'static [Key] {
         match self {
-            Kind::Group(keys) | Kind::Groups(keys) => keys,
+            Kind::Group(keys) | Kind::Groups(keys) | Kind::Named(keys) => keys,
             Kind::Switch
             | Kind::Count { .. }
             | Kind::Number { .. }
@@ -261,6 +297,22 @@ impl Kind {
             | Kind::Note
             | Kind::Choice(_)
             | Kind::Texts => &[],
+        }
+    }
+
+    /// What stands between a key and the keys inside it, where a path is written for people.
+    pub fn way_in(self) -> &'static str {
+        match self {
+            Kind::Groups(_) => "[].",
+            Kind::Named(_) => "[\"…\"].",
+            Kind::Group(_)
+            | Kind::Switch
+            | Kind::Count { .. }
+            | Kind::Number { .. }
+            | Kind::Text
+            | Kind::Note
+            | Kind::Choice(_)
+            | Kind::Texts => ".",
         }
     }
 }
@@ -273,6 +325,7 @@ impl Key {
             Fallback::Count(count) => count.into(),
             Fallback::Text(text) => text.into(),
             Fallback::EmptyList => Value::Array(Vec::new()),
+            Fallback::EmptyObject => Value::Object(Map::new()),
             Fallback::Group => complete(Value::Null, self.kind.keys()),
         }
     }
@@ -289,6 +342,10 @@ pub fn complete(value: Value, keys: &[Key]) -> Value {
         (_, Value::Null) => key.default_value(),
         (Kind::Groups(keys), Value::Array(items)) => {
             items.into_iter().map(|item| complete(item, keys)).collect()
+        }
+        (Kind::Named(keys), Value::Object(entries)) => {
+            let given = entries.into_iter().filter(|(_, entry)| !entry.is_null());
+            given.map(|(name, entry)| (name, complete(entry, keys))).collect()
         }
         (_, value) => value,
     };

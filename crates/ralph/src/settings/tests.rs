@@ -62,6 +62,13 @@ fn all_problems_of_a_file_are_told_at_once() {
         ],
         "scm": [],
         "maxCost": -1,
+        "prices": {
+            "gpt-5.1": {"input": 1.25, "output": "ten", "cachedinput": 1},
+            "o3": {"input": -1, "cachedInput": null},
+            "mine": 3,
+            "taken back": null,
+            " ": {"input": 0, "output": 0},
+        },
         "stallAfter": 1.5,
         "keepRuns": 5_000_000_000_u64,
         "maxTme": 1,
@@ -83,8 +90,14 @@ fn all_problems_of_a_file_are_told_at_once() {
     guardrails[3]: expected an object {…}, found "make test"
     scm: expected an object {…}, found []
     maxCost: expected a number above 0, found -1
+    prices[" "]: expected a name, found empty text
+    prices["gpt-5.1"].output: expected a number, 0 or more, found "ten"
+    prices["mine"]: expected an object {…}, found 3
+    prices["o3"].input: expected a number, 0 or more, found -1
+    prices["o3"].output: missing; expected a number, 0 or more
     stallAfter: expected a whole number, 0 or more, found 1.5
     keepRuns: expected at most 1000000000, found 5000000000
+    unknown key: prices["gpt-5.1"].cachedinput; did you mean prices["gpt-5.1"].cachedInput?
     unknown key: maxTme; did you mean maxTime?
     unknown key: model; did you mean agent.model?
     unknown key: zzz
@@ -108,6 +121,42 @@ fn values_are_brought_into_their_one_form() {
     assert_eq!(value["maximumIterations"], json!(3));
     assert_eq!(value["guardrails"][0]["failAction"], "PREPEND");
     assert_eq!(value["guardrails"][0]["hint"], Value::Null);
+}
+
+#[test]
+fn prices_merge_model_by_model_and_know_where_they_are_from() {
+    let layer = |file: &str, value: Value| file::Layer { file: file.into(), value };
+    let list = vec![
+        layer(
+            "low",
+            json!({"prices": {"gpt-5": {"input": 1, "output": 2}, "o3": {"input": 5, "output": 6}}}),
+        ),
+        layer(
+            "high",
+            json!({"prices": {"gpt-5": {"input": 3, "cachedInput": 0.5, "output": 2}, "o3": null}}),
+        ),
+    ];
+    let loaded = resolve(Layers { list, warnings: Vec::new() }).unwrap();
+    let dollars = Usd::from_dollars;
+    let price = Price {
+        input: dollars(3.0),
+        cached_input: dollars(0.5),
+        cache_write: dollars(3.0),
+        output: dollars(2.0),
+    };
+    assert_eq!(loaded.settings.own_prices(), [("gpt-5".to_string(), price)]);
+    let entries = loaded.effective.entries();
+    let prices = entries.iter().filter(|entry| entry.key.starts_with("prices"));
+    let shown: Vec<String> = prices.map(|e| format!("{} = {} ({})", e.key, e.value, e.from)).collect();
+    assert_eq!(
+        shown,
+        [
+            r#"prices["gpt-5"].input = 3 (high)"#,
+            r#"prices["gpt-5"].cachedInput = 0.5 (high)"#,
+            r#"prices["gpt-5"].output = 2 (high)"#,
+        ]
+    );
+    assert!(defaults().prices.is_empty());
 }
 
 #[test]

@@ -171,7 +171,7 @@ pub fn runs_tells_it(stage: &Stage, fold: &Fold) -> Result<(), String> {
     let status = fold.state.stopped.as_ref().map_or("crashed", |stopped| stopped.reason.word());
     let fits = line["status"] == status
         && line["iterations"] == fold.state.judged
-        && line["cost"].as_f64() == Some(fold.state.spent.dollars())
+        && line["cost"].as_f64() == Some(fold.state.spent.usd.dollars())
         && line["resumable"] == !fold.is_over()
         && line["problem"].is_null();
     if fits { Ok(()) } else { Err(format!("`ralph runs` tells otherwise than {status}: {line}")) }

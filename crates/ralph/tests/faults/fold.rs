@@ -2,7 +2,7 @@
 
 use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step, StepId};
 use ralph_loop::history::History;
-use ralph_loop::money::Usd;
+use ralph_loop::money::Cost;
 use ralph_loop::verdict::Judgement;
 use ralph_loop::{Run, State, progress};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct Fold {
     pub judgements: Vec<Judgement>,
     /// Ends of agents and the iterations they belong to.
     pub agents: Vec<(u32, AgentEnd)>,
-    lost_cost: Usd,
+    lost_cost: Cost,
     /// How many agents were begun in each iteration.
     pub begun: BTreeMap<u32, usize>,
     pub snapshots: Vec<SnapshotEnd>,
@@ -63,7 +63,7 @@ impl Fold {
             events: vec![event],
             judgements: Vec::new(),
             agents: Vec::new(),
-            lost_cost: Usd::ZERO,
+            lost_cost: Cost::default(),
             begun: BTreeMap::new(),
             snapshots: Vec::new(),
             progress: String::new(),
@@ -87,7 +87,7 @@ impl Fold {
                 }
                 (End::Snapshot(end), _) => self.snapshots.push(end.clone()),
                 // An agent whose keeper was killed has cost what it had told by then.
-                (End::Lost { cost, .. }, _) => self.lost_cost += cost.unwrap_or_default(),
+                (end @ End::Lost { .. }, _) => self.lost_cost += end.cost().unwrap_or_default(),
                 _ => {}
             },
             Fact::Judged(judgement) => self.judgements.push(judgement.clone()),
@@ -96,8 +96,10 @@ impl Fold {
         self.events.push(event);
     }
 
-    pub fn cost(&self) -> Usd {
-        self.lost_cost + self.agents.iter().filter_map(|(_, end)| end.seen.cost).sum()
+    pub fn cost(&self) -> Cost {
+        let mut cost = self.lost_cost;
+        self.agents.iter().filter_map(|(_, end)| end.cost()).for_each(|more| cost += more);
+        cost
     }
 
     pub fn is_over(&self) -> bool {

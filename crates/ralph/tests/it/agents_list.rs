@@ -33,13 +33,15 @@ fn the_list_tells_what_is_installed_and_how_it_is_driven() {
         json!({
             "name": "claude", "installed": claude, "version": "9.8.7 (Claude Code)", "dialect": "claude",
             "prompt": "stdin", "output": "stream-json", "autonomous_flag": "--dangerously-skip-permissions",
-            "reports_tokens": true, "reports_cost": true, "verified_with": "2.1.325",
+            "reports_tokens": true, "reports_cost": true, "cost": "reported", "verified_with": "2.1.325",
             "known_to_work": "loops, denials, limits, API errors, signals, resume",
         })
     );
     let there = entry(&list, "codex");
     assert_eq!((&there["installed"], &there["version"]), (&json!(codex), &json!(null)));
     assert_eq!((&there["verified_with"], &there["reports_cost"]), (&json!("0.166.0"), &json!(false)));
+    let costs: Vec<&Value> = list.as_array().unwrap().iter().map(|entry| &entry["cost"]).collect();
+    assert_eq!(costs, ["reported", "estimated", "estimated", "unknown"]);
     let missing = entry(&list, "amp");
     assert_eq!((&missing["installed"], &missing["version"]), (&json!(null), &json!(null)));
     assert_eq!((&missing["verified_with"], &missing["prompt"]), (&json!(null), &json!("argument")));

@@ -14,6 +14,7 @@ fn is_a_result(ran: &Ran, reason: &str) -> Value {
     assert_eq!(
         fields,
         [
+            "cost_estimated",
             "error",
             "iterations",
             "plan",

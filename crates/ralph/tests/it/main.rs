@@ -25,6 +25,7 @@ mod history;
 mod journal;
 mod limits;
 mod locks;
+mod prices;
 mod prints;
 mod prompts;
 mod resume;

@@ -338,7 +338,7 @@ fn result_fields() {
     let mut second = second.clone();
     assert!(second["duration"].take().as_f64().unwrap() > 0.0);
     let expected = json!({
-        "iteration": 2, "steps_taken": 2, "cost": 0.5, "duration": null,
+        "iteration": 2, "steps_taken": 2, "cost": 0.5, "cost_estimated": false, "duration": null,
         "check_results": [{"name": "true", "passed": true, "output": "passed"}],
         "all_checks_passed": true, "completion_tag_found": true, "error": null, "denied_tool_calls": 0,
     });

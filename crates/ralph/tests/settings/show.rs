@@ -27,6 +27,7 @@ fn every_setting_is_a_line_with_its_source() {
     scm.command = "git"                    default
     scm.tasks = []                         default
     maxCost = null                         default
+    prices = {}                            default
     maxTime = null                         default
     timeout = null                         default
     checkTimeout = 120                     default

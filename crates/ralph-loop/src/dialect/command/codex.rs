@@ -63,6 +63,13 @@ fn chooses_sandbox(user: &Flags) -> bool {
     user.has_any(&SANDBOX) || user.given().any(config)
 }
 
+/// Also in `-c model=o3`.
+pub(super) fn model(user: &Flags) -> Option<&str> {
+    let config = |arg| str::strip_prefix(arg, "--config=").unwrap_or(arg).strip_prefix("model=");
+    let flag = user.value("--model").or_else(|| user.value("-m"));
+    flag.or_else(|| user.given().find_map(config)).map(|model| model.trim_matches(['"', '\'']))
+}
+
 /// Where the user says `exec` or `e`. So short a word may also be a flag's value.
 fn subcommand(args: &[String]) -> Option<usize> {
     let stated = |at: usize| at == 0 || !args[at - 1].starts_with('-');
@@ -71,6 +78,7 @@ fn subcommand(args: &[String]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stated_model;
     use super::super::tests::{ASK, Ask, WORDS, build, check};
     use super::*;
 
@@ -126,6 +134,26 @@ mod tests {
         ] {
             codex(&Ask { args, model: args.contains(&"-m").then_some("o9"), ..ASK }, &typed);
         }
+    }
+
+    #[test]
+    fn the_model_is_what_the_users_flags_say_or_else_what_was_asked_for() {
+        for (args, model) in [
+            (&[][..], "o9"),
+            (&["--model gpt-5-mini"], "gpt-5-mini"),
+            (&["-m", "o3"], "o3"),
+            (&["-c", "model=\"o4-mini\""], "o4-mini"),
+            (&["--config=model=o3", "exec"], "o3"),
+            (&["-c", "model_reasoning_effort=high"], "o9"),
+            (&["exec", "--", "--model", "x"], "o9"),
+        ] {
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            assert_eq!(stated_model(Dialect::Codex, &args, Some("o9")).unwrap(), model, "{args:?}");
+        }
+        assert_eq!(stated_model(Dialect::Codex, &[], None), None);
+        let own = ["--model=opus".to_string()];
+        assert_eq!(stated_model(Dialect::Claude, &own, Some("x")).as_deref(), Some("opus"));
+        assert_eq!(stated_model(Dialect::Plain, &own, Some("x")).as_deref(), Some("x"));
     }
 
     #[test]

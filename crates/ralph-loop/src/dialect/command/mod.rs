@@ -101,12 +101,27 @@ pub fn command_line(
     }
 }
 
+/// The model that an agent will work with, as far as its command line says so.
+pub fn stated_model(dialect: Dialect, args: &[String], model: Option<&str>) -> Option<String> {
+    let user = Flags::split(args);
+    let theirs = match dialect {
+        Dialect::Claude | Dialect::Amp => user.value("--model"),
+        Dialect::Codex => codex::model(&user),
+        Dialect::Plain => None,
+    };
+    theirs.or(model).map(str::to_owned)
+}
+
 /// The user's flags, and what they already say.
 struct Flags(Vec<String>);
 
 impl Flags {
     fn of(invocation: &Invocation<'_>) -> Flags {
-        Flags(invocation.args.iter().flat_map(|arg| split_flag(arg)).map(str::to_owned).collect())
+        Flags::split(invocation.args)
+    }
+
+    fn split(args: &[String]) -> Flags {
+        Flags(args.iter().flat_map(|arg| split_flag(arg)).map(str::to_owned).collect())
     }
 
     fn has(&self, flag: &str) -> bool {

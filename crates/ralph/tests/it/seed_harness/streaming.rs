@@ -177,8 +177,8 @@ fn codex_streaming_json() {
     let ran = sandbox.ralph(&args).exits(0);
     has_line(&ran.stdout, "* shell(make test)");
     has_line(&ran.stdout, "[OK] Result <- shell (1 lines, 8 chars)");
-    // Of 1000 tokens read, 800 came from the cache.
-    ran.says("[OK] Complete (tokens: 1.0K in (800 cached) / 500 out, tools: 1, time: ");
+    // Of 1000 tokens read, 800 came from the cache. Codex names no cost, so that is an estimate.
+    ran.says("[OK] Complete (cost: ~$0.0164, tokens: 1.0K in (800 cached) / 500 out, tools: 1, time: ");
 }
 
 #[test]
