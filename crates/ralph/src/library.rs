@@ -5,7 +5,8 @@ use crate::layout::{Home, Project};
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{RunResult, Silent};
-use crate::request::{self, Request};
+use crate::request::Terms;
+use crate::request::prompt::{self, PromptRequest};
 use crate::session::{self, Conduct};
 use crate::settings;
 use ralph_loop::money::Usd;
@@ -65,9 +66,9 @@ impl Config {
         process::become_subreaper().map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))?;
         let loaded = settings::load(&project, None)
             .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
-        let (run, prompt) = request::build(&self.request(), &loaded.settings, &project)?;
+        let asked = prompt::build(&self.request(), &loaded.settings, &project)?;
         let conduct = Conduct { share_workspace: false, signals: false, keeper };
-        session::open(&home, run, prompt.as_deref(), &conduct, &mut Silent)?.result()
+        session::open(&home, asked, &conduct, &mut Silent)?.result()
     }
 
     /// Removes the worktree of a run and its branch, whatever is in them.
@@ -98,22 +99,25 @@ impl Config {
         })
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> PromptRequest {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Request {
+        PromptRequest {
             task: Some(self.task.clone()).filter(|task| !task.is_empty()),
             spec: self.spec_file.clone(),
-            checks: self.checks.clone(),
             checks_only: self.checks_only,
             completion_response: self.completion_response.clone(),
-            max_iterations: self.max_iterations,
-            max_cost: self.max_cost.map(Usd::from_dollars),
-            max_time: self.max_time.map(milliseconds),
-            agent: self.agent.clone(),
-            command: self.command.clone(),
-            model: self.model.clone(),
-            worktree: self.use_worktree,
-            ..Request::default()
+            terms: Terms {
+                checks: self.checks.clone(),
+                max_iterations: self.max_iterations,
+                max_cost: self.max_cost.map(Usd::from_dollars),
+                max_time: self.max_time.map(milliseconds),
+                agent: self.agent.clone(),
+                command: self.command.clone(),
+                model: self.model.clone(),
+                worktree: self.use_worktree,
+                ..Terms::default()
+            },
+            ..PromptRequest::default()
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Reporter, RunResult, Summary};
+use crate::request::Asked;
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -48,17 +49,15 @@ impl Conduct {
     }
 }
 
-/// Begins a new run. `prompt` is kept beside the journal if the plan refers to it.
-/// A worktree that was made for it is removed again if the run cannot begin.
+/// Begins a new run; its texts are kept beside the journal. A worktree that was made for it is removed again if the run cannot begin.
 pub fn open(
     home: &Home,
-    run: Run,
-    prompt: Option<&str>,
+    asked: Asked,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
-    let (id, place) = (run.id.clone(), run.place.clone());
-    let ended = begin(home, run, prompt, conduct, reporter);
+    let (id, place) = (asked.run.id.clone(), asked.run.place.clone());
+    let ended = begin(home, asked, conduct, reporter);
     if ended.is_err() && !home.run(&id).journal().exists() {
         place::discard(&place);
     }
@@ -67,8 +66,7 @@ pub fn open(
 
 fn begin(
     home: &Home,
-    run: Run,
-    prompt: Option<&str>,
+    Asked { run, texts }: Asked,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
@@ -82,8 +80,8 @@ fn begin(
     made.map_err(|cause| cannot_write(home.root(), &cause))?;
     let lock = RunLock::acquire(&run_dir, &run.id).map_err(|e| lock_error(&e))?;
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
-    if let Some(prompt) = prompt {
-        Texts::of(&run_dir).put(prompt).map_err(unwritable)?;
+    for text in &texts {
+        Texts::of(&run_dir).put(text).map_err(unwritable)?;
     }
     let clock = Clock::from(0);
     let event = Event {

@@ -11,6 +11,7 @@ use crate::fsx;
 use crate::git;
 use crate::layout::{self, Home};
 use crate::report::say;
+use crate::request::Asked;
 use crate::session::{self, Conduct};
 use clap::Args;
 use ralph_loop::Run;
@@ -63,11 +64,11 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let trouble = |cause: io::Error| CliError::failed("cannot set the demo up").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
-    let run = set_up(&root).map_err(trouble)?;
+    let asked = Asked { run: set_up(&root).map_err(trouble)?, texts: vec![PROMPT.to_string()] };
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {
-        session::open(&home, run, Some(PROMPT), &Conduct::of_program(false), reporter)
+        session::open(&home, asked, &Conduct::of_program(false), reporter)
     });
     if args.keep {
         // Standard output may be a program's, which expects JSON there and nothing else.

@@ -9,6 +9,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod init;
+mod loops;
 mod resume;
 mod run;
 mod runs;
@@ -112,7 +113,7 @@ pub fn main() -> ExitCode {
         return fail(&CliError::from_error(&cause, Code::Failed), Format::Human);
     }
     let (format, done) = match &cli.command {
-        Command::Run(args) => (args.output.format, run::run(args)),
+        Command::Run(args) => (args.common.output.format, run::run(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
@@ -166,19 +167,11 @@ fn home() -> Result<Home, CliError> {
     })
 }
 
-fn exit_code(reason: StopReason) -> ExitCode {
-    match reason {
-        StopReason::Completed => ExitCode::SUCCESS,
+fn exit_code(ended: &Ended) -> ExitCode {
+    match ended.stopped.reason {
+        reason if ended.run.succeeded(reason) => ExitCode::SUCCESS,
         StopReason::Interrupted => ExitCode::from(130),
-        StopReason::MaxIterations
-        | StopReason::BudgetExhausted
-        | StopReason::Timeout
-        | StopReason::TooManyFailures
-        | StopReason::Stalled
-        | StopReason::Halted
-        | StopReason::Outage
-        | StopReason::Authentication
-        | StopReason::Error => ExitCode::from(Code::Failed as u8),
+        _ => ExitCode::from(Code::Failed as u8),
     }
 }
 
@@ -223,5 +216,5 @@ fn report_on(
             ended
         }
     };
-    Ok(exit_code(ended.stopped.reason))
+    Ok(exit_code(&ended))
 }

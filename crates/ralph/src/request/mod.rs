@@ -1,0 +1,122 @@
+//! What is asked of a run, before settings and defaults have their say.
+//!
+//! Each front door fills in a request of its own; what they have in common are the [`Terms`].
+//! Of those and the settings one validated, immutable [`Run`] is made, or it is said what is
+//! wrong.
+
+mod agents;
+mod checks;
+pub mod prompt;
+
+use crate::error::CliError;
+use crate::git::Repository;
+use crate::layout::{self, Project};
+use crate::place;
+use crate::settings::Settings;
+use ralph_loop::Run;
+use ralph_loop::check::CheckSpec;
+use ralph_loop::dialect::Dialect;
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
+use ralph_loop::money::Usd;
+use ralph_loop::plan::Plan;
+use ralph_loop::run::{Place, PromptOptions};
+use ralph_loop::scm::ScmSpec;
+
+/// What every loop can be told, whatever it works on. Whatever is missing comes from the
+/// settings.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    pub max_iterations: Option<u32>,
+    pub checks: Vec<String>,
+    pub agent: Option<String>,
+    /// A program and its arguments; stands above `agent`.
+    pub command: Vec<String>,
+    pub model: Option<String>,
+    /// Milliseconds, as all times here.
+    pub timeout: Option<u64>,
+    pub max_time: Option<u64>,
+    pub max_cost: Option<Usd>,
+    pub max_failures: Option<u32>,
+    pub stall_after: Option<u32>,
+    /// Agents that stand in while the first one's service refuses.
+    pub fallback_agents: Vec<String>,
+    pub max_outage: Option<u64>,
+    pub worktree: bool,
+}
+
+/// A run, and the texts that it refers to by hash.
+#[derive(Debug)]
+pub struct Asked {
+    pub run: Run,
+    pub texts: Vec<String>,
+}
+
+fn limits(terms: &Terms, settings: &Settings) -> Limits {
+    let ms = |seconds: f64| (seconds.max(0.0) * 1000.0).ceil() as u64;
+    Limits {
+        iterations: terms.max_iterations.unwrap_or(settings.maximum_iterations),
+        iterations_are_the_goal: false,
+        max_time_ms: terms.max_time.or(settings.max_time.map(ms)),
+        max_cost: terms.max_cost.or(settings.max_cost.map(Usd::from_dollars)),
+        max_failures: terms.max_failures.unwrap_or(settings.max_failures),
+        stall_after: terms.stall_after.unwrap_or(settings.stall_after),
+        agent_timeout_ms: terms.timeout.or(settings.timeout.map(ms)),
+        max_outage_ms: terms.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
+        backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
+    }
+}
+
+fn assemble(
+    plan: Plan,
+    checks: Vec<CheckSpec>,
+    limits: Limits,
+    terms: &Terms,
+    settings: &Settings,
+    project: &Project,
+) -> Result<Run, CliError> {
+    let agents = agents::agents(terms, settings, project.dir())?;
+    let id = new_run_id();
+    // Last, so that nothing is made for a run that is refused.
+    let (place, workspace) = match terms.worktree {
+        true => place::make_worktree(project, &id)?,
+        false => (Place::Here, project.dir().to_path_buf()),
+    };
+    Ok(Run {
+        id,
+        plan,
+        agents,
+        checks,
+        limits,
+        scm: (!settings.scm.tasks.is_empty())
+            .then(|| ScmSpec { command: settings.scm.command.clone(), tasks: settings.scm.tasks.clone() }),
+        workspace,
+        place,
+        git: Repository::around(project.dir()).is_some(),
+        checkpoints: settings.checkpoints,
+        largest_file: settings.largest_file_bytes(),
+        prompt: PromptOptions {
+            context: settings.context,
+            iteration_count: settings.include_iteration_count_in_prompt,
+        },
+    })
+}
+
+/// What a run cannot hold to, to be told before it begins.
+pub fn warnings(run: &Run) -> Vec<String> {
+    if run.limits.max_cost.is_none() {
+        return Vec::new();
+    }
+    let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    silent
+        .map(|agent| {
+            format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
+        })
+        .collect()
+}
+
+/// Sorts by time and fits `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+fn new_run_id() -> String {
+    let now = jiff::Timestamp::now();
+    let salt = layout::hash(format!("{now:?}{}", std::process::id()).as_bytes());
+    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), &salt[..4])
+}
