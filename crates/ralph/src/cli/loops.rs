@@ -41,7 +41,7 @@ pub struct LoopArgs {
     /// Wait so long for a service that is down (2h)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_outage: Option<u64>,
-    /// Begin no iteration once agents report so many dollars
+    /// Begin no iteration once agents have cost so many dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
     /// More settings, above those of the project
