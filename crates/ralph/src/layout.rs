@@ -3,6 +3,7 @@
 //! ralph's own home is outside every workspace, so that an agent that cleans up its
 //! directory does not take the record of the run with it.
 
+use ralph_loop::story_id::StoryId;
 use sha2::{Digest, Sha256};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,19 @@ pub struct Project {
     dir: PathBuf,
 }
 
+/// The number of an epic, from the name of its directory.
+pub fn epic_number(name: &str) -> Option<u32> {
+    // An epic's number is spelled as the one in its stories' ids: one way only.
+    let id: StoryId = format!("{}.0", name.strip_prefix("epic-")?).parse().ok()?;
+    Some(id.epic)
+}
+
+/// A story's id and slug, from the name of its spec: `story-8.3-a-slug.md`.
+pub fn spec_name(name: &str) -> Option<(StoryId, &str)> {
+    let (id, slug) = name.strip_prefix("story-")?.strip_suffix(".md")?.split_once('-')?;
+    Some((id.parse().ok()?, slug))
+}
+
 /// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
 /// are the user's and stay in.
 pub const RUNTIME_FILES: &[&str] = &[
@@ -151,6 +165,20 @@ impl Project {
 
     pub fn progress(&self) -> PathBuf {
         self.ralph_dir().join("progress.md")
+    }
+
+    /// The specs of all stories, a directory an epic.
+    pub fn specs(&self) -> PathBuf {
+        self.dir.join("specs")
+    }
+
+    pub fn epic(&self, epic: u32) -> PathBuf {
+        self.specs().join(format!("epic-{epic}"))
+    }
+
+    /// A path as it is shown: relative, if it is in the project.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()
     }
 
     /// The worktree of a run.
@@ -196,6 +224,20 @@ mod tests {
         }
         for bad in ["", ".", "..", "../x", "a/b", "-x", "a..b", "a b", "é", &"x".repeat(65)] {
             assert!(!is_safe_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_story_is_named_by_its_file_in_one_way_only() {
+        let id = StoryId { epic: 8, story: 3 };
+        assert_eq!(spec_name("story-8.3-log-in.md"), Some((id, "log-in")));
+        assert_eq!(spec_name("story-8.3-.md"), Some((id, "")));
+        for bad in ["story-8.3.md", "story-08.3-x.md", "story-8-x.md", "story-8.3.1-x.md", "Story-8.3-x.md"] {
+            assert_eq!(spec_name(bad), None, "{bad}");
+        }
+        assert_eq!(epic_number("epic-12"), Some(12));
+        for bad in ["epic-", "epic-08", "epic-x", "epic-1.2", "epic12", "Epic-1", "epic-..", "epic--1"] {
+            assert_eq!(epic_number(bad), None, "{bad}");
         }
     }
 }
