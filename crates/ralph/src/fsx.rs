@@ -35,6 +35,19 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file as a whole where nothing stands yet, not even a dangling link.
+pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(beside)
+        .map_err(|cause| named(&cause, "write in", beside))?;
+    file.write_all(content).map_err(|cause| named(&cause, "write", path))?;
+    file.persist_noclobber(path).map_err(|failed| named(&failed.error, "create", path))?;
+    Ok(())
+}
+
 /// A file that can be run.
 pub fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
     write_whole(path, content)?;
@@ -142,5 +155,17 @@ mod tests {
         write_whole(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+    #[test]
+    fn a_new_file_never_takes_the_place_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
+        write_new(&file, b"one").unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        for taken in [&file, &link] {
+            assert_eq!(write_new(taken, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"one");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

@@ -176,6 +176,21 @@ impl Project {
         self.specs().join(format!("epic-{epic}"))
     }
 
+    /// Which stories are done.
+    pub fn state(&self) -> PathBuf {
+        self.ralph_dir().join("state.json")
+    }
+
+    /// Where a state goes that is not to be lost although it cannot be used as it is.
+    pub fn state_aside(&self, why: &str, number: u32) -> PathBuf {
+        self.ralph_dir().join(format!("state.json.{why}-{number}"))
+    }
+
+    /// What became of the stories, for people and for rebuilding the state.
+    pub fn progress_txt(&self) -> PathBuf {
+        self.dir.join("progress.txt")
+    }
+
     /// A path as it is shown: relative, if it is in the project.
     pub fn shown(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()

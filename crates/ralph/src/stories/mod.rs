@@ -10,4 +10,6 @@ mod find;
 mod frontmatter;
 mod node;
 mod problem;
+mod progress_txt;
 mod spec;
+mod state_file;
