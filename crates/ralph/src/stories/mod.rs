@@ -8,6 +8,7 @@ mod backlog;
 mod cycle;
 mod find;
 mod frontmatter;
+mod mark;
 mod node;
 mod problem;
 mod progress_txt;
