@@ -65,6 +65,8 @@ pub struct Settings {
     /// MiB.
     pub largest_file: f64,
     pub keep_runs: usize,
+    #[expect(dead_code, reason = "the commands are yet to come")]
+    pub stories: StoriesSettings,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -92,6 +94,14 @@ pub struct Guardrail {
 pub struct ScmSettings {
     pub command: String,
     pub tasks: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoriesSettings {
+    /// Ids; empty is no order of the user's own.
+    #[expect(dead_code, reason = "the commands are yet to come")]
+    pub order: Vec<String>,
 }
 
 /// Seconds to wait after a first failure, and at most.
