@@ -131,6 +131,11 @@ pub fn spec_name(name: &str) -> Option<(StoryId, &str)> {
     Some((id.parse().ok()?, slug))
 }
 
+/// The name of a spec's file.
+pub fn spec_file(id: StoryId, slug: &str) -> String {
+    format!("story-{id}-{slug}.md")
+}
+
 /// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
 /// are the user's and stay in.
 pub const RUNTIME_FILES: &[&str] = &[
@@ -191,6 +196,16 @@ impl Project {
         self.dir.join("progress.txt")
     }
 
+    #[expect(dead_code, reason = "for the loop over stories, which is not here yet")]
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("ralph.log")
+    }
+
+    /// The user's own template of this name, in place of the built-in one.
+    pub fn template(&self, name: &str) -> PathBuf {
+        self.ralph_dir().join("templates").join(format!("{name}.md"))
+    }
+
     /// A path as it is shown: relative, if it is in the project.
     pub fn shown(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()
@@ -247,6 +262,7 @@ mod tests {
         let id = StoryId { epic: 8, story: 3 };
         assert_eq!(spec_name("story-8.3-log-in.md"), Some((id, "log-in")));
         assert_eq!(spec_name("story-8.3-.md"), Some((id, "")));
+        assert_eq!(spec_name(&spec_file(id, "log-in")), Some((id, "log-in")));
         for bad in ["story-8.3.md", "story-08.3-x.md", "story-8-x.md", "story-8.3.1-x.md", "Story-8.3-x.md"] {
             assert_eq!(spec_name(bad), None, "{bad}");
         }

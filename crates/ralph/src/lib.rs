@@ -38,7 +38,6 @@ mod report;
 mod request;
 mod session;
 mod settings;
-#[cfg_attr(not(test), expect(dead_code, reason = "the commands are yet to come"))]
 mod stories;
 mod story;
 mod texts;

@@ -65,7 +65,6 @@ pub struct Settings {
     /// MiB.
     pub largest_file: f64,
     pub keep_runs: usize,
-    #[expect(dead_code, reason = "the commands are yet to come")]
     pub stories: StoriesSettings,
 }
 
@@ -100,7 +99,6 @@ pub struct ScmSettings {
 #[serde(rename_all = "camelCase")]
 pub struct StoriesSettings {
     /// Ids; empty is no order of the user's own.
-    #[expect(dead_code, reason = "the commands are yet to come")]
     pub order: Vec<String>,
 }
 

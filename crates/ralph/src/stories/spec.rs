@@ -66,6 +66,14 @@ impl Spec {
     }
 }
 
+#[cfg(test)]
+impl Spec {
+    pub fn for_tests(id: StoryId, depends_on: Vec<StoryId>) -> Spec {
+        let spec = Spec::from_content(PathBuf::from("spec.md"), id, "", Ok(Vec::new()));
+        Spec { depends_on, ..spec }
+    }
+}
+
 /// `log-in-form` as `Log in form`.
 fn title_of(id: StoryId, slug: &str) -> String {
     let words: Vec<&str> = slug.split(['-', '_', ' ']).filter(|word| !word.is_empty()).collect();
