@@ -1,5 +1,5 @@
-//! Stories on disk: what `ralph stories list`, `check` and `new` make of what is
-//! there, from outside.
+//! Stories on disk: what `ralph stories list`, `check` and `new` and `ralph init stories` make of
+//! what is there, from outside.
 
 use crate::support::{Ran, Sandbox, until};
 use serde_json::{Value, json};
@@ -235,6 +235,34 @@ fn without_specs_there_is_a_way_out() {
     }
     fs::create_dir(sandbox.project().join("specs")).unwrap();
     sandbox.ralph(&["stories", "list"]).exits(0).says("No stories yet.");
+}
+
+#[test]
+fn init_stories_lays_out_what_is_missing_and_overwrites_nothing() {
+    let sandbox = Sandbox::bare();
+    insta::assert_snapshot!(
+        "init_stories",
+        told(&sandbox, &["init", "stories"]) + &told(&sandbox, &["init", "stories"])
+    );
+    assert_eq!(sandbox.read("progress.txt"), "");
+    sandbox.ralph(&["stories", "check"]).exits(0).says("1 story, 0 errors, 0 warnings");
+    sandbox.write("progress.txt", "mine\n");
+    sandbox.write("specs/epic-1/story-1.1-a-first-story.md", "mine\n");
+    sandbox.ralph(&["init", "stories"]).exits(0);
+    assert_eq!(sandbox.read("progress.txt"), "mine\n");
+    assert_eq!(sandbox.read("specs/epic-1/story-1.1-a-first-story.md"), "mine\n");
+}
+
+#[test]
+fn init_stories_adds_no_example_where_there_are_stories() {
+    let sandbox = Sandbox::bare();
+    spec(&sandbox, "epic-4/story-4.2-x.md", "");
+    sandbox.ralph(&["init", "stories"]).exits(0).says("already there  specs/epic-4/story-4.2-x.md");
+    assert!(!sandbox.has("specs/epic-1"));
+    let sandbox = Sandbox::bare();
+    sandbox.write("specs", "a file");
+    sandbox.ralph(&["init", "stories"]).exits(1);
+    assert!(!sandbox.has("progress.txt"));
 }
 
 #[test]
