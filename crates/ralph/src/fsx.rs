@@ -35,6 +35,36 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Replaces the content of a file that exists and is somebody else's: its permissions stay, and
+/// a link stays a link to the file that is changed.
+pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
+    let target = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&target)?.permissions();
+    let beside = target.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .tempfile_in(beside)
+        .map_err(|cause| named(&cause, "write in", beside))?;
+    file.write_all(content).map_err(|cause| named(&cause, "write", &target))?;
+    // Set on the open file, so that the umask has no say.
+    file.as_file().set_permissions(permissions).map_err(|cause| named(&cause, "write", &target))?;
+    file.persist(&target).map_err(|failed| named(&failed.error, "replace", &target))?;
+    Ok(())
+}
+
+/// Writes a file as a whole where nothing stands yet, not even a dangling link.
+pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(beside)
+        .map_err(|cause| named(&cause, "write in", beside))?;
+    file.write_all(content).map_err(|cause| named(&cause, "write", path))?;
+    file.persist_noclobber(path).map_err(|failed| named(&failed.error, "create", path))?;
+    Ok(())
+}
+
 /// A file that can be run.
 pub fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
     write_whole(path, content)?;
@@ -142,5 +172,34 @@ mod tests {
         write_whole(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+    #[test]
+    fn a_replaced_content_keeps_permissions_and_links() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
+        std::fs::write(&file, "one").unwrap();
+        // Wider than what the umask lets through.
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        replace_content(&link, b"two").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"two");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o666);
+        assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("file"));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        assert!(replace_content(&dir.path().join("nowhere"), b"x").is_err());
+    }
+
+    #[test]
+    fn a_new_file_never_takes_the_place_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
+        write_new(&file, b"one").unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        for taken in [&file, &link] {
+            assert_eq!(write_new(taken, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"one");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

@@ -3,6 +3,7 @@
 //! ralph's own home is outside every workspace, so that an agent that cleans up its
 //! directory does not take the record of the run with it.
 
+use ralph_loop::story_id::StoryId;
 use sha2::{Digest, Sha256};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,24 @@ pub struct Project {
     dir: PathBuf,
 }
 
+/// The number of an epic, from the name of its directory.
+pub fn epic_number(name: &str) -> Option<u32> {
+    // An epic's number is spelled as the one in its stories' ids: one way only.
+    let id: StoryId = format!("{}.0", name.strip_prefix("epic-")?).parse().ok()?;
+    Some(id.epic)
+}
+
+/// A story's id and slug, from the name of its spec: `story-8.3-a-slug.md`.
+pub fn spec_name(name: &str) -> Option<(StoryId, &str)> {
+    let (id, slug) = name.strip_prefix("story-")?.strip_suffix(".md")?.split_once('-')?;
+    Some((id.parse().ok()?, slug))
+}
+
+/// The name of a spec's file.
+pub fn spec_file(id: StoryId, slug: &str) -> String {
+    format!("story-{id}-{slug}.md")
+}
+
 /// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
 /// are the user's and stay in.
 pub const RUNTIME_FILES: &[&str] = &[
@@ -153,15 +172,48 @@ impl Project {
         self.ralph_dir().join("progress.md")
     }
 
-    /// What happened to stories, for people: `[DONE]`, `[FAIL]`, `[LEARN]`.
-    pub fn story_log(&self) -> PathBuf {
+    /// The specs of all stories, a directory an epic.
+    pub fn specs(&self) -> PathBuf {
+        self.dir.join("specs")
+    }
+
+    pub fn epic(&self, epic: u32) -> PathBuf {
+        self.specs().join(format!("epic-{epic}"))
+    }
+
+    /// Which stories are done.
+    pub fn state(&self) -> PathBuf {
+        self.ralph_dir().join("state.json")
+    }
+
+    /// Where a state goes that is not to be lost although it cannot be used as it is.
+    pub fn state_aside(&self, why: &str, number: u32) -> PathBuf {
+        self.ralph_dir().join(format!("state.json.{why}-{number}"))
+    }
+
+    /// What became of the stories, for people and for rebuilding the state.
+    pub fn progress_txt(&self) -> PathBuf {
         self.dir.join("progress.txt")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("ralph.log")
+    }
+
+    /// The user's own template of this name, in place of the built-in one.
+    pub fn template(&self, name: &str) -> PathBuf {
+        self.ralph_dir().join("templates").join(format!("{name}.md"))
+    }
+
+    /// A path as it is shown: relative, if it is in the project.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()
     }
 
     /// Files of ralph's that git may know, relative to a directory above the project.
     pub fn own_files_below(&self, top: &Path) -> Vec<String> {
         let below = |path: PathBuf| path.strip_prefix(top).ok()?.to_str().map(String::from);
-        below(self.story_log()).into_iter().collect()
+        below(self.progress_txt()).into_iter().collect()
     }
 
     /// The worktree of a run.
@@ -207,6 +259,21 @@ mod tests {
         }
         for bad in ["", ".", "..", "../x", "a/b", "-x", "a..b", "a b", "é", &"x".repeat(65)] {
             assert!(!is_safe_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_story_is_named_by_its_file_in_one_way_only() {
+        let id = StoryId { epic: 8, story: 3 };
+        assert_eq!(spec_name("story-8.3-log-in.md"), Some((id, "log-in")));
+        assert_eq!(spec_name("story-8.3-.md"), Some((id, "")));
+        assert_eq!(spec_name(&spec_file(id, "log-in")), Some((id, "log-in")));
+        for bad in ["story-8.3.md", "story-08.3-x.md", "story-8-x.md", "story-8.3.1-x.md", "Story-8.3-x.md"] {
+            assert_eq!(spec_name(bad), None, "{bad}");
+        }
+        assert_eq!(epic_number("epic-12"), Some(12));
+        for bad in ["epic-", "epic-08", "epic-x", "epic-1.2", "epic12", "Epic-1", "epic-..", "epic--1"] {
+            assert_eq!(epic_number(bad), None, "{bad}");
         }
     }
 }

@@ -38,6 +38,7 @@ mod report;
 mod request;
 mod session;
 mod settings;
+mod stories;
 mod story;
 mod template;
 mod texts;

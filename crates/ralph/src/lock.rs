@@ -78,9 +78,7 @@ impl RunLock {
 
     /// Whether anything of a run is alive. A run without a lock file never got that far.
     pub fn is_held(run: &RunDir) -> bool {
-        // Shared, so that two who only look do not take each other for the run.
-        let lock = File::open(run.lock());
-        lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        is_held(&run.lock())
     }
 }
 
@@ -111,6 +109,11 @@ impl WorkspaceLock {
         fsx::rewrite(&mut file, &text).map_err(io)?;
         Ok(WorkspaceLock { file, previous: previous.map(|before| before.run) })
     }
+
+    /// Whether a run is working there. One that never was locked has no file.
+    pub fn is_held(home: &Home, workspace: &Path) -> bool {
+        is_held(&home.workspace_lock(workspace))
+    }
 }
 
 impl Drop for WorkspaceLock {
@@ -129,6 +132,12 @@ fn taken(workspace: &Path, holder: Option<Holder>) -> LockError {
 
 fn holder(path: &Path) -> Option<Holder> {
     serde_json::from_str(&fs_err::read_to_string(path).ok()?).ok()
+}
+
+fn is_held(path: &Path) -> bool {
+    // Shared, so that two who only look do not take each other for the run.
+    let lock = File::open(path);
+    lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The lock, or nothing if somebody else has it.

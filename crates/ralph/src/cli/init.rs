@@ -1,9 +1,11 @@
-//! `ralph init`: asks what a project wants, and writes `.ralph/settings.json`.
+//! `ralph init`: asks what a project wants, and writes `.ralph/settings.json`; or lays out
+//! stories.
 //!
 //! Nothing is written before the last question is answered, and then the whole file at once.
 
 mod ask;
 mod detect;
+mod stories;
 
 use super::args::ProjectArgs;
 use super::config::refused;
@@ -23,9 +25,12 @@ use std::process::ExitCode;
 Asks for the agent, the limits, the guardrails and what to do with the changes, and writes
 .ralph/settings.json. Needs a terminal.
 
-Example:
+`ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves
+alone what is there.
+
+Examples:
   ralph init
-  ralph config show")]
+  ralph init stories")]
 pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
@@ -38,6 +43,8 @@ pub struct InitArgs {
 enum Subject {
     /// .ralph/settings.json
     Settings,
+    /// specs/ and progress.txt
+    Stories,
 }
 
 /// What is written, in this order.
@@ -77,8 +84,14 @@ struct ScmAnswers {
 }
 
 pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
-    let Subject::Settings = args.what;
     let project = Project::at(args.project.dir()?);
+    match args.what {
+        Subject::Settings => settings_by_questions(&project),
+        Subject::Stories => stories::lay_out(&project),
+    }
+}
+
+fn settings_by_questions(project: &Project) -> Result<ExitCode, CliError> {
     if !io::stdin().is_terminal() {
         return Err(CliError::usage("ralph init asks questions, and standard input is not a terminal")
             .hint("run it in a terminal, or write .ralph/settings.json yourself: docs/settings.md"));
@@ -86,15 +99,15 @@ pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
     let mut asker =
         Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
     if project.settings().exists() {
-        show_present(&project, &mut asker)?;
+        show_present(project, &mut asker)?;
         match asker.yes("Overwrite? (y/N): ") {
             Ok(true) => {}
             Ok(false) => return Ok(ExitCode::SUCCESS),
             Err(Stopped) => return Ok(stopped(&mut asker)),
         }
     }
-    let Ok(answers) = questions(&project, &mut asker) else { return Ok(stopped(&mut asker)) };
-    write(&project, &answers)?;
+    let Ok(answers) = questions(project, &mut asker) else { return Ok(stopped(&mut asker)) };
+    write(project, &answers)?;
     asker.tell("");
     asker.tell("Settings written to .ralph/settings.json");
     Ok(ExitCode::SUCCESS)

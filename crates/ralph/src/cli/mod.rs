@@ -15,6 +15,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod stories;
 mod undo;
 
 use crate::error::{CliError, Code};
@@ -55,6 +56,8 @@ enum Command {
     /// Loop one prompt until the checks pass and the agent says done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
+    /// Work through the stories in specs/: list, check and write them
+    Stories(stories::StoriesArgs),
     /// Carry on with a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
     }
     let (format, done) = match &cli.command {
         Command::Run(args) => (args.common.output.format, run::run(args)),
+        Command::Stories(args) => (Format::Human, stories::stories(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),

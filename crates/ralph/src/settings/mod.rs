@@ -70,6 +70,7 @@ pub struct Settings {
     /// MiB.
     pub largest_file: f64,
     pub keep_runs: usize,
+    pub stories: StoriesSettings,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -108,6 +109,13 @@ pub struct PriceSettings {
 pub struct ScmSettings {
     pub command: String,
     pub tasks: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoriesSettings {
+    /// Ids; empty is no order of the user's own.
+    pub order: Vec<String>,
 }
 
 /// Seconds to wait after a first failure, and at most.

@@ -182,6 +182,12 @@ pub const KEYS: &[Key] = &[
         default: Fallback::Count(100),
         doc: "How many finished runs `ralph clean` keeps.",
     },
+    Key {
+        name: "stories",
+        kind: Kind::Group(STORIES),
+        default: Fallback::Group,
+        doc: "How `ralph stories` works through `specs/`.",
+    },
 ];
 
 const AGENT: &[Key] = &[
@@ -269,6 +275,13 @@ const SCM: &[Key] = &[
         doc: "Its subcommands in their order, such as `commit`, `push`; none is off.",
     },
 ];
+
+const STORIES: &[Key] = &[Key {
+    name: "order",
+    kind: Kind::Texts,
+    default: Fallback::EmptyList,
+    doc: "The ids of the stories to run, in this order; none is by dependencies and numbers.",
+}];
 
 const BACKOFF: &[Key] = &[
     Key {

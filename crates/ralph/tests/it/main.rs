@@ -34,6 +34,7 @@ mod seed_checks_loop;
 mod seed_harness;
 mod services;
 mod signals;
+mod stories_files;
 mod support;
 mod terminal;
 mod worktree;

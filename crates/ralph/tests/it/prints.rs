@@ -157,6 +157,7 @@ fn every_command_explains_itself_with_an_example() {
         "undo",
         "clean",
         "init",
+        "stories",
         "config",
         "schema",
         "doctor",

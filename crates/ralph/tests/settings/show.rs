@@ -39,6 +39,7 @@ fn every_setting_is_a_line_with_its_source() {
     checkpoints = true                     default
     largestFile = 10                       default
     keepRuns = 100                         default
+    stories.order = []                     default
     "#);
     let json = project.ralph(&["config", "show", "--format", "json"]).out;
     assert!(!json.contains("abc") && !json.contains("pw@"), "{json}");

@@ -1,0 +1,56 @@
+//! `ralph init stories`: a place for stories, and a first one to write over.
+
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::layout::Project;
+use crate::report::Out;
+use crate::stories::{Backlog, NewStory, Spec, backlog};
+use ralph_loop::story_id::StoryId;
+use std::io;
+use std::process::ExitCode;
+
+const FIRST: StoryId = StoryId { epic: 1, story: 1 };
+const FIRST_TITLE: &str = "A first story";
+
+/// Writes what is missing, and leaves alone what is there.
+pub fn lay_out(project: &Project) -> Result<ExitCode, CliError> {
+    let mut out = Out::stdout();
+    let specs = stories_there(project)?;
+    match specs.first() {
+        Some(spec) => out.line(&format!("already there  {}", spec.path.display())),
+        None => {
+            let first = NewStory { id: FIRST, title: FIRST_TITLE.to_string(), depends_on: Vec::new() };
+            let path = first.write(project).map_err(|error| CliError::from_error(&error, Code::Failed))?;
+            out.line(&format!("written        {}", path.display()));
+        }
+    }
+    let progress = project.shown(&project.progress_txt());
+    let word = match fsx::write_new(&project.progress_txt(), b"") {
+        Ok(()) => "written      ",
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => "already there",
+        Err(cause) => {
+            return Err(CliError::failed(format!("cannot write {}", progress.display())).cause(cause));
+        }
+    };
+    out.line(&format!("{word}  {}", progress.display()));
+    out.line("");
+    if specs.is_empty() {
+        out.line("Next: say in that story what is to be built, and how it can be seen that it is.");
+    }
+    out.line("More stories:   ralph stories new \"Title\" --epic 1");
+    out.line("Are they fine:  ralph stories check");
+    out.line("What there is:  ralph stories list");
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stories_there(project: &Project) -> Result<Vec<Spec>, CliError> {
+    match backlog::read(project, &[]) {
+        Ok(Backlog { specs, .. }) => Ok(specs),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(cause) => {
+            let specs = project.shown(&project.specs());
+            Err(CliError::failed(format!("cannot read the specs: {}", specs.display())).cause(cause))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `ralph stories check`: what is wrong with the specs.
+
+use super::Stories;
+use crate::cli::args::{Format, ProjectArgs};
+use crate::cli::print_json;
+use crate::error::{CliError, Code};
+use crate::report::Out;
+use crate::stories::{Problem, Severity};
+use clap::Args;
+use ralph_loop::text::printable;
+use serde::Serialize;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Warnings (no frontmatter, or one that is not YAML) do not keep a story from running; errors do: wrong
+types, cycles, unknown dependencies, two files for one story.
+
+Exit codes: 0 nothing or only warnings, 2 errors.
+
+Example:
+  ralph stories check --format json | jq '.problems[].file'")]
+pub struct CheckArgs {
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+#[derive(Serialize)]
+struct Checked<'p> {
+    stories: usize,
+    errors: usize,
+    warnings: usize,
+    problems: &'p [Problem],
+}
+
+pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
+    let stories = Stories::read(&args.project)?;
+    let problems = &stories.backlog.problems;
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let checked = Checked {
+        stories: stories.backlog.specs.len(),
+        errors: count(Severity::Error),
+        warnings: count(Severity::Warning),
+        problems,
+    };
+    match args.format {
+        Format::Human => print_lines(&checked),
+        Format::Json => print_json(&checked),
+        Format::Ndjson => {
+            let mut out = Out::stdout();
+            problems
+                .iter()
+                .filter_map(|line| serde_json::to_string(line).ok())
+                .for_each(|line| out.line(&line));
+            out.flush();
+        }
+    }
+    Ok(match checked.errors {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(Code::Usage as u8),
+    })
+}
+
+fn print_lines(checked: &Checked<'_>) {
+    let mut out = Out::stdout();
+    for problem in checked.problems {
+        let Problem { severity, file, line, column, text, hint, .. } = problem;
+        let told = format!("{}:{line}:{column}: {}: {text}", file.display(), severity.word());
+        out.line(&printable(&told));
+        out.line(&printable(&format!("  hint: {hint}")));
+    }
+    let Checked { stories, errors, warnings, .. } = *checked;
+    let [stories, errors, warnings] = [(stories, "stories"), (errors, "errors"), (warnings, "warnings")]
+        .map(|(count, things)| counted(count, things));
+    out.line(&format!("{stories}, {errors}, {warnings}"));
+    out.flush();
+}
+
+fn counted(count: usize, things: &str) -> String {
+    match (count, things) {
+        (1, "stories") => "1 story".to_string(),
+        (1, things) => format!("1 {}", things.trim_end_matches('s')),
+        (count, things) => format!("{count} {things}"),
+    }
+}

@@ -1,0 +1,285 @@
+//! `ralph stories list`: all stories, and how far each is.
+
+use super::Stories;
+use crate::cli::args::{Format, ProjectArgs};
+use crate::cli::{home, print_json};
+use crate::error::CliError;
+use crate::lock::WorkspaceLock;
+use crate::report::{Out, Style, fit};
+use crate::stories::state_file::StoryState;
+use crate::stories::{Severity, Spec, Tally, tally};
+use clap::Args;
+use ralph_loop::money::Usd;
+use ralph_loop::story_id::StoryId;
+use ralph_loop::text::printable;
+use ralph_loop::time::span;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use unicode_width::UnicodeWidthStr;
+
+#[derive(Args)]
+#[command(after_help = "\
+What is done is told by .ralph/state.json, not by the status in a spec. A story is blocked as long as
+one that it depends on is not done.
+
+Example:
+  ralph stories list --format json | jq -r '.[] | select(.status == \"pending\").id'")]
+pub struct ListArgs {
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// One story, as a line or an object.
+#[derive(Debug, Serialize)]
+struct StoryLine {
+    id: StoryId,
+    title: String,
+    #[serde(flatten)]
+    status: Status,
+    attempts: u32,
+    /// US dollars.
+    cost: f64,
+    /// Seconds.
+    duration: f64,
+    depends_on: Vec<StoryId>,
+    path: PathBuf,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+enum Status {
+    Done,
+    Running,
+    /// Tried, and to be tried again.
+    Failed {
+        failed_attempts: u32,
+    },
+    Blocked {
+        blocked_by: Vec<StoryId>,
+    },
+    Pending,
+}
+
+pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
+    let stories = Stories::read(&args.project)?;
+    let home = home()?;
+    let running = WorkspaceLock::is_held(&home, stories.project.dir());
+    let tallies = tally(&home, &stories.project);
+    let line = |spec: &Spec| {
+        let Tally { attempts, cost, duration_ms } = tallies.get(&spec.id).copied().unwrap_or_default();
+        let status = status(spec, &stories.state, running);
+        // The state may know of attempts that are in no journal here.
+        let failed = if let Status::Failed { failed_attempts } = status { failed_attempts } else { 0 };
+        StoryLine {
+            id: spec.id,
+            title: spec.title.clone(),
+            status,
+            attempts: attempts.max(failed),
+            cost: cost.dollars(),
+            duration: duration_ms as f64 / 1000.0,
+            depends_on: spec.depends_on.clone(),
+            path: spec.path.clone(),
+        }
+    };
+    let lines: Vec<StoryLine> = stories.backlog.specs.iter().map(line).collect();
+    match args.format {
+        Format::Json => print_json(&lines),
+        Format::Ndjson => {
+            let mut out = Out::stdout();
+            lines.iter().filter_map(|line| serde_json::to_string(line).ok()).for_each(|line| out.line(&line));
+            out.flush();
+        }
+        Format::Human => {
+            let errors =
+                stories.backlog.problems.iter().filter(|problem| problem.severity == Severity::Error);
+            print_table(&lines, errors.count());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The state names a story that is worked on also after its run was killed: whether a run is
+/// `running` decides.
+fn status(spec: &Spec, state: &StoryState, running: bool) -> Status {
+    let is_done = |id: &StoryId| state.completed_stories.contains(id);
+    if state.current_story == Some(spec.id) {
+        match state.retry_count {
+            _ if running => return Status::Running,
+            0 => {}
+            failed_attempts => return Status::Failed { failed_attempts },
+        }
+    }
+    if is_done(&spec.id) {
+        return Status::Done;
+    }
+    let blocked_by: Vec<StoryId> = spec.depends_on.iter().filter(|id| !is_done(id)).copied().collect();
+    if blocked_by.is_empty() { Status::Pending } else { Status::Blocked { blocked_by } }
+}
+
+impl Status {
+    fn words(&self) -> String {
+        match self {
+            Status::Done => "done".to_string(),
+            Status::Running => "running".to_string(),
+            Status::Failed { failed_attempts: 1 } => "failed once".to_string(),
+            Status::Failed { failed_attempts } => format!("failed {failed_attempts} times"),
+            Status::Blocked { blocked_by } => format!("blocked by {}", ids(blocked_by)),
+            Status::Pending => "pending".to_string(),
+        }
+    }
+}
+
+fn ids(ids: &[StoryId]) -> String {
+    ids.iter().map(StoryId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Columns that are as wide as what is in them, up to a point.
+const WIDEST_STATUS: usize = 17;
+const WIDEST_TITLE: usize = 40;
+const NARROWEST_TITLE: usize = 12;
+const WIDEST_DEPENDENCIES: usize = 12;
+
+fn print_table(lines: &[StoryLine], errors: usize) {
+    let mut out = Out::stdout();
+    if lines.is_empty() {
+        out.line("No stories yet. `ralph stories new \"Title\" --epic 1` writes one.");
+    } else {
+        let rows = table(lines, Style::of_stdout().table_width());
+        rows.iter().for_each(|row| out.line(row));
+    }
+    if errors > 0 {
+        out.line("There are errors in the specs: `ralph stories check` tells them.");
+    }
+    out.flush();
+}
+
+fn table(lines: &[StoryLine], width: usize) -> Vec<String> {
+    let cells = |line: &StoryLine| {
+        let some = |is_some: bool, text: String| if is_some { text } else { "-".to_string() };
+        [
+            line.id.to_string(),
+            printable(&line.title).into_owned(),
+            line.status.words(),
+            some(line.attempts > 0, line.attempts.to_string()),
+            some(line.cost > 0.0, Usd::from_dollars(line.cost).to_string()),
+            some(line.duration > 0.0, span((line.duration * 1000.0) as u64)),
+            ids(&line.depends_on),
+        ]
+    };
+    let head = ["STORY", "TITLE", "STATUS", "TRIES", "COST", "TIME", "DEPENDS ON"].map(String::from);
+    let mut rows = vec![head];
+    rows.extend(lines.iter().map(cells));
+    let widest = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let id = widest(0);
+    let status = widest(2).min(WIDEST_STATUS);
+    let [tries, cost, time] = [3, 4, 5].map(widest);
+    let dependencies = widest(6).min(WIDEST_DEPENDENCIES);
+    let others = id + status + tries + cost + time + dependencies + 6;
+    // A pipe has no edge, and what reads it wants all of it: there, long titles push the rest aside.
+    let pipe = width == usize::MAX;
+    let title =
+        widest(1).min(if pipe { WIDEST_TITLE } else { width.saturating_sub(others).max(NARROWEST_TITLE) });
+    let cut = |text: &str, to: usize| if pipe { text.to_string() } else { fit(text, to) };
+    let row = |[number, name, state, attempts, spent, took, needs]: &[String; 7]| {
+        let name = padded(&cut(name, title), title);
+        let state = padded(&cut(state, status), status);
+        let needs = cut(needs, dependencies);
+        let row =
+            format!("{number:<id$} {name} {state} {attempts:>tries$} {spent:>cost$} {took:>time$} {needs}");
+        row.trim_end().to_string()
+    };
+    rows.iter().map(row).collect()
+}
+
+/// As a terminal counts: wide characters take two.
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str, title: &str, status: Status, depends_on: &[&str]) -> StoryLine {
+        let attempts = u32::from(status == Status::Done);
+        StoryLine {
+            id: id.parse().unwrap(),
+            title: title.to_string(),
+            status,
+            attempts,
+            cost: 1.5 * f64::from(attempts),
+            duration: 754.0 * f64::from(attempts),
+            depends_on: depends_on.iter().map(|id| id.parse().unwrap()).collect(),
+            path: PathBuf::new(),
+        }
+    }
+
+    fn lines() -> [StoryLine; 5] {
+        let blocked_by = vec!["10.11".parse().unwrap(), "10.12".parse().unwrap()];
+        [
+            line("1.1", "Log in", Status::Done, &[]),
+            line("1.2", "日本語のタイトルはとても長いので切られます", Status::Running, &["1.1"]),
+            line(
+                "1.3",
+                "A title that nobody could call a short one",
+                Status::Failed { failed_attempts: 2 },
+                &[],
+            ),
+            line("10.13", "Waits", Status::Blocked { blocked_by }, &["10.11", "10.12"]),
+            line("10.14", "\u{1b}[31mred", Status::Pending, &[]),
+        ]
+    }
+
+    #[test]
+    fn the_table_fits_80_columns() {
+        let rows = table(&lines(), 80);
+        assert!(rows.iter().all(|row| row.width() <= 80), "{rows:#?}");
+        insta::assert_snapshot!(rows.join("\n"), @"
+        STORY TITLE                    STATUS            TRIES  COST   TIME DEPENDS ON
+        1.1   Log in                   done                  1 $1.50 12m34s
+        1.2   日本語のタイトルはとて…  running               -     -      - 1.1
+        1.3   A title that nobody cou… failed 2 times        -     -      -
+        10.13 Waits                    blocked by 10.11…     -     -      - 10.11, 10.12
+        10.14 red                      pending               -     -      -
+        ");
+    }
+
+    #[test]
+    fn a_pipe_gets_everything() {
+        insta::assert_snapshot!(table(&lines(), usize::MAX).join("\n"), @"
+        STORY TITLE                                    STATUS            TRIES  COST   TIME DEPENDS ON
+        1.1   Log in                                   done                  1 $1.50 12m34s
+        1.2   日本語のタイトルはとても長いので切られます running               -     -      - 1.1
+        1.3   A title that nobody could call a short one failed 2 times        -     -      -
+        10.13 Waits                                    blocked by 10.11, 10.12     -     -      - 10.11, 10.12
+        10.14 red                                      pending               -     -      -
+        ");
+    }
+
+    #[test]
+    fn the_status_is_that_of_the_state() {
+        let id = |text: &str| text.parse::<StoryId>().unwrap();
+        let spec = |text: &str, depends_on: &[&str]| {
+            let mut spec = Spec::for_tests(id(text), depends_on.iter().map(|text| id(text)).collect());
+            spec.status = Some("done".to_string());
+            spec
+        };
+        let state = StoryState {
+            completed_stories: vec![id("1.1"), id("1.2")],
+            current_story: Some(id("1.3")),
+            retry_count: 2,
+        };
+        let told = |text: &str, on: &[&str], running| status(&spec(text, on), &state, running).words();
+        assert_eq!(told("1.1", &["9.9"], false), "done");
+        assert_eq!(told("1.3", &[], true), "running");
+        assert_eq!(told("1.3", &[], false), "failed 2 times");
+        assert_eq!(told("1.4", &["1.1", "1.2"], true), "pending");
+        assert_eq!(told("1.4", &["1.1", "1.3", "1.5"], false), "blocked by 1.3, 1.5");
+        let state = StoryState { retry_count: 0, ..state.clone() };
+        assert_eq!(status(&spec("1.3", &[]), &state, false), Status::Pending);
+    }
+}

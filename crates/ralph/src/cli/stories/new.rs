@@ -1,0 +1,104 @@
+//! `ralph stories new`: the spec of a story that is to be told.
+
+use super::Stories;
+use crate::cli::args::ProjectArgs;
+use crate::error::{CliError, Code};
+use crate::report::{Out, say};
+use crate::stories::{NewStory, NewStoryError};
+use clap::Args;
+use ralph_loop::story_id::StoryId;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Prints the path of the new file. .ralph/templates/spec.md is used if it is there: a minijinja template
+with id, epic, story, title, slug and depends_on; `{{ title|yaml }}` puts a value into the frontmatter.
+
+Example:
+  $EDITOR \"$(ralph stories new \"Log in with a passkey\" --epic 8 --depends-on 8.1)\"")]
+pub struct NewArgs {
+    /// What the story is about, in a few words
+    #[arg(value_parser = title)]
+    title: String,
+    /// The number of its epic
+    #[arg(long, value_name = "N", value_parser = epic)]
+    epic: u32,
+    /// A story that has to be done before it; can be given several times
+    #[arg(long, value_name = "ID")]
+    depends_on: Vec<StoryId>,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+fn title(text: &str) -> Result<String, String> {
+    let title = text.trim();
+    if title.is_empty() {
+        return Err("a story needs a title".to_string());
+    }
+    if title.chars().any(char::is_control) {
+        return Err("a title is one line without control characters".to_string());
+    }
+    Ok(title.to_string())
+}
+
+/// Spelled as in the ids of its stories.
+fn epic(text: &str) -> Result<u32, String> {
+    let id = format!("{text}.0").parse::<StoryId>();
+    id.map(|id| id.epic).map_err(|_| "expected the number of an epic, like 8".to_string())
+}
+
+pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
+    let stories = Stories::read(&args.project)?;
+    if let Some(unknown) = args.depends_on.iter().find(|id| !stories.knows(**id)) {
+        return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
+            .hint("`ralph stories list` tells which there are"));
+    }
+    let mut depends_on = Vec::new();
+    for id in &args.depends_on {
+        if !depends_on.contains(id) {
+            depends_on.push(*id);
+        }
+    }
+    let id = stories.next_in(args.epic)?;
+    let story = NewStory { id, title: args.title.clone(), depends_on };
+    let path = story.write(&stories.project).map_err(|error| refused(&error))?;
+    let mut out = Out::stdout();
+    out.line(&path.display().to_string());
+    out.flush();
+    if !stories.order.is_empty() {
+        say(&format!(
+            "ralph: stories.order in the settings does not name {id} yet: without that it is not run"
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Stories {
+    fn knows(&self, id: StoryId) -> bool {
+        self.backlog.contains(id) || self.state.completed_stories.contains(&id)
+    }
+
+    /// One more than any number that was ever used: a new story with the number of one that is
+    /// done would count as done.
+    fn next_in(&self, epic: u32) -> Result<StoryId, CliError> {
+        let specs = self.backlog.specs.iter().map(|spec| spec.id);
+        let used = specs.chain(self.state.completed_stories.iter().copied()).chain(self.state.current_story);
+        let used = used.chain(self.order.iter().copied()).filter(|id| id.epic == epic);
+        let last = used.map(|id| id.story).max().unwrap_or(0);
+        let story = last.checked_add(1);
+        story
+            .map(|story| StoryId { epic, story })
+            .ok_or_else(|| CliError::failed(format!("there is no number left after story {epic}.{last}")))
+    }
+}
+
+fn refused(error: &NewStoryError) -> CliError {
+    let told = CliError::from_error(error, Code::Failed);
+    match error {
+        NewStoryError::Template { .. } => {
+            told.hint("it may use id, epic, story, title, slug and depends_on, and the filter yaml")
+        }
+        NewStoryError::TemplateUnread { .. } => told.hint("make it readable, or remove it"),
+        NewStoryError::Write { .. } => told,
+    }
+}
