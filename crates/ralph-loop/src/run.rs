@@ -33,6 +33,9 @@ pub struct Run {
     /// Files with more bytes are left out of checkpoints.
     pub largest_file: u64,
     pub prompt: PromptOptions,
+    /// Where what happens is told as well, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<PathBuf>,
 }
 
 impl Run {

@@ -12,16 +12,17 @@ use crate::layout::{Home, Project, RunDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::place;
 use crate::process::{self, KeeperProgram};
-use crate::report::{ErrorReport, Reporter, RunResult, Summary};
+use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary};
 use crate::request::Asked;
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
+use ralph_loop::plan::PlanState;
 use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
 use ralph_loop::{Run, State};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A run that has ended, or that this process has left.
 pub struct Ended {
@@ -97,9 +98,12 @@ fn begin(
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
-    reporter.event(&run, &state, &event);
-    let life = Life { run, state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, None, conduct, reporter);
+    let log = run.log.clone();
+    let ended = also_logged(log, reporter, |reporter| {
+        reporter.event(&run, &state, &event);
+        let life = Life { run, state, run_dir, journal, lock, clock, projections };
+        live(life, None, conduct, reporter)
+    });
     drop(workspace_lock);
     ended
 }
@@ -131,10 +135,25 @@ pub fn resume(
     let journal =
         Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
     let clock = Clock::from(replayed.state.up_ms);
+    let log = run.log.clone();
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter);
+    let ended = also_logged(log, reporter, |reporter| {
+        live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter)
+    });
     drop(workspace_lock);
     ended
+}
+
+/// With the run's log, if it has one, beside the reporter.
+fn also_logged<T>(
+    log: Option<PathBuf>,
+    reporter: &mut dyn Reporter,
+    live: impl FnOnce(&mut dyn Reporter) -> T,
+) -> T {
+    match log {
+        Some(path) => live(&mut Logged::new(reporter, path)),
+        None => live(reporter),
+    }
 }
 
 struct Life {
@@ -200,6 +219,11 @@ impl Ended {
         Summary {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
+            success: self.run.succeeded(self.stopped.reason),
+            stories: match &self.state.plan {
+                PlanState::Stories(stories) => Some(StoriesLeft { failed: stories.current }),
+                PlanState::Prompt(_) => None,
+            },
             note: self.stopped.note.clone(),
             iterations: self.state.judged,
             cost: self.state.spent,

@@ -84,11 +84,16 @@ pub fn check_story(template: &str) -> Result<(), TemplateError> {
 }
 
 fn render(template: &str, gaps: Value) -> Result<String, TemplateError> {
+    Ok(environment()?.render_str(template, gaps)?)
+}
+
+/// How all templates are read.
+pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     // A name that nobody fills in is a slip, not an empty text.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
-    Ok(environment.render_str(template, gaps)?)
+    Ok(environment)
 }
 
 #[cfg(test)]

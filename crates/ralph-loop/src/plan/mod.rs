@@ -60,10 +60,13 @@ pub enum PlanFact<'a> {
 }
 
 impl Plan {
+    pub const PROMPT: &str = "prompt";
+    pub const STORIES: &str = "stories";
+
     pub fn name(&self) -> &'static str {
         match self {
-            Plan::Prompt(_) => "prompt",
-            Plan::Stories(_) => "stories",
+            Plan::Prompt(_) => Plan::PROMPT,
+            Plan::Stories(_) => Plan::STORIES,
         }
     }
 

@@ -97,6 +97,7 @@ pub fn run(asked: &str) -> Run {
         largest_file: 10 << 20,
         scm: None,
         prompt: PromptOptions { context: false, iteration_count: false },
+        log: None,
     };
     let mut check_timeout = 120;
     for word in asked.split_whitespace() {

@@ -131,6 +131,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
         checkpoints: true,
         largest_file: 10 << 20,
         prompt: PromptOptions { context: true, iteration_count: false },
+        log: None,
     })
 }
 

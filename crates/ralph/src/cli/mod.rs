@@ -56,8 +56,8 @@ enum Command {
     /// Loop one prompt until the checks pass and the agent says done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
-    /// Work through the stories in specs/: list, check and write them
-    Stories(stories::StoriesArgs),
+    /// Work through the stories in specs/, one fresh agent an attempt
+    Stories(Box<stories::StoriesArgs>),
     /// Carry on with a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
@@ -86,6 +86,16 @@ enum Command {
     Demo(demo::DemoArgs),
 }
 
+impl Command {
+    fn runs_agents(&self) -> bool {
+        match self {
+            Command::Run(_) | Command::Resume(_) | Command::Demo(_) => true,
+            Command::Stories(args) => args.runs(),
+            _ => false,
+        }
+    }
+}
+
 /// Internal roles of the program; they never meet clap.
 const KEEPER: &str = "__keeper";
 
@@ -110,14 +120,14 @@ pub fn main() -> ExitCode {
             return ExitCode::from(Code::Usage as u8);
         }
     };
-    if matches!(cli.command, Command::Run(_) | Command::Resume(_) | Command::Demo(_))
+    if cli.command.runs_agents()
         && let Err(cause) = process::become_subreaper()
     {
         return fail(&CliError::from_error(&cause, Code::Failed), Format::Human);
     }
     let (format, done) = match &cli.command {
         Command::Run(args) => (args.common.output.format, run::run(args)),
-        Command::Stories(args) => (Format::Human, stories::stories(args)),
+        Command::Stories(args) => (args.format(), stories::stories(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),

@@ -111,7 +111,6 @@ fn story_text(
     let tried = state.tried.as_ref();
     let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
     let diff = diff.as_deref().map(|diff| head(diff, CONTEXT_CHARS));
-    let learnings = projections.learnings();
     let gaps = StoryGaps {
         story,
         attempt,
@@ -120,7 +119,7 @@ fn story_text(
         last_kept: tried.and_then(|tried| tried.kept.as_deref()),
         spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
-        learnings: &learnings,
+        learnings: projections.learnings(),
     };
     Ok(template::story(template.as_deref().unwrap_or(template::STORY), plan, &gaps)?)
 }

@@ -13,6 +13,7 @@ mod scm;
 mod service;
 mod signals;
 mod step;
+mod story_files;
 
 pub use clock::{Clock, wall_ms};
 pub use host::{Equipment, RealHost};

@@ -3,6 +3,7 @@
 //! They are never read back as truth. What is due is written while the loop waits for the
 //! next agent, not between two of them; a resumed run writes them anew from its journal.
 
+use super::story_files::StoryFiles;
 use crate::fsx;
 use crate::journal;
 use crate::layout::{Project, RunDir};
@@ -24,10 +25,12 @@ pub struct Projections {
     written: Option<u64>,
     /// A write has failed half way.
     torn: bool,
+    stories: StoryFiles,
 }
 
 impl Projections {
-    pub fn follow(&mut self, run: &Run, _state: &State, event: &Event) {
+    pub fn follow(&mut self, run: &Run, state: &State, event: &Event) {
+        self.stories.follow(run, state, event);
         let Some(iteration) = self.history.follow(run, event) else { return };
         let section = progress::section(&iteration);
         self.due.push_str(&section);
@@ -39,8 +42,8 @@ impl Projections {
     }
 
     /// What earlier stories have taught, the newest last.
-    pub fn learnings(&self) -> Vec<String> {
-        Vec::new()
+    pub fn learnings(&self) -> &[String] {
+        self.stories.learned()
     }
 
     pub fn progress_tail(&self) -> &str {
@@ -51,6 +54,7 @@ impl Projections {
     /// another run's, or one that a crash has torn. An agent that tidies up takes the file
     /// with it, or a part of it; then it is written anew from `journal`.
     pub fn write(&mut self, project: &Project, journal: &RunDir) -> io::Result<()> {
+        self.stories.write(project)?;
         let path = project.progress();
         match self.written {
             Some(_) if self.due.is_empty() => return Ok(()),

@@ -96,6 +96,14 @@ impl Repository {
         self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])
     }
 
+    /// Goes to a branch, which is made if there is none of that name.
+    pub fn switch_to(&self, branch: &str) -> Result<(), GitError> {
+        checked("check-ref-format", git(&self.top).args(["check-ref-format", "--branch", branch]))?;
+        let switch = git(&self.top).args(["switch", "-q"]);
+        let switch = if self.has_branch(branch) { switch } else { switch.arg("-c") };
+        checked("switch", switch.arg(branch)).map(drop)
+    }
+
     pub fn add_worktree(&self, path: &Path, branch: &str) -> Result<(), GitError> {
         let add = git(&self.top).args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
         checked("worktree add", add).map(drop)

@@ -8,11 +8,13 @@ use super::{Reporter, Summary, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
-use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::Completion;
+use ralph_loop::plan::stories::StoriesPlan;
+use ralph_loop::plan::{Item, Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::state::Phase;
+use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -89,7 +91,11 @@ impl Human {
         let style = self.style;
         let field =
             |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
-        self.line(&style.paint(Tone::Strong, &format!("ralph run {}", run.id)));
+        let door = match &run.plan {
+            Plan::Prompt(_) => "run",
+            Plan::Stories(_) => "stories",
+        };
+        self.line(&style.paint(Tone::Strong, &format!("ralph {door} {}", run.id)));
         for agent in &run.agents {
             let mut text = agent.name.clone();
             if let Some(model) = &agent.model {
@@ -109,7 +115,14 @@ impl Human {
                 };
                 self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
             }
-            Plan::Stories(plan) => self.line(&field("stories", &format!("{} to do", plan.todo.len()))),
+            Plan::Stories(plan) => {
+                let stories = plan.todo.iter().map(|story| story.id.to_string()).collect::<Vec<_>>();
+                self.line(&field("stories", &format!("{} to do: {}", stories.len(), stories.join(" "))));
+                self.line(&field("tries", &tries(run, plan)));
+            }
+        }
+        if let Some(log) = &run.log {
+            self.line(&field("log", &log.display().to_string()));
         }
         for check in &run.checks {
             self.line(&field("check", &check.command));
@@ -124,9 +137,16 @@ impl Human {
 
     fn began(&mut self, run: &Run, step: &Step) {
         match step {
-            Step::Agent { iteration, attempt, .. } => {
+            Step::Agent { iteration, attempt, item, .. } => {
                 let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
-                if *attempt > 1 {
+                if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (item, &run.plan) {
+                    let name = plan.story(*id).map_or("", |story| &story.title);
+                    title = format!("{title}: story {id}, {}", printable(name));
+                    if *attempt > 1 {
+                        title += &format!(", try {attempt} of {}", plan.max_retries);
+                    }
+                    title = fit(&title, self.style.width.saturating_sub(8));
+                } else if *attempt > 1 {
                     title += &format!(" (attempt {attempt})");
                 }
                 let rule = self.style.rule().repeat(3);
@@ -248,6 +268,23 @@ impl Human {
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
+        if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (&judgement.item, &run.plan) {
+            return match &judgement.settlement {
+                Settlement::Settled => {
+                    let left = plan.todo.iter().filter(|story| !is_done(state, story.id)).count();
+                    let line = format!("{} story {id} is done, {left} left", self.style.ok());
+                    self.line(&line);
+                }
+                Settlement::Retry { why } => {
+                    let why = printable(why);
+                    let of = plan.max_retries;
+                    let line =
+                        format!("{} story {id} failed: {why} (try {attempt} of {of})", self.style.bad());
+                    self.line(&line);
+                }
+                Settlement::Continue => {}
+            };
+        }
         match (&judgement.verdict, &judgement.settlement) {
             (Verdict::AgentFailed { .. }, _) => {
                 let failures =
@@ -399,6 +436,20 @@ impl Reporter for Human {
             self.screen.flush();
         }
     }
+}
+
+fn is_done(state: &State, id: StoryId) -> bool {
+    match &state.plan {
+        PlanState::Stories(stories) => stories.done.contains(&id),
+        PlanState::Prompt(_) => false,
+    }
+}
+
+/// How many iterations to expect, and what ends one.
+fn tries(run: &Run, plan: &StoriesPlan) -> String {
+    let (best, most) = (plan.todo.len(), run.limits.iterations);
+    let each = run.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
+    format!("{best} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
 
 /// `950`, `45K`, `1.2M`.

@@ -5,6 +5,7 @@
 //! written to.
 
 mod human;
+mod log;
 mod ndjson;
 mod out;
 mod result;
@@ -15,9 +16,10 @@ mod style;
 mod verbose;
 
 pub use human::{Human, Telling};
+pub use log::Logged;
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
-pub use result::{ErrorReport, RunResult, Summary};
+pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
 pub use style::{Style, fit, fit_end};
 pub use verbose::Verbose;
 

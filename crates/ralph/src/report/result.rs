@@ -4,6 +4,7 @@ use super::style::{Style, Tone};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
+use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
@@ -57,6 +58,10 @@ impl RunResult {
 pub struct Summary {
     pub run: String,
     pub reason: StopReason,
+    /// The run has done what was asked.
+    pub success: bool,
+    /// Stories, if that is what it was about.
+    pub stories: Option<StoriesLeft>,
     pub note: Option<String>,
     pub iterations: u32,
     pub cost: Cost,
@@ -67,9 +72,15 @@ pub struct Summary {
     pub place: Vec<String>,
 }
 
+/// How far a run over stories has come.
+pub struct StoriesLeft {
+    /// The story that failed for good.
+    pub failed: Option<StoryId>,
+}
+
 impl Summary {
     pub fn closing_lines(&self, style: Style) -> Vec<String> {
-        let good = self.reason == StopReason::Completed;
+        let good = self.success;
         let mark = if good { style.ok() } else { style.bad() };
         let word = style.paint(if good { Tone::Good } else { Tone::Bad }, self.reason.word());
         let iterations = if self.iterations == 1 {
@@ -77,7 +88,8 @@ impl Summary {
         } else {
             format!("{} iterations", self.iterations)
         };
-        let mut lines = vec![
+        let mut lines = self.banner(style);
+        lines.extend([
             String::new(),
             format!(
                 "{mark} {word}: {} ({iterations}, cost: {}, time: {})",
@@ -85,9 +97,24 @@ impl Summary {
                 self.cost,
                 span(self.up_ms)
             ),
-        ];
+        ]);
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
         lines
+    }
+
+    /// What nobody should miss in the morning.
+    fn banner(&self, style: Style) -> Vec<String> {
+        let Some(stories) = &self.stories else { return Vec::new() };
+        match (self.reason, stories.failed) {
+            (StopReason::Halted, Some(id)) => vec![
+                String::new(),
+                style.paint(Tone::Bad, "MAX RETRIES EXCEEDED"),
+                "Human intervention required.".to_string(),
+                format!("When story {id} can be done: ralph stories -s {id}"),
+            ],
+            (StopReason::Completed, _) => vec![String::new(), style.paint(Tone::Good, "ALL COMPLETE!")],
+            _ => Vec::new(),
+        }
     }
 
     fn why(&self) -> String {
@@ -96,6 +123,7 @@ impl Summary {
         }
         match self.reason {
             StopReason::Completed => "proven done".into(),
+            StopReason::MaxIterations if self.success => "the iterations that were asked for are done".into(),
             StopReason::MaxIterations => "the iterations are used up".into(),
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
@@ -114,6 +142,7 @@ impl Summary {
     fn advice(&self) -> Option<String> {
         let id = &self.run;
         match self.reason {
+            _ if self.success => None,
             StopReason::Completed => None,
             StopReason::Authentication => Some(format!(
                 "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"

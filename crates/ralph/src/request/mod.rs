@@ -7,6 +7,7 @@
 mod agents;
 mod checks;
 pub mod prompt;
+pub mod stories;
 
 use crate::error::CliError;
 use crate::git::Repository;
@@ -98,6 +99,7 @@ fn assemble(
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,
         },
+        log: None,
     })
 }
 

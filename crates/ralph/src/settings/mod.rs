@@ -116,6 +116,9 @@ pub struct ScmSettings {
 pub struct StoriesSettings {
     /// Ids; empty is no order of the user's own.
     pub order: Vec<String>,
+    pub rules: Vec<String>,
+    pub verify: Vec<String>,
+    pub max_retries: u32,
 }
 
 /// Seconds to wait after a first failure, and at most.

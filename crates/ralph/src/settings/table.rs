@@ -276,12 +276,33 @@ const SCM: &[Key] = &[
     },
 ];
 
-const STORIES: &[Key] = &[Key {
-    name: "order",
-    kind: Kind::Texts,
-    default: Fallback::EmptyList,
-    doc: "The ids of the stories to run, in this order; none is by dependencies and numbers.",
-}];
+const STORIES: &[Key] = &[
+    Key {
+        name: "order",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "The ids of the stories to run, in this order; none is by dependencies and numbers.",
+    },
+    Key {
+        name: "rules",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "The project's own rules, told to every agent: `Money is counted in whole cents.`",
+    },
+    Key {
+        name: "verify",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Commands that must succeed before a story is believed to be done. Agents are told them, \
+              and they are run after each.",
+    },
+    Key {
+        name: "maxRetries",
+        kind: Kind::Count { least: 1 },
+        default: Fallback::Count(3),
+        doc: "Give up on a story after so many failed attempts (`--max-retries`).",
+    },
+];
 
 const BACKOFF: &[Key] = &[
     Key {

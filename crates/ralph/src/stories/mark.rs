@@ -16,7 +16,6 @@ pub fn marked_done(spec: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Whether there was something to mark. A link stays one: the file that it leads to is changed.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the loop over stories, which is not here yet"))]
 pub fn mark_done(path: &Path) -> io::Result<bool> {
     let spec = fsx::read_regular(path)?;
     match marked_done(&spec) {

@@ -2,14 +2,15 @@
 
 use crate::fsx;
 use crate::layout::{Project, spec_file};
+use crate::template;
 use minijinja::value::ValueKind;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, context};
+use minijinja::{ErrorKind, Value, context};
 use ralph_loop::story_id::StoryId;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-const BUILT_IN: &str = include_str!("spec.template.md");
+const BUILT_IN: &str = include_str!("../../templates/spec.md");
 
 /// The name of the user's own template.
 pub const TEMPLATE: &str = "spec";
@@ -68,9 +69,7 @@ impl NewStory {
     }
 
     fn fill_in(&self, template: &str) -> Result<String, minijinja::Error> {
-        let mut environment = Environment::new();
-        // A name that is misspelled must not become a gap in the spec.
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut environment = template::environment()?;
         environment.add_filter("yaml", yaml);
         let NewStory { id, title, depends_on } = self;
         let depends_on: Vec<String> = depends_on.iter().map(StoryId::to_string).collect();
@@ -98,8 +97,11 @@ fn yaml(value: &Value) -> Result<String, minijinja::Error> {
         let items = value.try_iter()?.map(|item| yaml(&item)).collect::<Result<Vec<_>, _>>()?;
         return Ok(format!("[{}]", items.join(", ")));
     }
-    serde_json::to_string(value)
-        .map_err(|cause| minijinja::Error::new(ErrorKind::BadSerialization, cause.to_string()))
+    match value.as_str() {
+        Some(text) => serde_json::to_string(text)
+            .map_err(|cause| minijinja::Error::new(ErrorKind::InvalidOperation, cause.to_string())),
+        None => Ok(value.to_string()),
+    }
 }
 
 /// A title as part of a file's name: `Log in, please!` is `log-in-please`.

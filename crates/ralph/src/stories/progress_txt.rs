@@ -25,7 +25,6 @@ pub fn done(progress_txt: &str) -> (Vec<StoryId>, Vec<String>) {
 }
 
 /// What the `[LEARN]` lines say, newest last.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the loop over stories, which is not here yet"))]
 pub fn learned(progress_txt: &str) -> Vec<String> {
     let said = lines(progress_txt).filter_map(|line| line.strip_prefix(LEARN)).map(str::trim);
     said.filter(|said| !said.is_empty()).map(String::from).collect()

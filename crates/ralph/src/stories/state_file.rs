@@ -32,7 +32,6 @@ pub struct Loaded {
 }
 
 /// As jq prints it.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the loop over stories, which is not here yet"))]
 pub fn render(state: &StoryState) -> String {
     // Three plain fields: there is nothing in them that could fail.
     let mut text = serde_json::to_string_pretty(state).unwrap_or_default();
@@ -41,7 +40,6 @@ pub fn render(state: &StoryState) -> String {
 }
 
 /// The state to begin with. A file that would lose something by being written anew is kept aside.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the loop over stories, which is not here yet"))]
 pub fn load(project: &Project) -> io::Result<Loaded> {
     let Seen { mut loaded, lossy } = see(project)?;
     if let Some(lossy) = lossy {

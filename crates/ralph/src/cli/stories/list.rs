@@ -9,7 +9,7 @@ use crate::report::{Out, Style, fit};
 use crate::stories::state_file::StoryState;
 use crate::stories::{Severity, Spec, Tally, tally};
 use clap::Args;
-use ralph_loop::money::Usd;
+use ralph_loop::money::{Cost, Usd};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -41,8 +41,8 @@ struct StoryLine {
     #[serde(flatten)]
     status: Status,
     attempts: u32,
-    /// US dollars.
-    cost: f64,
+    #[serde(flatten)]
+    cost: Cost,
     /// Seconds.
     duration: f64,
     depends_on: Vec<StoryId>,
@@ -68,7 +68,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let stories = Stories::read(&args.project)?;
     let home = home()?;
     let running = WorkspaceLock::is_held(&home, stories.project.dir());
-    let tallies = tally(&home, &stories.project);
+    let tallies = tally(&home, &stories.project)?;
     let line = |spec: &Spec| {
         let Tally { attempts, cost, duration_ms } = tallies.get(&spec.id).copied().unwrap_or_default();
         let status = status(spec, &stories.state, running);
@@ -79,7 +79,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
             title: spec.title.clone(),
             status,
             attempts: attempts.max(failed),
-            cost: cost.dollars(),
+            cost,
             duration: duration_ms as f64 / 1000.0,
             depends_on: spec.depends_on.clone(),
             path: spec.path.clone(),
@@ -165,7 +165,7 @@ fn table(lines: &[StoryLine], width: usize) -> Vec<String> {
             printable(&line.title).into_owned(),
             line.status.words(),
             some(line.attempts > 0, line.attempts.to_string()),
-            some(line.cost > 0.0, Usd::from_dollars(line.cost).to_string()),
+            some(line.cost.usd > Usd::ZERO, line.cost.to_string()),
             some(line.duration > 0.0, span((line.duration * 1000.0) as u64)),
             ids(&line.depends_on),
         ]
@@ -211,7 +211,7 @@ mod tests {
             title: title.to_string(),
             status,
             attempts,
-            cost: 1.5 * f64::from(attempts),
+            cost: Cost { usd: Usd::from_dollars(1.5 * f64::from(attempts)), estimated: false },
             duration: 754.0 * f64::from(attempts),
             depends_on: depends_on.iter().map(|id| id.parse().unwrap()).collect(),
             path: PathBuf::new(),

@@ -1,34 +1,54 @@
-//! `ralph stories`: the specs of a project, listed, checked and begun.
+//! `ralph stories`: the specs of a project, worked through, listed, checked and begun.
 
 mod check;
 mod list;
 mod new;
+mod run;
 
-use super::args::ProjectArgs;
+use super::args::{Format, ProjectArgs};
 use super::config::load;
 use crate::error::CliError;
 use crate::layout::Project;
-use crate::report::{Out, say};
+use crate::report::say;
+use crate::request::stories::{order, read_backlog};
+use crate::stories::Backlog;
 use crate::stories::state_file::{self, StoryState};
-use crate::stories::{Backlog, backlog};
-use clap::{Args, CommandFactory, Subcommand};
+use clap::{Args, Subcommand};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
-use std::io;
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 A story is a file specs/epic-N/story-N.M-slug.md. `ralph init stories` lays the directories out.
+The lowest number whose dependencies are done comes next. An attempt that fails is put aside and
+the story begun again; after three of them a person is asked for.
 
 Examples:
+  ralph stories                       all that are not done
+  ralph stories -n 10 -t 1h           ten attempts of at most an hour
+  ralph stories -s 8.3                this one, done or not
   ralph stories new \"Log in with a passkey\" --epic 8 --depends-on 8.1
   ralph stories check
   ralph stories list")]
 pub struct StoriesArgs {
     #[command(subcommand)]
     command: Option<StoriesCommand>,
+    #[command(flatten)]
+    run: run::RunArgs,
+}
+
+impl StoriesArgs {
+    /// Whether a loop is to be run.
+    pub fn runs(&self) -> bool {
+        self.command.is_none()
+    }
+
+    /// What a refusal is told in.
+    pub fn format(&self) -> Format {
+        self.run.common.output.format
+    }
 }
 
 #[derive(Subcommand)]
@@ -46,19 +66,8 @@ pub fn stories(args: &StoriesArgs) -> Result<ExitCode, CliError> {
         Some(StoriesCommand::List(args)) => list::list(args),
         Some(StoriesCommand::Check(args)) => check::check(args),
         Some(StoriesCommand::New(args)) => new::new(args),
-        None => Ok(print_help()),
+        None => run::run(&args.run),
     }
-}
-
-fn print_help() -> ExitCode {
-    let mut ralph = super::Cli::command();
-    ralph.build();
-    if let Some(stories) = ralph.find_subcommand_mut("stories") {
-        let mut out = Out::stdout();
-        out.bytes(stories.render_help().to_string().as_bytes());
-        out.flush();
-    }
-    ExitCode::SUCCESS
 }
 
 /// Everything that a command here wants to know of a project.
@@ -73,8 +82,8 @@ impl Stories {
     /// Reads it all and touches nothing: a run may be at work here.
     fn read(args: &ProjectArgs) -> Result<Stories, CliError> {
         let project = Project::at(args.dir()?);
-        let order = order(&load(&project, None)?.settings.stories.order)?;
-        let mut backlog = backlog::read(&project, &order).map_err(|cause| no_specs(&project, &cause))?;
+        let order = order(&load(&project, None)?.settings)?;
+        let mut backlog = read_backlog(&project, &order)?;
         let loaded = state_file::look(&project)
             .map_err(|cause| CliError::usage("cannot tell which stories are done").cause(cause))?;
         for note in &loaded.notes {
@@ -83,22 +92,4 @@ impl Stories {
         backlog.forgive_missing(&loaded.state.completed_stories);
         Ok(Stories { project, order, state: loaded.state, backlog })
     }
-}
-
-/// The user's own order, from the settings.
-fn order(ids: &[String]) -> Result<Vec<StoryId>, CliError> {
-    let read = |id: &String| id.parse::<StoryId>();
-    ids.iter().map(read).collect::<Result<_, _>>().map_err(|cause| {
-        CliError::usage(format!("stories.order in the settings: {cause}"))
-            .hint("`ralph config show` tells which file it is in")
-    })
-}
-
-fn no_specs(project: &Project, cause: &io::Error) -> CliError {
-    let specs = project.specs();
-    if cause.kind() == io::ErrorKind::NotFound {
-        return CliError::usage(format!("there are no specs: {}", specs.display()))
-            .hint("`ralph init stories` lays them out; -C names another project");
-    }
-    CliError::usage(format!("cannot read the specs: {}", specs.display())).cause(cause)
 }

@@ -1,0 +1,149 @@
+//! `ralph stories`: work through specs/, one fresh agent an attempt.
+
+use crate::cli::loops::LoopArgs;
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::report::{Out, say};
+use crate::request::stories::{self, StoriesRequest};
+use crate::stories::state_file;
+use crate::template::{self, StoryGaps};
+use clap::Args;
+use ralph_loop::Run;
+use ralph_loop::plan::stories::{StoriesPlan, Story};
+use ralph_loop::plan::{Item, Pick, Plan, PlanFact};
+use ralph_loop::story_id::StoryId;
+use ralph_loop::text::printable;
+use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// Run this story alone, even if it is done
+    #[arg(short, long, value_name = "ID", conflicts_with = "resume_from")]
+    story: Option<StoryId>,
+    /// Skip all stories before this one
+    #[arg(short, long, value_name = "ID")]
+    resume_from: Option<StoryId>,
+    /// Show what agents would be asked, and start nothing
+    #[arg(short, long)]
+    dry_run: bool,
+    /// Give up on a story after so many failed attempts (3)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_retries: Option<u32>,
+    /// Skip stories that have something wrong with them
+    #[arg(long)]
+    keep_going: bool,
+    /// Work on this branch; it is made if it is not there
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Tell what happens in this file as well (ralph.log)
+    #[arg(short, long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: LoopArgs,
+}
+
+pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
+    let project = args.common.project()?;
+    let settings = args.common.settings(&project)?;
+    let asked = stories::build(&args.request()?, &settings, &project)?;
+    // Only a run that begins may put a damaged state aside.
+    let state = if args.dry_run { state_file::look(&project) } else { state_file::load(&project) };
+    let notes = state.map_err(|cause| CliError::from_error(&cause, Code::Usage))?.notes;
+    for warning in notes.iter().chain(&asked.warnings) {
+        say(&printable(&format!("ralph: warning: {warning}")));
+    }
+    if args.dry_run {
+        return dry_run(&asked.asked.run, asked.asked.texts.first(), args.common.output.verbose);
+    }
+    args.common.live(asked.asked, &settings)
+}
+
+impl RunArgs {
+    fn request(&self) -> Result<StoriesRequest, CliError> {
+        let log_file = self.log_file.as_ref().map(std::path::absolute).transpose();
+        let mut terms = self.common.terms();
+        // Nothing is made for a run that does not begin.
+        terms.worktree = terms.worktree && !self.dry_run;
+        Ok(StoriesRequest {
+            only: self.story,
+            from: self.resume_from,
+            max_retries: self.max_retries,
+            keep_going: self.keep_going,
+            branch: self.branch.clone().filter(|_| !self.dry_run),
+            log_file: log_file.map_err(|cause| CliError::from_error(&cause, Code::Usage))?,
+            terms,
+        })
+    }
+}
+
+/// So much of each prompt is shown.
+const PREVIEW_LINES: usize = 20;
+
+/// Goes through the plan as if every attempt were a success.
+fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode, CliError> {
+    let Plan::Stories(plan) = &run.plan else { return Ok(ExitCode::FAILURE) };
+    let template = template.map_or(template::STORY, String::as_str);
+    let mut out = Out::stdout();
+    let mut state = run.plan.start();
+    for iteration in 1..=run.limits.iterations {
+        let item = match state.pick() {
+            Pick::Work(item) => item,
+            Pick::Done => break,
+            Pick::Stuck(why) => {
+                out.flush();
+                return Err(CliError::failed(why));
+            }
+        };
+        if let Item::Story { id, attempt } = item
+            && let Some(story) = plan.story(id)
+        {
+            let prompt = first_prompt(run, plan, story, attempt, template)?;
+            out.line(&format!("--- {iteration}: story {id}, {}", printable(&story.title)));
+            let shown = if whole { usize::MAX } else { PREVIEW_LINES };
+            for line in prompt.lines().take(shown) {
+                out.line(&printable(line));
+            }
+            let hidden = prompt.lines().count().saturating_sub(shown);
+            if hidden > 0 {
+                out.line(&format!("... ({hidden} more lines; -v shows all)"));
+            }
+            out.line("");
+        }
+        state.apply(&PlanFact::Began(&item));
+        let (claim, verdict, settlement) =
+            (Claim::default(), Verdict::Green { checks: 0 }, Settlement::Settled);
+        state.apply(&PlanFact::Judged(&Judgement { iteration, item, claim, verdict, settlement }));
+    }
+    out.line(match plan.todo.len() {
+        0 => "ALL COMPLETE! There is no story to do.",
+        _ => "Nothing was started.",
+    });
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn first_prompt(
+    run: &Run,
+    plan: &StoriesPlan,
+    story: &Story,
+    attempt: u32,
+    template: &str,
+) -> Result<String, CliError> {
+    let path = run.workspace.join(&story.spec);
+    let spec = fsx::read_regular(&path).map_err(|cause| {
+        CliError::failed(format!("cannot read the spec: {}", path.display())).cause(cause)
+    })?;
+    let gaps = StoryGaps {
+        story,
+        attempt,
+        last_failure: None,
+        last_diff: None,
+        last_kept: None,
+        spec: &String::from_utf8_lossy(&spec),
+        verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
+        learnings: &[],
+    };
+    template::story(template, plan, &gaps).map_err(|cause| CliError::from_error(&cause, Code::Usage))
+}

@@ -1,0 +1,153 @@
+//! A run told in a file as well, a line an event, each with its time.
+//!
+//! Appended, and never a reason to fail: a log that cannot be written is warned about once.
+
+use super::Reporter;
+use crate::fsx;
+use ralph_loop::check::CheckOutcome;
+use ralph_loop::dialect::AgentEvent;
+use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
+use ralph_loop::plan::{Item, Plan};
+use ralph_loop::state::Phase;
+use ralph_loop::text::printable;
+use ralph_loop::time::span;
+use ralph_loop::verdict::{Judgement, Settlement};
+use ralph_loop::{Run, State};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Writes a log beside another reporter.
+pub struct Logged<'r> {
+    inner: &'r mut dyn Reporter,
+    path: PathBuf,
+    warned: bool,
+}
+
+impl<'r> Logged<'r> {
+    pub fn new(inner: &'r mut dyn Reporter, path: PathBuf) -> Logged<'r> {
+        Logged { inner, path, warned: false }
+    }
+
+    fn add(&mut self, at: i64, text: &str) {
+        let time = jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        let time = time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+        let lines: String = text.lines().map(|line| format!("[{time}] {}\n", printable(line))).collect();
+        if let Err(cause) = fsx::append(&self.path, lines.as_bytes())
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            self.inner.warn(&format!("cannot write the log: {cause}"));
+        }
+    }
+}
+
+/// What an event is to a log.
+fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
+    match &event.fact {
+        Fact::Opened(run) => Some(format!("run {} begins: {}", run.id, work(run))),
+        Fact::Resumed { .. } => Some(format!("run {} goes on at iteration {}", run.id, state.iteration())),
+        Fact::Began { step: Step::Agent { iteration, attempt, agent, item }, .. } => {
+            let name = run.agents.get(*agent).map_or("agent", |agent| &agent.name);
+            let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
+            Some(format!("iteration {iteration}{again}: {name} {}", on(run, item)))
+        }
+        Fact::Ended { end, .. } => ended(run, state, end),
+        Fact::Judged(judgement) => Some(judged(run, judgement)),
+        Fact::StopAsked => Some("asked to stop".into()),
+        Fact::Stopped { reason, note } => {
+            let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            Some(format!("run {} ends: {}{note}", run.id, reason.word()))
+        }
+        Fact::Began { .. } | Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke => None,
+    }
+}
+
+fn work(run: &Run) -> String {
+    match &run.plan {
+        Plan::Prompt(_) => format!("at most {} iterations", run.limits.iterations),
+        Plan::Stories(plan) => format!("{} stories to do", plan.todo.len()),
+    }
+}
+
+fn on(run: &Run, item: &Item) -> String {
+    match (item, &run.plan) {
+        (Item::Story { id, attempt }, Plan::Stories(plan)) => {
+            let title = plan.story(*id).map_or("", |story| story.title.as_str());
+            format!("works on story {id}, {title} (attempt {attempt}/{})", plan.max_retries)
+        }
+        (Item::Story { .. } | Item::Prompt, _) => "works".into(),
+    }
+}
+
+fn ended(run: &Run, state: &State, end: &End) -> Option<String> {
+    match end {
+        End::Agent(end) => Some(agent_ended(end)),
+        End::Check(end) => {
+            let Phase::Answered { results, .. } = &state.phase else { return None };
+            let result = results.last().filter(|result| result.log == end.log)?;
+            let command = &run.checks.get(result.index)?.command;
+            let summary = end.summary.as_ref().filter(|_| result.outcome != CheckOutcome::Passed);
+            let summary = summary.map_or_else(String::new, |line| format!(": {line}"));
+            Some(format!("check {command} {}{summary}", result.outcome))
+        }
+        End::Restore(end) => {
+            let kept = end.kept.as_ref()?;
+            Some(format!("the tree is back where the story began; what was there is kept as {kept}"))
+        }
+        End::Lost { why, .. } | End::Impossible { why } => Some(why.clone()),
+        End::Snapshot(end) => end.problem.as_ref().map(|why| format!("the tree was not recorded: {why}")),
+        End::Message(_) | End::Scm(_) | End::Rest(_) => None,
+    }
+}
+
+fn agent_ended(end: &AgentEnd) -> String {
+    let cost = end.cost().map_or_else(String::new, |cost| format!(", {cost}"));
+    let how = end.answer.problem().map_or_else(|| "ended".to_string(), |why| format!("failed: {why}"));
+    format!("the agent {how} ({}{cost})", span(end.duration_ms))
+}
+
+fn judged(run: &Run, judgement: &Judgement) -> String {
+    let iteration = judgement.iteration;
+    match (&judgement.item, &judgement.settlement) {
+        (Item::Story { id, .. }, Settlement::Settled) => format!("story {id} is done"),
+        (Item::Story { id, attempt }, Settlement::Retry { why }) => {
+            let of = match &run.plan {
+                Plan::Stories(plan) => plan.max_retries,
+                Plan::Prompt(_) => 0,
+            };
+            format!("story {id} failed: {why} (attempt {attempt}/{of})")
+        }
+        (_, Settlement::Settled) => format!("iteration {iteration} is proven done"),
+        (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
+        (_, Settlement::Continue) => format!("iteration {iteration} is over, and the work goes on"),
+    }
+}
+
+impl Reporter for Logged<'_> {
+    fn event(&mut self, run: &Run, state: &State, event: &Event) {
+        if let Some(text) = told(run, state, event) {
+            self.add(event.at, &text);
+        }
+        self.inner.event(run, state, event);
+    }
+    fn prompt(&mut self, text: &str) {
+        self.inner.prompt(text);
+    }
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.inner.agent(event);
+    }
+    fn agent_stderr(&mut self, line: &str) {
+        self.inner.agent_stderr(line);
+    }
+    fn aside(&mut self, text: &str) {
+        self.inner.aside(text);
+    }
+    fn dry(&mut self) {
+        self.inner.dry();
+    }
+    fn tick_every(&self) -> Option<Duration> {
+        self.inner.tick_every()
+    }
+    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+        self.inner.tick(run, state, up_ms);
+    }
+}

@@ -1,0 +1,219 @@
+//! A run over the stories in `specs/`: what `ralph stories` asks for.
+
+use super::{Asked, Terms, assemble, checks, limits};
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::git::Repository;
+use crate::layout::{self, Project};
+use crate::settings::Settings;
+use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
+use crate::template;
+use ralph_loop::dialect::Dialect;
+use ralph_loop::limits::{Backoff, Limits};
+use ralph_loop::plan::Plan;
+use ralph_loop::plan::stories::{StoriesPlan, Story};
+use ralph_loop::story_id::StoryId;
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Default)]
+pub struct StoriesRequest {
+    /// This one alone, even if it is done.
+    pub only: Option<StoryId>,
+    /// None of those before it.
+    pub from: Option<StoryId>,
+    pub max_retries: Option<u32>,
+    /// Skip stories that have something wrong with them.
+    pub keep_going: bool,
+    /// Made, or switched to, before anything begins.
+    pub branch: Option<String>,
+    pub log_file: Option<PathBuf>,
+    pub terms: Terms,
+}
+
+/// A run that was asked for, and what there is to say about it before it begins.
+pub struct StoriesAsked {
+    pub asked: Asked,
+    pub warnings: Vec<String>,
+}
+
+/// The seed's half an hour for one agent.
+const TIMEOUT_MS: u64 = 1_800_000;
+
+pub fn build(
+    asked: &StoriesRequest,
+    settings: &Settings,
+    project: &Project,
+) -> Result<StoriesAsked, CliError> {
+    if asked.branch.is_some() && asked.terms.worktree {
+        return Err(CliError::usage("--branch and --worktree do not go together")
+            .hint("a worktree has a branch of its own, named after the run"));
+    }
+    let mut warnings = Vec::new();
+    let order = order(settings)?;
+    let state = state_file::look(project)
+        .map_err(|cause| CliError::usage("cannot tell which stories are done").cause(cause))?
+        .state;
+    let mut backlog = read_backlog(project, &order)?;
+    backlog.forgive_missing(&state.completed_stories);
+    warnings.extend(sort_out(&mut backlog, asked)?);
+    let done = state.completed_stories;
+    let todo = choose(&backlog, &order, &done, asked, &mut warnings)?;
+    let (template, texts) = match read_template(project)? {
+        Some(text) => (Some(layout::hash(text.as_bytes())), vec![text]),
+        None => (None, Vec::new()),
+    };
+    let max_retries = asked.max_retries.unwrap_or(settings.stories.max_retries);
+    let limits = Limits {
+        iterations: asked.terms.max_iterations.unwrap_or_else(|| most_attempts(todo.len(), max_retries)),
+        iterations_are_the_goal: asked.terms.max_iterations.is_some(),
+        // Attempts are the plan's to count, and they follow each other without a wait.
+        max_failures: u32::MAX,
+        stall_after: 0,
+        backoff: Backoff { base_ms: 0, cap_ms: 0 },
+        agent_timeout_ms: Some(limits(&asked.terms, settings).agent_timeout_ms.unwrap_or(TIMEOUT_MS)),
+        ..limits(&asked.terms, settings)
+    };
+    let plan = Plan::Stories(StoriesPlan {
+        todo: todo.into(),
+        done,
+        carried: state.current_story.map(|id| (id, state.retry_count)),
+        max_retries,
+        rules: settings.stories.rules.clone(),
+        template,
+    });
+    let commands: Vec<String> = settings.stories.verify.iter().chain(&asked.terms.checks).cloned().collect();
+    let checks = checks::checks(&commands, settings, project.dir())?;
+    let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
+    run.log = asked.log_file.clone().or_else(|| Some(project.log()));
+    warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
+    // Last, so that nothing is changed for a run that is refused.
+    if let Some(branch) = &asked.branch {
+        switch_to(project, branch)?;
+    }
+    Ok(StoriesAsked { asked: Asked { run, texts }, warnings })
+}
+
+fn most_attempts(stories: usize, max_retries: u32) -> u32 {
+    u32::try_from(stories).unwrap_or(u32::MAX).saturating_mul(max_retries).max(1)
+}
+
+/// The user's own order, from the settings.
+pub fn order(settings: &Settings) -> Result<Vec<StoryId>, CliError> {
+    let read = |id: &String| id.parse::<StoryId>();
+    settings.stories.order.iter().map(read).collect::<Result<_, _>>().map_err(|cause| {
+        CliError::usage(format!("stories.order in the settings: {cause}"))
+            .hint("`ralph config show` tells which file it is in")
+    })
+}
+
+pub fn read_backlog(project: &Project, order: &[StoryId]) -> Result<Backlog, CliError> {
+    let specs = project.specs();
+    backlog::read(project, order).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => CliError::usage(format!("there are no specs: {}", specs.display()))
+            .hint("`ralph init stories` lays them out; -C names another project"),
+        _ => CliError::usage(format!("cannot read the specs: {}", specs.display())).cause(cause),
+    })
+}
+
+/// Warnings stay warnings; an error ends it here, or costs the stories that it concerns.
+fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>, CliError> {
+    let told = |problem: &Problem| {
+        format!("{}:{}:{}: {}", problem.file.display(), problem.line, problem.column, problem.text)
+    };
+    let concerns = |problem: &&Problem| asked.only.is_none_or(|id| problem.stories.contains(&id));
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        backlog.problems.iter().filter(concerns).partition(|problem| problem.severity == Severity::Error);
+    if !errors.is_empty() && !asked.keep_going {
+        let first =
+            errors.iter().find(|problem| !problem.hint.is_empty()).map(|problem| problem.hint.clone());
+        let all: Vec<String> = errors.iter().map(|problem| format!("\n  {}", told(problem))).collect();
+        let message = match errors.len() {
+            1 => format!("a story cannot be run as it is{}", all.concat()),
+            n => format!("stories cannot be run as they are: {n} problems{}", all.concat()),
+        };
+        let way_out = "mend them (`ralph stories check` tells all), or skip these stories with --keep-going";
+        return Err(CliError::usage(message)
+            .hint(first.filter(|_| errors.len() == 1).unwrap_or_else(|| way_out.into())));
+    }
+    let skipped: Vec<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
+    let mut notes: Vec<String> = warnings.iter().map(|problem| told(problem)).collect();
+    notes.extend(errors.iter().map(|problem| format!("skipped: {}", told(problem))));
+    backlog.specs.retain(|spec| !skipped.contains(&spec.id));
+    Ok(notes)
+}
+
+/// What is to be done, in the order in which it is looked at.
+fn choose(
+    backlog: &Backlog,
+    order: &[StoryId],
+    done: &[StoryId],
+    asked: &StoriesRequest,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Story>, CliError> {
+    let spec = |id: &StoryId| backlog.specs.iter().find(|spec| spec.id == *id);
+    let mut specs: Vec<&Spec> = match order {
+        [] => backlog.specs.iter().collect(),
+        order => order.iter().filter_map(spec).collect(),
+    };
+    let unknown = |id: StoryId| {
+        CliError::usage(format!("there is no story {id}")).hint("`ralph stories list` shows them")
+    };
+    if let Some(id) = asked.only {
+        specs = vec![spec(&id).ok_or_else(|| unknown(id))?];
+    } else {
+        if let Some(id) = asked.from {
+            let at = specs.iter().position(|spec| spec.id == id).ok_or_else(|| unknown(id))?;
+            specs.drain(..at);
+        }
+        specs.retain(|spec| !done.contains(&spec.id));
+    }
+    let chosen: Vec<StoryId> = specs.iter().map(|spec| spec.id).collect();
+    let overrides = asked.only.is_some() || asked.from.is_some();
+    let story = |spec: &Spec| {
+        let mut depends_on = spec.depends_on.clone();
+        if overrides {
+            // Those that nobody will do in this run.
+            depends_on.retain(|needed| {
+                let met = done.contains(needed) || (asked.only.is_none() && chosen.contains(needed));
+                if !met {
+                    warnings.push(format!("story {} is begun although {needed} is not done", spec.id));
+                }
+                met
+            });
+        }
+        Story { id: spec.id, title: spec.title.clone(), spec: spec.path.clone(), depends_on }
+    };
+    Ok(specs.into_iter().map(story).collect())
+}
+
+fn read_template(project: &Project) -> Result<Option<String>, CliError> {
+    let path = project.template("story");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let wrong = |what: &str| CliError::usage(format!("{what}: {}", project.shown(&path).display()));
+    let text = fsx::read_regular(&path).map_err(|cause| wrong("cannot read the template").cause(cause))?;
+    let text = String::from_utf8(text).map_err(|cause| wrong("the template is no text").cause(cause))?;
+    template::check_story(&text).map_err(|cause| wrong("the template cannot be filled in").cause(cause))?;
+    Ok(Some(text))
+}
+
+/// The file that an agent reads by itself, where the project has none.
+fn missing_instructions(dialect: Option<Dialect>, project: &Project) -> Option<String> {
+    let name = match dialect? {
+        Dialect::Claude => "CLAUDE.md",
+        Dialect::Codex | Dialect::Amp | Dialect::Plain => "AGENTS.md",
+    };
+    let missing = !project.dir().join(name).exists();
+    missing.then(|| format!("there is no {name}: the agent knows of the project only what the specs say"))
+}
+
+fn switch_to(project: &Project, branch: &str) -> Result<(), CliError> {
+    let Some(repository) = Repository::around(project.dir()) else {
+        return Err(CliError::usage("--branch needs a git repository, and this is none"));
+    };
+    repository.switch_to(branch).map_err(|cause| {
+        CliError::from_error(&cause, Code::Usage).hint("name another branch, or commit what is in the way")
+    })
+}
