@@ -40,6 +40,9 @@ fn every_setting_is_a_line_with_its_source() {
     largestFile = 10                       default
     keepRuns = 100                         default
     stories.order = []                     default
+    stories.rules = []                     default
+    stories.verify = []                    default
+    stories.maxRetries = 3                 default
     "#);
     let json = project.ralph(&["config", "show", "--format", "json"]).out;
     assert!(!json.contains("abc") && !json.contains("pw@"), "{json}");
