@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod run;
 pub mod scm;
 pub mod state;
+pub mod task_list;
 pub mod text;
 pub mod time;
 pub mod verdict;
