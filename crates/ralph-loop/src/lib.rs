@@ -20,6 +20,7 @@ mod next;
 pub mod plan;
 pub mod progress;
 pub mod prompt;
+pub mod review;
 pub mod run;
 pub mod scm;
 pub mod state;

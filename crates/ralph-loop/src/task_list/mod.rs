@@ -5,7 +5,7 @@
 //! write this file; [`TaskList::problems`] says what is wrong with it, [`pick()`] what to
 //! work on next.
 //!
-//! Deliberately absent: what an agent may change.
+//! Deliberately absent: what an agent may change. That is [`crate::review`].
 
 mod json;
 mod pick;
@@ -16,6 +16,8 @@ pub use json::{Json, Object};
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
+
+pub(crate) use schema::{is_well_formed_list, malformed};
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
