@@ -1,0 +1,169 @@
+//! What an iteration may change in the task list, and what it may not.
+//!
+//! [`violations`] is asked twice: by the Stop hook, so that the agent can mend things while it
+//! runs, and by the engine once it has ended, which then believes [`restore`]'s list and not
+//! the agent's. Both compare with a snapshot that ralph took, never with anything that the
+//! agent can write.
+//!
+//! Check 1 is the schema, check 2 what must hold of any list, check 2.5 what may become of
+//! one in an iteration of a mode. What was wrong in the snapshot already is nobody's
+//! violation: the agent did not do it and may not be allowed to mend it. Its stories must have ids
+//! of their own, though: by them they are found again.
+
+mod restore;
+mod transitions;
+
+pub use restore::restore;
+pub use transitions::{owed, transitions};
+
+use crate::task_list::{Mode, ReviewStatus, Story, TaskList, Unreadable};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::fmt;
+
+/// What the last allowed review writes before the concerns that it leaves to a person.
+pub const AT_CAP: &str = "[AUTO-APPROVED AT CAP]";
+
+/// Reviews of one story before it is approved as it is.
+pub const DEFAULT_REVIEW_CAP: u32 = 5;
+
+/// What an iteration was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms<'a> {
+    pub mode: Mode,
+    /// The story that was given out; where only one may change, it is the first choice.
+    pub story: Option<&'a str>,
+    /// No reviews: `passes` is set by whoever implements.
+    pub skip_review: bool,
+    pub review_cap: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Violation {
+    pub rule: Rule,
+    /// The story's id, if it is about one.
+    pub story: Option<String>,
+    /// For the agent: what is wrong, and what to do.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// Check 1: there is no list.
+    Unreadable,
+    /// Check 1: a field does not have its shape.
+    Schema,
+    /// Check 2: `passes` without `approved`.
+    NotApproved,
+    /// Check 2: `approved` without `passes`.
+    OutOfSync,
+    /// Check 2: changes requested, and nobody says which.
+    FeedbackRequired,
+    /// Check 2: more reviews than there can have been.
+    TooManyReviews,
+    /// Check 2.5: a change that this mode may not make.
+    IllegalTransition,
+    /// Check 2.5: a second story changed where one may.
+    OneStory,
+    /// Check 2.5: a new story that does not begin at the beginning.
+    NotInitial,
+    /// Check 2.5: an unfinished story is gone.
+    Vanished,
+    /// Check 2.5: changes requested in the last review there is.
+    AtCap,
+    /// Check 2.5: a review without a verdict.
+    NoVerdict,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Violation {
+    fn of(rule: Rule, story: &str, message: String) -> Violation {
+        Violation { rule, story: Some(story.to_owned()), message }
+    }
+}
+
+/// Everything that an iteration has made of a list and must not have. Without a snapshot of
+/// the list before, only the list itself can be judged.
+pub fn violations(
+    before: Option<&TaskList>,
+    after: Result<&TaskList, &Unreadable>,
+    terms: &Terms<'_>,
+) -> Vec<Violation> {
+    let mut found = standing(after, terms);
+    if let Some(before) = before {
+        if !found.is_empty() {
+            let old: HashSet<Violation> = standing(Ok(before), terms).into_iter().collect();
+            found.retain(|violation| !old.contains(violation));
+        }
+        if let Ok(after) = after {
+            found.extend(transitions(before, after, terms));
+        }
+    }
+    found
+}
+
+/// Checks 1 and 2: what is wrong with a list, whoever made it so.
+pub fn standing(list: Result<&TaskList, &Unreadable>, terms: &Terms<'_>) -> Vec<Violation> {
+    let list = match list {
+        Ok(list) => list,
+        Err(why) => return vec![Violation { rule: Rule::Unreadable, story: None, message: why.to_string() }],
+    };
+    let schema = list.problems().into_iter().map(|problem| Violation {
+        rule: Rule::Schema,
+        message: problem.to_string(),
+        story: problem.story,
+    });
+    let mut found: Vec<Violation> = schema.collect();
+    if !terms.skip_review {
+        found.extend(list.stories.iter().flat_map(|story| invariants(story, terms.review_cap)));
+    }
+    found
+}
+
+/// Check 2. Fields without their shape are the schema's affair.
+fn invariants(story: &Story, review_cap: u32) -> Vec<Violation> {
+    let (Some(status), id) = (story.review_status(), story.id()) else { return Vec::new() };
+    let mut found = Vec::new();
+    if story.passes() && status != ReviewStatus::Approved {
+        let message = format!(
+            "Story {id} has passes=true but reviewStatus is '{status}', not 'approved'. Only review \
+             iterations may approve stories. Set passes back to false or complete the review cycle."
+        );
+        found.push(Violation::of(Rule::NotApproved, id, message));
+    }
+    if status == ReviewStatus::Approved && !story.passes() {
+        let message = format!(
+            "Story {id} has reviewStatus 'approved' but passes=false: the two are out of sync. An \
+             approved story has passes=true."
+        );
+        found.push(Violation::of(Rule::OutOfSync, id, message));
+    }
+    if status == ReviewStatus::ChangesRequested && story.review_feedback().trim().is_empty() {
+        let message = format!(
+            "Story {id} has reviewStatus 'changes_requested' but an empty reviewFeedback: feedback \
+             required. Say what needs to be fixed, and where."
+        );
+        found.push(Violation::of(Rule::FeedbackRequired, id, message));
+    }
+    let most = u64::from(review_cap) + 1;
+    if let Some(count) = story.review_count()
+        && count > most
+    {
+        let message = format!(
+            "Story {id} has reviewCount {count}, but with a review cap of {review_cap} it cannot exceed {most}."
+        );
+        found.push(Violation::of(Rule::TooManyReviews, id, message));
+    }
+    found
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Undoing what an iteration may not have done, and nothing else.
+//!
+//! Invariants: the restored list has no violation; a list without one is left as it is; no
+//! unfinished story is lost. Of a story whose review was tampered with, the four review fields
+//! go back together, because they only make sense together.
+
+use super::{AT_CAP, Rule, Terms, Violation, standing, transitions, violations};
+use crate::task_list::{Json, ReviewStatus, Story, TaskList, Unreadable, field};
+use crate::task_list::{is_well_formed_list, malformed};
+use std::collections::{HashMap, HashSet};
+
+const REVIEW_FIELDS: [&str; 4] =
+    [field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::REVIEW_FEEDBACK];
+
+/// The list that counts after an iteration, and what had to be undone for it.
+pub fn restore(
+    before: &TaskList,
+    after: Result<&TaskList, &Unreadable>,
+    terms: &Terms<'_>,
+) -> (TaskList, Vec<Violation>) {
+    let found = violations(Some(before), after, terms);
+    let list = match after {
+        Ok(after) if found.is_empty() => after.clone(),
+        Ok(after) => mended(before, after, terms).unwrap_or_else(|| before.clone()),
+        Err(_) => before.clone(),
+    };
+    (list, found)
+}
+
+/// `None` if nothing of the agent's list can be kept.
+fn mended(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<TaskList> {
+    if after.stories.is_empty() {
+        return None;
+    }
+    // Of two with the same id the first is the story: it is entered last.
+    let old: HashMap<&str, &Story> = before.stories.iter().rev().map(|story| (story.id(), story)).collect();
+    let mut list = after.clone();
+    mend_fields(&mut list, before);
+    mend_shapes(&mut list, &old, terms);
+    put_vanished_back(&mut list, before, terms);
+    undo_transitions(&mut list, before, &old, terms);
+    undo_standing(&mut list, before, &old, terms);
+    violations(Some(before), Ok(&list), terms).is_empty().then_some(list)
+}
+
+/// The fields beside the stories.
+fn mend_fields(list: &mut TaskList, before: &TaskList) {
+    for name in [field::PROJECT, field::BRANCH_NAME, field::DESCRIPTION] {
+        if list.field(name).and_then(Json::as_str).is_none() {
+            list.take_field(before, name);
+        }
+    }
+    if !is_well_formed_list(list.field(field::VERIFY_COMMANDS)) {
+        list.take_field(before, field::VERIFY_COMMANDS);
+    }
+}
+
+/// Fields without their shape become what they were. Entries that are no story of their own,
+/// and new ones that nobody could work on, go.
+fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+    let mut ids = HashSet::new();
+    list.stories.retain(|story| !story.id().is_empty() && ids.insert(story.id().to_owned()));
+    list.stories.retain_mut(|story| {
+        let wrong: Vec<&'static str> = malformed(story).map(|(name, _)| name).collect();
+        match old.get(story.id()) {
+            Some(before) => {
+                for name in wrong {
+                    if REVIEW_FIELDS.contains(&name) {
+                        put_back(story, before);
+                    } else {
+                        story.take_field(before, name);
+                    }
+                }
+                true
+            }
+            None => {
+                if wrong.iter().any(|name| !REVIEW_FIELDS.contains(name)) {
+                    return false;
+                }
+                if wrong.contains(&field::REVIEW_FEEDBACK) {
+                    story.set_review_feedback("");
+                }
+                if !terms.skip_review || !wrong.is_empty() {
+                    begin_anew(story);
+                }
+                true
+            }
+        }
+    });
+}
+
+/// Each after the story that it came after, as far as that one is there.
+fn put_vanished_back(list: &mut TaskList, before: &TaskList, terms: &Terms<'_>) {
+    let mut next = 0;
+    for story in &before.stories {
+        match list.stories.iter().position(|other| other.id() == story.id()) {
+            Some(at) => next = at + 1,
+            None if story.is_done(terms.skip_review) => {}
+            None => {
+                list.stories.insert(next, story.clone());
+                next += 1;
+            }
+        }
+    }
+}
+
+fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+    for violation in transitions(before, list, terms) {
+        let Some(id) = violation.story else { continue };
+        let Some(story) = list.story_mut(&id) else { continue };
+        match (old.get(&*id), violation.rule) {
+            (_, Rule::AtCap) => approve_at_cap(story),
+            (Some(before), _) => put_back(story, before),
+            (None, _) => begin_anew(story),
+        }
+    }
+}
+
+/// What is still wrong is wrong in combination: passing without notes, approved without passing.
+fn undo_standing(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+    let known: HashSet<Violation> = standing(Ok(before), terms).into_iter().collect();
+    for violation in standing(Ok(list), terms) {
+        let Some(id) = violation.story.as_ref().filter(|_| !known.contains(&violation)) else { continue };
+        let Some(story) = list.story_mut(id) else { continue };
+        match old.get(&**id) {
+            Some(before) if REVIEW_FIELDS.iter().all(|name| story.field(name) == before.field(name)) => {
+                story.take_field(before, field::NOTES);
+            }
+            Some(before) => put_back(story, before),
+            None => begin_anew(story),
+        }
+    }
+}
+
+fn put_back(story: &mut Story, before: &Story) {
+    for name in REVIEW_FIELDS {
+        story.take_field(before, name);
+    }
+}
+
+fn begin_anew(story: &mut Story) {
+    story.set_passes(false);
+    story.set_review_status(ReviewStatus::Unreviewed);
+    story.set_review_count(0);
+}
+
+/// The last review asked for changes: what it says is left to a person, as it would have been
+/// had the reviewer kept to the cap.
+fn approve_at_cap(story: &mut Story) {
+    let said = story.review_feedback().trim().trim_start_matches(AT_CAP).trim_start();
+    let feedback = format!("{AT_CAP} {said}");
+    story.set_review_feedback(&feedback);
+    story.set_review_status(ReviewStatus::Approved);
+    story.set_passes(true);
+}

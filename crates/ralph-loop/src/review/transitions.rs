@@ -1,0 +1,244 @@
+//! Check 2.5: what may become of a list in one iteration.
+
+use super::{AT_CAP, Rule, Terms, Violation};
+use crate::task_list::{Json, Mode, ReviewStatus, Story, TaskList, field};
+use std::collections::{HashMap, HashSet};
+
+/// The fields that a mode watches. Feedback is free text; check 2 asks for it where it must be.
+const WATCHED: [&str; 3] = [field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT];
+
+/// Everything that changed from the one list to the other and may not in this mode.
+pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Vec<Violation> {
+    let mut now = HashMap::with_capacity(after.stories.len());
+    for story in named(after) {
+        now.entry(story.id()).or_insert(story);
+    }
+    let mut found = Vec::new();
+    let mut changes = Vec::new();
+    let mut known = HashSet::with_capacity(before.stories.len());
+    for old in named(before).filter(|story| known.insert(story.id())) {
+        match now.remove(old.id()) {
+            Some(new) => changes.extend(Change::between(old, new)),
+            None if old.is_done(terms.skip_review) => {}
+            None => found.push(vanished(old)),
+        }
+    }
+    if terms.skip_review {
+        return found;
+    }
+    found.extend(judged(&changes, terms));
+    let added = named(after).filter(|story| now.remove(story.id()).is_some());
+    found.extend(added.flat_map(not_initial));
+    found
+}
+
+/// Stories with an id. Of two with the same one, the first is the story: the schema minds the
+/// other, as it minds those without.
+fn named(list: &TaskList) -> impl Iterator<Item = &Story> {
+    list.stories.iter().filter(|story| !story.id().is_empty())
+}
+
+/// What a review iteration has yet to do before it may end: give its verdict.
+pub fn owed(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<Violation> {
+    if terms.mode != Mode::Review || terms.skip_review {
+        return None;
+    }
+    let waited = |story: &&Story| story.review_status() == Some(ReviewStatus::NeedsReview);
+    let given_out = terms.story.and_then(|id| before.story(id)).filter(waited);
+    let story = given_out.or_else(|| before.stories.iter().find(waited))?;
+    let touched = |old: &Story| {
+        after.story(old.id()).is_none_or(|new| WATCHED.iter().any(|name| old.field(name) != new.field(name)))
+    };
+    if before.stories.iter().filter(waited).any(touched) {
+        return None;
+    }
+    let details = "review must increment reviewCount and either approve the story (reviewStatus \
+                   \"approved\", passes true) or request changes (reviewStatus \"changes_requested\" and a \
+                   reviewFeedback)";
+    Some(Violation::of(Rule::NoVerdict, story.id(), in_review(story.id(), details)))
+}
+
+struct Change<'a> {
+    old: &'a Story,
+    new: &'a Story,
+}
+
+/// What a mode says of one story's change, whatever happened to the others.
+enum Opinion {
+    Legal,
+    /// Legal but for the cap.
+    AtCap(Violation),
+    Illegal(Vec<Violation>),
+}
+
+fn judged(changes: &[Change<'_>], terms: &Terms<'_>) -> Vec<Violation> {
+    let opinions: Vec<Opinion> = changes.iter().map(|change| change.judge(terms)).collect();
+    let possible = |at: &usize| !matches!(opinions[*at], Opinion::Illegal(_));
+    let given_out = (0..changes.len()).find(|at| possible(at) && terms.story == Some(changes[*at].id()));
+    let chosen = given_out.or_else(|| (0..changes.len()).find(possible));
+    let mut found = Vec::new();
+    for (at, (change, opinion)) in changes.iter().zip(opinions).enumerate() {
+        match opinion {
+            Opinion::Illegal(why) => found.extend(why),
+            Opinion::Legal | Opinion::AtCap(_) if Some(at) != chosen => {
+                found.push(change.one_too_many(terms));
+            }
+            Opinion::Legal => {}
+            Opinion::AtCap(why) => found.push(why),
+        }
+    }
+    found
+}
+
+impl<'a> Change<'a> {
+    fn between(old: &'a Story, new: &'a Story) -> Option<Change<'a>> {
+        let change = Change { old, new };
+        let changed = change.fields().next().is_some();
+        changed.then_some(change)
+    }
+
+    fn id(&self) -> &'a str {
+        self.old.id()
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &'static str> {
+        WATCHED.into_iter().filter(|name| self.old.field(name) != self.new.field(name))
+    }
+
+    fn judge(&self, terms: &Terms<'_>) -> Opinion {
+        let why = match terms.mode {
+            Mode::Implement => self.illegal(
+                (ReviewStatus::Unreviewed, ReviewStatus::NeedsReview),
+                |id, field, change| match field {
+                    field::REVIEW_COUNT => format!(
+                        "Implement iterations cannot increment reviewCount. Only review iterations may. Story \
+                         {id} had illegal transition: {change}."
+                    ),
+                    _ => format!(
+                        "Implement iterations cannot set passes=true or approve stories. Only review \
+                         iterations may approve. Story {id} had illegal transition: {change}."
+                    ),
+                },
+            ),
+            Mode::ReviewFix => self.illegal(
+                (ReviewStatus::ChangesRequested, ReviewStatus::NeedsReview),
+                |id, field, change| match field {
+                    field::REVIEW_COUNT => format!(
+                        "Review-fix iterations cannot increment reviewCount. Only review iterations may. Story \
+                         {id} had illegal transition: {change}."
+                    ),
+                    _ => format!(
+                        "Review-fix iterations cannot approve stories. Story {id} must go back to \
+                         needs_review for re-review. Illegal transition: {change}."
+                    ),
+                },
+            ),
+            Mode::Review => return self.judge_review(terms.review_cap),
+        };
+        if why.is_empty() { Opinion::Legal } else { Opinion::Illegal(why) }
+    }
+
+    /// All changes but the one of `reviewStatus` that the mode is there for.
+    fn illegal(
+        &self,
+        (from, to): (ReviewStatus, ReviewStatus),
+        say: impl Fn(&str, &str, &str) -> String,
+    ) -> Vec<Violation> {
+        let meant = self.old.review_status() == Some(from) && self.new.review_status() == Some(to);
+        let illegal = self.fields().filter(|name| *name != field::REVIEW_STATUS || !meant);
+        let message = |name| say(self.id(), name, &self.told(name));
+        illegal.map(|name| Violation::of(Rule::IllegalTransition, self.id(), message(name))).collect()
+    }
+
+    fn judge_review(&self, review_cap: u32) -> Opinion {
+        let mut details = Vec::new();
+        let waited = self.old.review_status() == Some(ReviewStatus::NeedsReview);
+        if !waited {
+            details.push(format!("it was not waiting for a review ({})", self.told(field::REVIEW_STATUS)));
+        }
+        let (before, after) = (self.old.review_count(), self.new.review_count());
+        if before.and_then(|count| count.checked_add(1)) != after {
+            details
+                .push(format!("review must increment reviewCount by 1 ({})", self.told(field::REVIEW_COUNT)));
+        }
+        match (self.new.review_status(), self.new.passes()) {
+            (Some(ReviewStatus::Approved), true) | (Some(ReviewStatus::ChangesRequested), false) => {}
+            _ => details.push(format!(
+                "a review ends with reviewStatus \"approved\" and passes true, or with \
+                 \"changes_requested\" and passes false ({}, {})",
+                self.told(field::REVIEW_STATUS),
+                self.told(field::PASSES)
+            )),
+        }
+        if !details.is_empty() {
+            let message = in_review(self.id(), &details.join("; "));
+            return Opinion::Illegal(vec![Violation::of(Rule::IllegalTransition, self.id(), message)]);
+        }
+        match after {
+            Some(count) if !self.new.passes() && count >= u64::from(review_cap) => {
+                let details = format!(
+                    "review {count} is the last one, as the review cap is {review_cap}. Approve the story \
+                     (reviewStatus \"approved\", passes true) and begin reviewFeedback with {AT_CAP}, so that \
+                     a person sees what is left"
+                );
+                Opinion::AtCap(Violation::of(Rule::AtCap, self.id(), in_review(self.id(), &details)))
+            }
+            _ => Opinion::Legal,
+        }
+    }
+
+    fn one_too_many(&self, terms: &Terms<'_>) -> Violation {
+        let (id, change) = (self.id(), self.told(field::REVIEW_STATUS));
+        let message = match terms.mode {
+            Mode::Implement => format!(
+                "Implement iterations may send only one story to review. Story {id} had illegal transition: \
+                 {change}."
+            ),
+            Mode::Review => in_review(id, &format!("review may only modify one story ({change})")),
+            Mode::ReviewFix => {
+                format!(
+                    "Review-fix iterations may only modify one story. Illegal transition of story {id}: {change}."
+                )
+            }
+        };
+        Violation::of(Rule::OneStory, id, message)
+    }
+
+    /// `passes false → true`.
+    fn told(&self, name: &str) -> String {
+        let value = |story: &Story| story.field(name).map_or_else(|| "missing".to_owned(), Json::to_string);
+        format!("{name} {} → {}", value(self.old), value(self.new))
+    }
+}
+
+fn in_review(id: &str, details: &str) -> String {
+    format!("Review iteration made illegal transition on story {id}: {details}.")
+}
+
+fn vanished(story: &Story) -> Violation {
+    let id = story.id();
+    let message = format!(
+        "Story {id} is gone and was not finished. Put it back; a story that is split keeps its id and gets \
+         new ones beside it."
+    );
+    Violation::of(Rule::Vanished, id, message)
+}
+
+fn not_initial(story: &Story) -> Option<Violation> {
+    let initial = [
+        (field::PASSES, Json::Bool(false)),
+        (field::REVIEW_STATUS, Json::Null),
+        (field::REVIEW_COUNT, Json::Number(0.into())),
+    ];
+    // A field that is missing or has no shape is the schema's affair.
+    let other = initial.iter().find_map(|(name, value)| {
+        let found = story.field(name)?;
+        (found != value).then(|| format!("{name} {found}"))
+    })?;
+    let id = story.id();
+    let message = format!(
+        "New stories must start with passes=false, reviewStatus=null and reviewCount=0. New story {id} has \
+         {other}."
+    );
+    Some(Violation::of(Rule::NotInitial, id, message))
+}
