@@ -7,7 +7,7 @@
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Exit, Seen};
 use crate::money::{Cost, Usd};
-use crate::plan::Item;
+use crate::plan::{Item, PlanEnd, PlanStep};
 use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::verdict::Judgement;
@@ -108,6 +108,16 @@ pub enum Step {
     },
     /// Commit what is left uncommitted in the run's own worktree, before it stops.
     CommitRest,
+    /// Do something to the files that the plan lies in.
+    Plan {
+        iteration: u32,
+        what: PlanStep,
+    },
+    /// See to what an iteration has left uncommitted.
+    Left {
+        iteration: u32,
+        item: Item,
+    },
     /// Put the tree back to where the current item began, and keep what was there instead.
     Restore {
         iteration: u32,
@@ -126,6 +136,8 @@ pub enum End {
     Scm(TaskOutcome),
     Rest(TaskOutcome),
     Restore(RestoreEnd),
+    Plan(Box<PlanEnd>),
+    Left(LeftEnd),
     /// The machinery died under the step; the step itself has shown nothing but what it cost.
     Lost {
         why: String,
@@ -166,6 +178,16 @@ pub struct Head {
     pub commit: Option<String>,
     /// The index as a tree; none while a merge is not resolved.
     pub index: Option<String>,
+}
+
+/// What an iteration has left uncommitted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftEnd {
+    pub paths: usize,
+    /// It was committed then.
+    pub committed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// What putting a tree back has done.
@@ -248,6 +270,8 @@ impl End {
             | End::Scm(_)
             | End::Rest(_)
             | End::Restore(_)
+            | End::Plan(_)
+            | End::Left(_)
             | End::Impossible { .. } => None,
         }
     }

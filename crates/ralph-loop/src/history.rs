@@ -7,9 +7,7 @@
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
 use crate::money::Cost;
-use crate::plan::Item;
 use crate::run::Run;
-use crate::story_id::StoryId;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
 
@@ -18,7 +16,7 @@ pub struct Iteration {
     pub iteration: u32,
     /// The story that it was spent on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub story: Option<StoryId>,
+    pub story: Option<String>,
     pub steps_taken: u32,
     #[serde(flatten)]
     pub cost: Cost,
@@ -96,10 +94,7 @@ impl History {
                     check_results: now.checks,
                     completion_tag_found: run.plan.claimed(&judgement.claim),
                     denied_tool_calls: now.denied,
-                    story: match judgement.item {
-                        Item::Prompt => None,
-                        Item::Story { id, .. } => Some(id),
-                    },
+                    story: judgement.item.story(),
                     error: match (&judgement.verdict, &judgement.settlement) {
                         (Verdict::AgentFailed { why }, _) | (_, Settlement::Retry { why }) => {
                             Some(why.clone())
@@ -146,6 +141,8 @@ impl History {
             | End::Scm(_)
             | End::Rest(_)
             | End::Restore(_)
+            | End::Plan(_)
+            | End::Left(_)
             | End::Check(_)
             | End::Snapshot(_)
             | End::Impossible { .. } => {}

@@ -8,7 +8,7 @@
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::money::Cost;
-use crate::plan::Pick;
+use crate::plan::{Item, Pick};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message};
 use crate::state::{Cancel, Flight, Phase, State};
@@ -79,7 +79,12 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
 /// passed its checks are short and are never cut off.
 fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     let after_ms = match &flight.step {
-        Step::Snapshot { .. } | Step::Scm { .. } | Step::CommitRest | Step::Restore { .. } => return None,
+        Step::Snapshot { .. }
+        | Step::Scm { .. }
+        | Step::CommitRest
+        | Step::Restore { .. }
+        | Step::Plan { .. }
+        | Step::Left { .. } => return None,
         Step::Agent { .. } => state.limits.agent_timeout_ms,
         Step::Message { .. } => Some(state.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
@@ -98,6 +103,10 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     }
     if let Some(trouble) = &state.trouble {
         return Some(stop(run, state, StopReason::Error, Some(trouble.clone())));
+    }
+    // What an agent has made of the plan is found out before anybody else can touch it.
+    if let (false, Some(step)) = (matches!(state.phase, Phase::Ready { .. }), plan_step(state, true)) {
+        return Some(Action::Start(step));
     }
     if state.stops_asked > 0 {
         return Some(stop(run, state, StopReason::Interrupted, None));
@@ -121,8 +130,16 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     }
 }
 
+fn plan_step(state: &State, over: bool) -> Option<Step> {
+    let what = state.plan.wants(over)?;
+    Some(Step::Plan { iteration: state.iteration(), what })
+}
+
 /// The judgement of an iteration in which nothing is left to find out.
 fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
+    if state.plan.wants(true).is_some() {
+        return None;
+    }
     let (claim, verdict) = match &state.phase {
         Phase::Ready { .. } => return None,
         Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }),
@@ -145,8 +162,14 @@ fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
 }
 
 fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
+    if let Some(step) = plan_step(state, false) {
+        return Some(Action::Start(step));
+    }
     if let Some(step) = source_control(run, state) {
         return Some(Action::Start(step));
+    }
+    if let Some(item) = state.left_due.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
+        return Some(Action::Start(Step::Left { iteration: state.judged, item }));
     }
     if state.must_restore() {
         let attempt = state.restored + 1;
@@ -217,21 +240,21 @@ fn source_control(run: &Run, state: &State) -> Option<Step> {
     let iteration = state.judged;
     let task = scm.tasks.get(due.tasks_done)?;
     if task == scm::COMMIT && due.message == Message::Unasked {
-        return Some(Step::Message { iteration, agent: free_agent(run, state).unwrap_or(0) });
+        return Some(Step::Message { iteration, agent: free_agent(run, state, &Item::Prompt).unwrap_or(0) });
     }
     Some(Step::Scm { iteration, task: due.tasks_done })
 }
 
 fn start_agent(run: &Run, state: &State) -> Option<Action> {
-    let agent = free_agent(run, state)?;
     let Pick::Work(item) = state.plan.pick() else { return None };
+    let agent = free_agent(run, state, &item)?;
     let (iteration, attempt) = (state.iteration(), state.attempts + 1);
     Some(Action::Start(Step::Agent { iteration, attempt, agent, item }))
 }
 
 /// The first agent whose service answers; none while all of them refuse.
-fn free_agent(run: &Run, state: &State) -> Option<usize> {
-    (0..run.agents.len()).find(|agent| state.up_ms >= blocked_until(state, *agent))
+fn free_agent(run: &Run, state: &State, item: &Item) -> Option<usize> {
+    run.agents_for(item).find(|agent| state.up_ms >= blocked_until(state, *agent))
 }
 
 fn out_of_time(state: &State) -> bool {
@@ -244,7 +267,8 @@ fn blocked_until(state: &State, agent: usize) -> u64 {
 
 /// When the first of the agents' services answers again.
 fn first_free(run: &Run, state: &State) -> u64 {
-    (0..run.agents.len()).map(|agent| blocked_until(state, agent)).min().unwrap_or(0)
+    let Pick::Work(item) = state.plan.pick() else { return 0 };
+    run.agents_for(&item).map(|agent| blocked_until(state, agent)).min().unwrap_or(0)
 }
 
 /// When services that are down have been waited for long enough.

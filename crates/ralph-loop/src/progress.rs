@@ -12,7 +12,7 @@ pub fn section(iteration: &Iteration) -> String {
     let mut out = format!(
         "## Iteration {}{} — {}\n- Steps: {}\n- Cost: {}\n- Duration: {}\n",
         iteration.iteration,
-        iteration.story.map_or_else(String::new, |id| format!(" (story {id})")),
+        iteration.story.as_ref().map_or_else(String::new, |id| format!(" (story {id})")),
         if passed { "PASS" } else { "FAIL" },
         iteration.steps_taken,
         iteration.cost,

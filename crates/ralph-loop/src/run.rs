@@ -8,9 +8,10 @@ use crate::check::CheckSpec;
 use crate::dialect::Dialect;
 use crate::event::StopReason;
 use crate::limits::Limits;
-use crate::plan::Plan;
+use crate::plan::{Item, Plan};
 use crate::price::Price;
 use crate::scm::ScmSpec;
+use crate::task_list::Mode;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -19,6 +20,9 @@ pub struct Run {
     pub id: String,
     pub plan: Plan,
     pub agents: Vec<AgentSpec>,
+    /// Agents that do one kind of work only.
+    #[serde(default, skip_serializing_if = "Roles::is_default")]
+    pub roles: Roles,
     pub checks: Vec<CheckSpec>,
     pub limits: Limits,
     /// What happens to the changes of an iteration whose checks are green.
@@ -44,6 +48,19 @@ impl Run {
     pub fn wants_snapshots(&self) -> bool {
         let tells_stalls = self.limits.stall_after > 0 && !self.checks.is_empty();
         self.git && (self.checkpoints || self.plan.restores() || tells_stalls)
+    }
+
+    /// The agents that may do a piece of work, the wanted one first. Another one's specialist is
+    /// not among them.
+    pub fn agents_for(&self, item: &Item) -> impl Iterator<Item = usize> + use<> {
+        let Roles { review, fix } = self.roles;
+        let own = match item {
+            Item::Task { mode: Mode::Review, .. } => review,
+            Item::Task { mode: Mode::ReviewFix, .. } => fix,
+            Item::Task { mode: Mode::Implement, .. } | Item::Prompt | Item::Story { .. } => None,
+        };
+        let all = (0..self.agents.len()).filter(move |agent| review != Some(*agent) && fix != Some(*agent));
+        own.into_iter().chain(all)
     }
 
     /// Whether a run that stopped for this reason has done what was asked.
@@ -77,6 +94,22 @@ pub struct AgentSpec {
     /// For an estimate of what it costs, should it tell tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+}
+
+/// Which of a run's agents do one kind of work only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Roles {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<usize>,
+}
+
+impl Roles {
+    fn is_default(&self) -> bool {
+        *self == Roles::default()
+    }
 }
 
 /// Where the workspace comes from.

@@ -13,7 +13,7 @@ use crate::event::{
 };
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS, Limits};
 use crate::money::{Cost, Usd};
-use crate::plan::{Pick, PlanFact, PlanState};
+use crate::plan::{Item, Pick, PlanFact, PlanState};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
@@ -46,6 +46,8 @@ pub struct State {
     pub diff: Option<String>,
     /// What failed in the iteration before, for the next prompt.
     pub feedback: Vec<CheckResult>,
+    /// What the last iteration has left uncommitted is to be seen to.
+    pub left_due: Option<Item>,
     /// Source control tasks of the last iteration, until the next one begins.
     pub scm: Option<scm::Due>,
     /// Where the current item began, for plans that go back there.
@@ -226,6 +228,7 @@ impl State {
             base_tree: None,
             diff: None,
             feedback: Vec::new(),
+            left_due: None,
             scm: None,
             base: None,
             branch: None,
@@ -298,8 +301,8 @@ impl State {
                 // A person has seen to the tree as it was left.
                 (self.base, self.restore_due) = (None, false);
             }
-            self.plan.apply(&PlanFact::Resumed);
         }
+        self.plan.apply(&PlanFact::Resumed { had_stopped: self.stopped.is_some() });
         // The tree may have changed meanwhile, and a verdict comes from one tree.
         if let Phase::Answered { results, .. } = &mut self.phase {
             results.clear();
@@ -341,6 +344,13 @@ impl State {
                         && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
                 }
                 (Step::CommitRest, _) => !self.rest_committed,
+                (Step::Plan { iteration: of, what }, phase) => {
+                    let over = !matches!(phase, Phase::Ready { .. });
+                    *of == iteration && self.plan.wants(over).as_ref() == Some(what)
+                }
+                (Step::Left { iteration: of, item }, Phase::Ready { .. }) => {
+                    *of == self.judged && self.left_due.as_ref() == Some(item)
+                }
                 (Step::Restore { iteration: of, attempt }, Phase::Ready { .. }) => {
                     *of == iteration && *attempt == self.restored + 1 && self.must_restore()
                 }
@@ -353,6 +363,7 @@ impl State {
             return Err(Illegal::OutOfPlace("began"));
         }
         if let Step::Agent { item, .. } = step {
+            self.left_due = None;
             self.plan.apply(&PlanFact::Began(item));
             self.attempts += 1;
             self.scm = None;
@@ -393,6 +404,8 @@ impl State {
                 | (Step::Scm { .. }, End::Scm(_))
                 | (Step::CommitRest, End::Rest(_))
                 | (Step::Restore { .. }, End::Restore(_))
+                | (Step::Plan { .. }, End::Plan(_))
+                | (Step::Left { .. }, End::Left(_))
                 | (_, End::Lost { .. } | End::Impossible { .. })
         );
         if !fits {
@@ -412,6 +425,12 @@ impl State {
             End::Scm(outcome) => self.end_task(outcome),
             // A failure is told, and no reason to try for ever.
             End::Rest(_) => self.rest_committed = true,
+            End::Plan(end) => {
+                if let Step::Plan { what, .. } = &flight.step {
+                    self.plan.apply(&PlanFact::Done(what, end));
+                }
+            }
+            End::Left(_) => self.left_due = None,
             End::Restore(end) => {
                 self.tried = Some(end.clone());
                 self.restore_due = false;
@@ -592,6 +611,7 @@ impl State {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
         }
         self.plan.apply(&PlanFact::Judged(judgement));
+        self.left_due = Some(judgement.item.clone());
         match judgement.settlement {
             Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
             // What the last attempt left is for the person who is asked for.

@@ -136,6 +136,26 @@ pub fn spec_file(id: StoryId, slug: &str) -> String {
     format!("story-{id}-{slug}.md")
 }
 
+/// The files of a task list: `ralph/`.
+#[derive(Clone, Debug)]
+pub struct TasksDir {
+    dir: PathBuf,
+}
+
+impl TasksDir {
+    pub fn at(dir: PathBuf) -> TasksDir {
+        TasksDir { dir }
+    }
+
+    pub fn list(&self) -> PathBuf {
+        self.dir.join("tasks.json")
+    }
+
+    pub fn prompt(&self) -> PathBuf {
+        self.dir.join("prompt.md")
+    }
+}
+
 /// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
 /// are the user's and stay in.
 pub const RUNTIME_FILES: &[&str] = &[

@@ -222,7 +222,7 @@ impl Ended {
             success: self.run.succeeded(self.stopped.reason),
             stories: match &self.state.plan {
                 PlanState::Stories(stories) => Some(StoriesLeft { failed: stories.current }),
-                PlanState::Prompt(_) => None,
+                PlanState::Prompt(_) | PlanState::Tasks(_) => None,
             },
             note: self.stopped.note.clone(),
             iterations: self.state.judged,

@@ -10,6 +10,9 @@ use thiserror::Error;
 /// What stands where the user has put none.
 pub const STORY: &str = include_str!("../templates/story.md");
 
+/// For a task list without a prompt of its own.
+pub const TASKS_PROMPT: &str = include_str!("../templates/tasks/prompt.md");
+
 #[derive(Debug, Error)]
 #[error("{}{}", message, line.map(|line| format!(" (line {line})")).unwrap_or_default())]
 pub struct TemplateError {

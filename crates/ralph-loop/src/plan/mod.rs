@@ -7,25 +7,31 @@
 
 pub mod prompt;
 pub mod stories;
+pub mod tasks;
 
+use crate::claim;
 use crate::dialect::Listen;
 use crate::story_id::StoryId;
+use crate::task_list::Mode;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
 use prompt::{PromptPlan, PromptState};
 use serde::{Deserialize, Serialize};
 use stories::{StoriesPlan, StoriesState};
+use tasks::{Amendment, TasksEnd, TasksPlan, TasksState};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
     Prompt(PromptPlan),
     Stories(StoriesPlan),
+    Tasks(TasksPlan),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PlanState {
     Prompt(PromptState),
     Stories(StoriesState),
+    Tasks(TasksState),
 }
 
 /// The piece of work of one iteration.
@@ -39,6 +45,40 @@ pub enum Item {
         /// Counts from 1 for each story.
         attempt: u32,
     },
+    Task {
+        id: String,
+        mode: Mode,
+    },
+}
+
+impl Item {
+    /// The story that it is about.
+    pub fn story(&self) -> Option<String> {
+        match self {
+            Item::Prompt => None,
+            Item::Story { id, .. } => Some(id.to_string()),
+            Item::Task { id, .. } => Some(id.clone()),
+        }
+    }
+}
+
+/// What a plan needs done to the files that it lies in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStep {
+    /// Take over what stands there.
+    ReadTasks,
+    /// Hold what an agent has left against what was there, and undo what it may not do.
+    CompareTasks,
+    /// Write what was there before an agent that nobody will judge.
+    PutBackTasks,
+    AmendTasks(Amendment),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanEnd {
+    Tasks(TasksEnd),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,18 +95,24 @@ pub enum PlanFact<'a> {
     /// An agent has begun on it.
     Began(&'a Item),
     Judged(&'a Judgement),
-    /// Somebody has taken up a run that had stopped.
-    Resumed,
+    /// Something was done to the plan's files.
+    Done(&'a PlanStep, &'a PlanEnd),
+    /// A new process has taken the run up; if it had stopped, a person has seen why.
+    Resumed {
+        had_stopped: bool,
+    },
 }
 
 impl Plan {
     pub const PROMPT: &str = "prompt";
     pub const STORIES: &str = "stories";
+    pub const TASKS: &str = "tasks";
 
     pub fn name(&self) -> &'static str {
         match self {
             Plan::Prompt(_) => Plan::PROMPT,
             Plan::Stories(_) => Plan::STORIES,
+            Plan::Tasks(_) => Plan::TASKS,
         }
     }
 
@@ -74,6 +120,7 @@ impl Plan {
         match self {
             Plan::Prompt(_) => PlanState::Prompt(PromptState::default()),
             Plan::Stories(plan) => PlanState::Stories(plan.start()),
+            Plan::Tasks(plan) => PlanState::Tasks(plan.start()),
         }
     }
 
@@ -81,15 +128,16 @@ impl Plan {
         match (self, state) {
             (Plan::Prompt(plan), PlanState::Prompt(_)) => plan.judge(claim, verdict),
             (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict),
+            (Plan::Tasks(_), PlanState::Tasks(state)) => state.judge(verdict),
             // A state is made by its plan.
-            (Plan::Prompt(_) | Plan::Stories(_), _) => Settlement::Continue,
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => Settlement::Continue,
         }
     }
 
     /// What an agent's words are searched for.
     pub fn listen(&self) -> Listen {
         match self {
-            Plan::Prompt(_) => Listen::Completion,
+            Plan::Prompt(_) | Plan::Tasks(_) => Listen::Completion,
             Plan::Stories(_) => Listen::Signals,
         }
     }
@@ -99,6 +147,7 @@ impl Plan {
         match self {
             Plan::Prompt(plan) => plan.completion.listens() && plan.completion.claimed(claim),
             Plan::Stories(_) => matches!(claim.story, StorySignal::Done(_)),
+            Plan::Tasks(_) => claim.tag.as_deref().is_some_and(|tag| claim::matches(tag, tasks::COMPLETE)),
         }
     }
 
@@ -108,6 +157,7 @@ impl Plan {
             Plan::Prompt(plan) => plan.completion.listens(),
             // There it is an attempt without a signal.
             Plan::Stories(_) => false,
+            Plan::Tasks(_) => true,
         }
     }
 
@@ -115,8 +165,16 @@ impl Plan {
     /// is put aside first, and the branch has to stay the same.
     pub fn restores(&self) -> bool {
         match self {
-            Plan::Prompt(_) => false,
+            Plan::Prompt(_) | Plan::Tasks(_) => false,
             Plan::Stories(_) => true,
+        }
+    }
+
+    /// Whether every iteration has to leave everything committed.
+    pub fn leaves_nothing(&self) -> bool {
+        match self {
+            Plan::Prompt(_) | Plan::Stories(_) => false,
+            Plan::Tasks(_) => true,
         }
     }
 }
@@ -126,6 +184,16 @@ impl PlanState {
         match self {
             PlanState::Prompt(state) => state.pick(),
             PlanState::Stories(state) => state.pick(),
+            PlanState::Tasks(state) => state.pick(),
+        }
+    }
+
+    /// What has to be done to the plan's files before anything else; `over`: an agent has ended
+    /// and is to be judged.
+    pub fn wants(&self, over: bool) -> Option<PlanStep> {
+        match self {
+            PlanState::Prompt(_) | PlanState::Stories(_) => None,
+            PlanState::Tasks(state) => state.wants(over),
         }
     }
 
@@ -133,6 +201,7 @@ impl PlanState {
         match self {
             PlanState::Prompt(state) => state.apply(fact),
             PlanState::Stories(state) => state.apply(fact),
+            PlanState::Tasks(state) => state.apply(fact),
         }
     }
 }

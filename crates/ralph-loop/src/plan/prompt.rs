@@ -73,7 +73,7 @@ impl PromptState {
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
             PlanFact::Judged(judgement) => self.done = judgement.settlement == Settlement::Settled,
-            PlanFact::Began(_) | PlanFact::Resumed => {}
+            PlanFact::Began(_) | PlanFact::Done(..) | PlanFact::Resumed { .. } => {}
         }
     }
 }

@@ -146,8 +146,10 @@ impl StoriesState {
             }
             PlanFact::Judged(judgement) => self.judged(judgement),
             // A person has seen to it: the attempts are counted anew.
-            PlanFact::Resumed if self.retries >= self.max_retries => self.retries = 0,
-            PlanFact::Began(Item::Prompt) | PlanFact::Resumed => {}
+            PlanFact::Resumed { had_stopped: true } if self.retries >= self.max_retries => self.retries = 0,
+            PlanFact::Began(Item::Prompt | Item::Task { .. })
+            | PlanFact::Done(..)
+            | PlanFact::Resumed { .. } => {}
         }
     }
 
@@ -240,10 +242,10 @@ mod tests {
         }
         assert_eq!((state.retries, state.current), (3, Some(id("1.1"))));
         assert_eq!(state.pick(), Pick::Stuck("story 1.1 failed 3 times".into()));
-        state.apply(&PlanFact::Resumed);
+        state.apply(&PlanFact::Resumed { had_stopped: true });
         assert_eq!((state.retries, next_up(&state)), (0, "1.1 attempt 1".into()));
         judged(&mut state, retry());
-        state.apply(&PlanFact::Resumed);
+        state.apply(&PlanFact::Resumed { had_stopped: true });
         assert_eq!(next_up(&state), "1.1 attempt 2");
         judged(&mut state, Settlement::Settled);
         assert_eq!((state.retries, state.current, next_up(&state)), (0, None, "1.2 attempt 1".into()));

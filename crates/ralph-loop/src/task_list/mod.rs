@@ -89,6 +89,11 @@ pub enum Unreadable {
 }
 
 impl TaskList {
+    /// Stories, and nothing beside them.
+    pub fn of(stories: Vec<Story>) -> TaskList {
+        TaskList { fields: [(field::USER_STORIES, Json::Null)].into_iter().collect(), stories }
+    }
+
     pub fn parse(text: &str) -> Result<TaskList, Unreadable> {
         let json: Json = serde_json::from_str(text).map_err(|why| Unreadable::Syntax(why.to_string()))?;
         TaskList::from_json(json)

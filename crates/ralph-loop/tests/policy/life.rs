@@ -14,7 +14,7 @@ use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
 use ralph_loop::history::{History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
-use ralph_loop::plan::{Item, Plan};
+use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, wake_at};
@@ -73,6 +73,17 @@ const STORY_ENDS: [&str; 12] = [
     "down@main",
     "told:DONE-1.1@elsewhere",
 ];
+/// What agents and people make of a task list.
+const LISTS: [&str; 8] = [
+    "list:A=new+B=new",
+    "list:A=waiting+B=new",
+    "list:A=waiting1+B=new",
+    "list:A=back1+B=waiting",
+    "list:A=right1+B=new",
+    "list:A=right1+B=waiting2",
+    "list:A=right1+B=right2",
+    "list:A=right2+B=right1",
+];
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
 const MESSAGE_ENDS: [&str; 5] = ["message$0.01", "message~0.02", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
@@ -98,7 +109,7 @@ fn chances() -> impl Strategy<Value = Vec<Chance>> {
 
 fn any_run() -> impl Strategy<Value = Run> {
     let seconds = |range: std::ops::Range<u64>| prop::option::of(range.prop_map(|s| s * 1000));
-    let plan = prop_oneof![3 => Just(""), 1 => Just("checks-only"), 3 => Just("stories:1.1+1.2<1.1")];
+    let plan = prop_oneof![3 => Just(""), 1 => Just("checks-only"), 3 => Just("stories:1.1+1.2<1.1"), 3 => Just("tasks:2")];
     let flags = (plan, any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")]);
     let limits = (0..7_u32, 0..4_u32, 0..4_u32, seconds(1..120), seconds(1..600));
     let money = prop::option::of((0..20_u32).prop_map(|dimes| Usd::from_dollars(f64::from(dimes) / 10.0)));
@@ -163,11 +174,15 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
                 Step::Scm { .. } => SCM_ENDS[index.index(SCM_ENDS.len())],
                 Step::CommitRest => "did",
                 Step::Restore { .. } => "back",
+                Step::Left { .. } => "left",
+                Step::Plan { .. } => LISTS[index.index(LISTS.len())],
             }),
             (_, Some(Step::Agent { .. })) => story.word("talk"),
             (_, Some(Step::Check { .. })) => story.word("green"),
             (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
             (_, Some(Step::Restore { .. })) => story.word("back"),
+            (_, Some(Step::Left { .. })) => story.word("left"),
+            (_, Some(Step::Plan { .. })) => story.word("list:A=new"),
             (_, Some(Step::Message { .. })) => story.word("message"),
             (_, Some(Step::Scm { .. } | Step::CommitRest)) => story.word("did"),
             (_, None) => story.word("due"),
@@ -181,7 +196,7 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
 fn most_events(run: &Run, chances: usize) -> usize {
     let iterations = run.limits.iterations as usize;
     let tasks = run.scm.as_ref().map_or(0, |scm| 1 + scm.tasks.len());
-    let shown = iterations * (3 + 1 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
+    let shown = iterations * (8 + 2 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
     // Beyond the chances the world acts by itself only to wait a failure out.
     let interventions = chances + iterations;
     let stops = interventions + 1;
@@ -229,7 +244,7 @@ fn judgement(fact: &Fact) -> Option<&Judgement> {
 fn story_of(judgement: &Judgement) -> Option<StoryId> {
     match judgement.item {
         Item::Story { id, .. } => Some(id),
-        Item::Prompt => None,
+        Item::Prompt | Item::Task { .. } => None,
     }
 }
 
@@ -278,7 +293,11 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
         StopReason::Authentication => {
             answered(this_life, |answer| matches!(answer, Answer::Unauthorized { .. }))
         }
-        // A prompt is never stuck; a story that failed three times is.
+        // A prompt is never stuck; a story that failed three times is, and one whose last review
+        // approves what is red.
+        StopReason::Halted if matches!(run.plan, Plan::Tasks(_)) => {
+            judged.last().is_some_and(|judgement| matches!(judgement.verdict, Verdict::Red { .. }))
+        }
         StopReason::Halted => {
             let last: Vec<_> = judged.iter().rev().take(3).collect();
             let failed = |j: &Judgement| matches!(j.settlement, Settlement::Retry { .. });
@@ -362,6 +381,7 @@ fn proven(run: &Run, events: &[Event]) -> bool {
                 let listens = match &run.plan {
                     Plan::Prompt(plan) => plan.completion.listens(),
                     Plan::Stories(_) => true,
+                    Plan::Tasks(_) => false,
                 };
                 let worth = if listens { said } else { !green.is_empty() };
                 found = judgement.verdict.is_green() && worth && green.iter().all(|green| *green);
@@ -375,7 +395,20 @@ fn proven(run: &Run, events: &[Event]) -> bool {
     match &run.plan {
         Plan::Prompt(_) => found,
         Plan::Stories(plan) => found && done.len() == plan.todo.len(),
+        Plan::Tasks(_) => said_by_the_list(events),
     }
+}
+
+/// The last thing that was read or written says that every story passes.
+fn said_by_the_list(events: &[Event]) -> bool {
+    let last = events.iter().rev().find_map(|event| match &event.fact {
+        Fact::Ended { end: End::Plan(end), .. } => {
+            let PlanEnd::Tasks(end) = &**end;
+            Some(end.known.list.is_complete(false))
+        }
+        _ => None,
+    });
+    last == Some(true)
 }
 
 /// What a journal gives back: every event through its text, folded.

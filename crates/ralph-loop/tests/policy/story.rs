@@ -13,6 +13,8 @@
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
 //! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
+//! | `list:A=new+B=right2`   | the task list was read, or is that after a comparison    |
+//! | `left`                  | what an iteration left uncommitted is seen to            |
 //! | `back`                  | the tree is put back                                     |
 //! | `message` `did`         | a commit message was written; a task was done            |
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
@@ -27,20 +29,24 @@
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
 use ralph_loop::event::{
-    AgentEnd, Branch, End, Event, Fact, Head, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, VERSION, Why,
+    AgentEnd, Branch, End, Event, Fact, Head, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step,
+    VERSION, Why,
 };
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
-use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
-use ralph_loop::run::{AgentSpec, Place, PromptOptions, Run};
+use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan};
+use ralph_loop::plan::{Item, Plan, PlanEnd, PlanStep};
+use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles, Run};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
 use ralph_loop::signal::FailSignal;
 use ralph_loop::state::Illegal;
+use ralph_loop::task_list::{ReviewStatus, Story as TaskStory, TaskList};
 use ralph_loop::time::seconds;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next, wake_at};
+use std::sync::Arc;
 
 /// Everything that follows from the last word, until the policy waits or has stopped.
 #[track_caller]
@@ -69,6 +75,7 @@ pub fn run(asked: &str) -> Run {
     let mut run = Run {
         id: "r".into(),
         plan: plan(Completion::Response("DONE".into())),
+        roles: Roles::default(),
         agents: vec![AgentSpec {
             name: "fake".into(),
             dialect: Dialect::Plain,
@@ -111,6 +118,11 @@ pub fn run(asked: &str) -> Run {
             "checks-only" => run.plan = plan(Completion::ChecksOnly),
             "git" => run.git = true,
             "stories" => run.plan = stories(value),
+            "tasks" => run.plan = tasks(value),
+            "reviewer" => {
+                run.agents.push(run.agents[0].clone());
+                run.roles.review = Some(run.agents.len() - 1);
+            }
             "worktree" => {
                 let (path, branch, origin) = ("/w".into(), "ralph/r".into(), "/o".into());
                 run.place = Place::Worktree { path, branch, origin };
@@ -155,6 +167,35 @@ fn stories(told: &str) -> Plan {
     let todo = told.split('+').map(story).collect();
     let (done, carried, rules, template) = (vec![], None, vec![], None);
     Plan::Stories(StoriesPlan { todo, done, carried, max_retries: 3, rules, template })
+}
+
+/// `tasks:` and how often a story is reviewed; 0 is never.
+fn tasks(cap: &str) -> Plan {
+    let review_cap = cap.parse().expect(cap);
+    let dir = "ralph".into();
+    Plan::Tasks(TasksPlan { dir, skip_review: review_cap == 0, review_cap, commit_left: true })
+}
+
+/// `A=new`, `A=waiting` for a review, `A=back` with feedback, `A=right` after a review; joined
+/// by `+`. A number behind it counts the reviews.
+fn task_list(told: &str) -> TaskList {
+    let story = |word: &str| {
+        let (id, standing) = word.split_once('=').expect(word);
+        let reviews = standing.trim_start_matches(char::is_alphabetic);
+        let standing = standing.trim_end_matches(reviews);
+        let mut story = TaskStory::new(id, id, &["x"], 1);
+        story.set_review_status(match standing {
+            "new" => ReviewStatus::Unreviewed,
+            "waiting" => ReviewStatus::NeedsReview,
+            "back" => ReviewStatus::ChangesRequested,
+            "right" => ReviewStatus::Approved,
+            _ => panic!("no story is `{standing}`"),
+        });
+        story.set_passes(standing == "right");
+        story.set_review_count(reviews.parse().unwrap_or(0));
+        story
+    };
+    TaskList::of(told.split('+').map(story).collect())
 }
 
 fn check_spec(command: &str) -> CheckSpec {
@@ -316,6 +357,12 @@ pub fn end(word: &str, step: &Step) -> End {
         ("impossible", _) => End::Impossible { why: rest.into() },
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest), branch),
         ("ended", Step::Snapshot { .. }) => snapshot(None, None),
+        ("list", Step::Plan { .. }) => {
+            let known = Known { text: rest.into(), list: Arc::new(task_list(rest)) };
+            let end = TasksEnd { known, violations: vec![], edited: false };
+            End::Plan(Box::new(PlanEnd::Tasks(end)))
+        }
+        ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),
         ("back", Step::Restore { .. }) => End::Restore(RestoreEnd::default()),
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
@@ -356,6 +403,10 @@ fn check_end(exit: Exit) -> End {
 pub fn show(action: &Action) -> String {
     match action {
         Action::Start(Step::Snapshot { iteration }) => format!("snapshot {iteration}"),
+        Action::Start(Step::Agent { iteration, agent, item: Item::Task { id, mode }, .. }) => {
+            let by = if *agent > 0 { format!(" by {agent}") } else { String::new() };
+            format!("{mode} {id} in {iteration}{by}")
+        }
         Action::Start(Step::Agent { iteration, agent, .. }) if *agent > 0 => {
             format!("agent {iteration} by {agent}")
         }
@@ -366,6 +417,19 @@ pub fn show(action: &Action) -> String {
         Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
         Action::Start(Step::CommitRest) => "commit rest".into(),
         Action::Start(Step::Restore { iteration, .. }) => format!("restore {iteration}"),
+        Action::Start(Step::Left { iteration, .. }) => format!("left {iteration}"),
+        Action::Start(Step::Plan { what, .. }) => match what {
+            PlanStep::ReadTasks => "read".into(),
+            PlanStep::CompareTasks => "compare".into(),
+            PlanStep::PutBackTasks => "put back".into(),
+            PlanStep::AmendTasks(Amendment { stories, how }) => {
+                let how = match how {
+                    Amend::RequestChanges => "request changes",
+                    Amend::Unsay => "unsay",
+                };
+                format!("{how} {}", stories.join("+"))
+            }
+        },
         Action::Cancel(_, how, why) => {
             let how = match how {
                 How::Ask => "ask",

@@ -20,7 +20,7 @@ use ralph_loop::dialect::Dialect;
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
-use ralph_loop::run::{AgentSpec, Place, PromptOptions};
+use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -105,6 +105,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             autonomous: true,
             price: None,
         }],
+        roles: Roles::default(),
         checks: vec![CheckSpec {
             command: "./test.sh".into(),
             timeout_ms: 120_000,

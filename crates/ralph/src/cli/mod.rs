@@ -16,6 +16,7 @@ mod runs;
 mod schema;
 mod show;
 mod stories;
+mod tasks;
 mod undo;
 
 use crate::error::{CliError, Code};
@@ -58,6 +59,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Work through the stories in specs/, one fresh agent an attempt
     Stories(Box<stories::StoriesArgs>),
+    /// Work through ralph/tasks.json: implement, review, fix, until every story is approved
+    Tasks(Box<tasks::TasksArgs>),
     /// Carry on with a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
@@ -91,6 +94,7 @@ impl Command {
         match self {
             Command::Run(_) | Command::Resume(_) | Command::Demo(_) => true,
             Command::Stories(args) => args.runs(),
+            Command::Tasks(_) => true,
             _ => false,
         }
     }
@@ -128,6 +132,7 @@ pub fn main() -> ExitCode {
     let (format, done) = match &cli.command {
         Command::Run(args) => (args.common.output.format, run::run(args)),
         Command::Stories(args) => (args.format(), stories::stories(args)),
+        Command::Tasks(args) => (args.format(), tasks::tasks(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),

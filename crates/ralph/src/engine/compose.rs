@@ -2,15 +2,19 @@
 
 use super::projections::Projections;
 use crate::fsx;
+use crate::layout::TasksDir;
 use crate::template::{self, StoryGaps, TemplateError};
 use crate::texts::Texts;
 use ralph_loop::plan::prompt::PromptSource;
 use ralph_loop::plan::stories::StoriesPlan;
+use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState};
 use ralph_loop::prompt::{CONTEXT_CHARS, Context, Failure, Parts, compose};
 use ralph_loop::story_id::StoryId;
+use ralph_loop::task_list::Mode;
 use ralph_loop::text::head;
 use ralph_loop::{Run, State};
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -41,9 +45,8 @@ pub(super) fn prompt(
         (Plan::Stories(plan), Item::Story { id, attempt }) => {
             story_text(run, state, plan, (*id, *attempt), texts, projections)?
         }
-        (Plan::Prompt(_), Item::Story { .. }) | (Plan::Stories(_), Item::Prompt) => {
-            return Err(ComposeError::NothingToDo);
-        }
+        (Plan::Tasks(plan), Item::Task { id, mode }) => task_text(run, state, plan, (id, *mode))?,
+        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => return Err(ComposeError::NothingToDo),
     };
     let excerpts: Vec<String> = state
         .feedback
@@ -57,7 +60,7 @@ pub(super) fn prompt(
     // A story's prompt says by itself how to finish and what came before.
     let completion = match &run.plan {
         Plan::Prompt(plan) if run.prompt.context => Some(&plan.completion),
-        Plan::Prompt(_) | Plan::Stories(_) => None,
+        Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
     };
     let diff = match completion {
         Some(_) => state.diff.as_deref().map(|hash| texts.get(hash)).transpose()?,
@@ -106,7 +109,7 @@ fn story_text(
     let template = plan.template.as_deref().map(|hash| texts.get(hash)).transpose()?;
     let last_failure = match &state.plan {
         PlanState::Stories(state) => state.last_failure.as_deref(),
-        PlanState::Prompt(_) => None,
+        PlanState::Prompt(_) | PlanState::Tasks(_) => None,
     };
     let tried = state.tried.as_ref();
     let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
@@ -122,4 +125,53 @@ fn story_text(
         learnings: projections.learnings(),
     };
     Ok(template::story(template.as_deref().unwrap_or(template::STORY), plan, &gaps)?)
+}
+
+/// The user's prompt for all iterations, under what this one is for.
+fn task_text(
+    run: &Run,
+    state: &State,
+    plan: &TasksPlan,
+    (id, mode): (&str, Mode),
+) -> Result<String, ComposeError> {
+    let dir = TasksDir::at(run.workspace.join(&plan.dir));
+    let prompt = match read(&dir.prompt()) {
+        Err(ComposeError::PromptFile { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+            template::TASKS_PROMPT.to_string()
+        }
+        read => read?,
+    };
+    let (iteration, of) = (state.iteration().to_string(), state.limits.iterations.to_string());
+    // The longer name first: the shorter one is its beginning.
+    let prompt = prompt.replace("$RALPH_MAX_ITERATIONS", &of).replace("$RALPH_ITERATION", &iteration);
+    let PlanState::Tasks(tasks) = &state.plan else { return Err(ComposeError::NothingToDo) };
+    let title = tasks.known.as_ref().and_then(|known| known.list.story(id)).map_or("", |story| story.title());
+    let list = plan.dir.join("tasks.json");
+    let mut head = format!(
+        "This is iteration {iteration} of {of}. Its mode is **{mode}**, its story {id}: {title}\n\
+         The task list is {}; work on this story and no other.\n",
+        list.display()
+    );
+    let mode_rule = match (mode, plan.skip_review) {
+        (_, true) => {
+            "There are no reviews in this loop: when the story is done and its verifyCommands succeed, \
+                      set passes to true yourself and write into notes what was done. Leave reviewStatus at null."
+        }
+        (Mode::Implement, false) => {
+            "When it is implemented, set its reviewStatus to \"needs_review\". Only a review sets passes."
+        }
+        (Mode::Review, false) => "Review it with fresh eyes, and change no code.",
+        (Mode::ReviewFix, false) => "Fix what its reviewFeedback says, and give it back for another review.",
+    };
+    let _ = writeln!(head, "{mode_rule}");
+    if !plan.skip_review {
+        let _ = writeln!(head, "The review cap is {}.", plan.review_cap);
+    }
+    if !tasks.violations.is_empty() {
+        head.push_str("\nThe iteration before this one broke rules, and this was undone in the task list:\n");
+        for violation in &tasks.violations {
+            let _ = writeln!(head, "- {violation}");
+        }
+    }
+    Ok(format!("{head}\n{prompt}"))
 }

@@ -7,6 +7,7 @@ use super::projections::Projections;
 use super::scm::{self, Task};
 use super::signals::Signals;
 use super::step::Source;
+use super::task_files;
 use crate::git::checkpoint::{Checkpoints, Restored, Taken};
 use crate::git::restore::PutAside;
 use crate::journal::Journal;
@@ -14,7 +15,10 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperEvent, KeeperProgram, ProcessError};
 use crate::report::Reporter;
-use ralph_loop::event::{End, Event, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why};
+use ralph_loop::event::{
+    End, Event, Fact, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why,
+};
+use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
@@ -116,6 +120,7 @@ impl<'r> RealHost<'r> {
             }
             Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
             Current::Restore(handle) => (None, None, Thread::Restore(handle)),
+            Current::Left(handle) => (None, None, Thread::Left(handle)),
             Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
             Current::Repository { handle, .. } => (None, None, Thread::Repository(handle)),
             Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
@@ -147,6 +152,7 @@ impl<'r> RealHost<'r> {
                     | Current::Doomed
                     | Current::Snapshot(_)
                     | Current::Restore(_)
+                    | Current::Left(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. } => return None,
                 };
@@ -173,6 +179,7 @@ impl<'r> RealHost<'r> {
                     | Current::Doomed
                     | Current::Snapshot(_)
                     | Current::Restore(_)
+                    | Current::Left(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. } => return None,
                 };
@@ -189,6 +196,7 @@ impl<'r> RealHost<'r> {
                     elsewhere @ (Current::Nothing
                     | Current::Snapshot(_)
                     | Current::Restore(_)
+                    | Current::Left(_)
                     | Current::Survey { .. }
                     | Current::Repository { .. }) => {
                         self.lane.current = elsewhere;
@@ -210,6 +218,7 @@ enum Thing {
     Readable(Source),
     Snapshot(Box<SnapshotTaken>),
     Restored(Box<Result<Restored, JoinError>>),
+    Left(Result<LeftEnd, JoinError>),
     Surveyed(Result<bool, JoinError>),
     Repository(Result<TaskOutcome, JoinError>),
 }
@@ -251,6 +260,15 @@ impl Host for RealHost<'_> {
                 self.start_task(run, state, *iteration, *task);
                 Ok(())
             }
+            Step::Plan { what, .. } => {
+                let end = self.see_to_plan(run, state, what);
+                self.due.push_back(self.ended(end));
+                Ok(())
+            }
+            Step::Left { iteration, item } => {
+                self.lane.start_left(run, *iteration, item);
+                Ok(())
+            }
             Step::Restore { attempt, .. } => {
                 if !self.lane.start_restore(run, state, *attempt) {
                     let why = "there is no record of the tree to go back to".to_string();
@@ -279,6 +297,7 @@ impl Host for RealHost<'_> {
             | Current::Survey { .. }
             | Current::Snapshot(_)
             | Current::Restore(_)
+            | Current::Left(_)
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;
@@ -353,6 +372,12 @@ impl RealHost<'_> {
                 self.lane.current = Current::Nothing;
                 Some(self.restore_end(*restored))
             }
+            Thing::Left(done) => {
+                self.lane.current = Current::Nothing;
+                let failed =
+                    |cause: JoinError| LeftEnd { problem: Some(cause.to_string()), ..LeftEnd::default() };
+                Some(self.ended(End::Left(done.unwrap_or_else(failed))))
+            }
             Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
             Thing::Repository(done) => {
                 let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
@@ -416,6 +441,16 @@ impl RealHost<'_> {
 }
 
 impl RealHost<'_> {
+    fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep) -> End {
+        let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
+            return End::Impossible { why: "the plan has no files".into() };
+        };
+        match task_files::perform(run, state, (plan, tasks), what, &mut self.lane.texts) {
+            Ok(end) => End::Plan(Box::new(PlanEnd::Tasks(end))),
+            Err(cause) => End::Impossible { why: cause.to_string() },
+        }
+    }
+
     fn restore_end(&mut self, restored: Result<Restored, JoinError>) -> Fact {
         let put_aside = match restored {
             Err(cause) => Err(cause.to_string()),
@@ -462,6 +497,7 @@ enum Thread<'t> {
     None,
     Snapshot(&'t mut JoinHandle<Taken>),
     Restore(&'t mut JoinHandle<Restored>),
+    Left(&'t mut JoinHandle<LeftEnd>),
     Survey(&'t mut JoinHandle<bool>),
     Repository(&'t mut JoinHandle<TaskOutcome>),
 }
@@ -472,6 +508,7 @@ impl Thread<'_> {
             Thread::None => pending().await,
             Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
             Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
+            Thread::Left(handle) => Thing::Left(handle.await),
             Thread::Survey(handle) => Thing::Surveyed(handle.await),
             Thread::Repository(handle) => Thing::Repository(handle.await),
         }

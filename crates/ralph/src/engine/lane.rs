@@ -21,12 +21,11 @@ use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
     AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
-use ralph_loop::event::{End, How};
+use ralph_loop::event::{End, How, LeftEnd};
 use ralph_loop::money::Usd;
-use ralph_loop::plan::{Item, Pick};
+use ralph_loop::plan::{Item, Pick, Plan};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
-use ralph_loop::story_id::StoryId;
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
@@ -47,7 +46,7 @@ pub(super) struct Lane {
     pub(super) texts: Texts,
     checkpoints: Option<Checkpoints>,
     /// The story that is worked on.
-    story: Option<StoryId>,
+    story: Option<String>,
 }
 
 /// What the lane is busy with.
@@ -59,6 +58,7 @@ pub(super) enum Current {
     Check(CheckStep),
     Snapshot(JoinHandle<Taken>),
     Restore(JoinHandle<Restored>),
+    Left(JoinHandle<LeftEnd>),
     /// An agent that is asked for a commit message, and where it says it.
     Message {
         step: Box<AgentStep>,
@@ -160,8 +160,8 @@ impl Lane {
     /// What agents and checks are told they work on.
     fn work_on(&mut self, state: &State) {
         self.story = match state.plan.pick() {
-            Pick::Work(Item::Story { id, .. }) => Some(id),
-            Pick::Work(Item::Prompt) | Pick::Done | Pick::Stuck(_) => None,
+            Pick::Work(item) => item.story(),
+            Pick::Done | Pick::Stuck(_) => None,
         };
     }
 
@@ -255,6 +255,17 @@ impl Lane {
             Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
         });
         self.current = Current::Repository { handle, end: End::Rest };
+    }
+
+    pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) {
+        let (place, workspace, id) = (run.place.clone(), run.workspace.clone(), run.id.clone());
+        let commit = matches!(&run.plan, Plan::Tasks(plan) if plan.commit_left);
+        let story = item.story().unwrap_or_default();
+        self.current = Current::Left(tokio::task::spawn_blocking(move || {
+            let message =
+                format!("wip: [{story}] what iteration {iteration} left\n\nRalph-Run: {id}/{iteration}");
+            scm::see_to_left(&place, &workspace, commit.then_some(message.as_str()))
+        }));
     }
 
     pub(super) fn start_check(
@@ -364,7 +375,7 @@ impl Lane {
             ("RALPH_MAX_ITERATIONS", run.limits.iterations.to_string()),
         ];
         if let Some(story) = &self.story {
-            env.push(("RALPH_STORY", story.to_string()));
+            env.push(("RALPH_STORY", story.clone()));
         }
         let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };

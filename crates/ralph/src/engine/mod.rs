@@ -14,6 +14,7 @@ mod service;
 mod signals;
 mod step;
 mod story_files;
+mod task_files;
 
 pub use clock::{Clock, wall_ms};
 pub use host::{Equipment, RealHost};

@@ -8,7 +8,7 @@ use crate::place;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Listen, StreamReader};
-use ralph_loop::event::{End, MessageEnd};
+use ralph_loop::event::{End, LeftEnd, MessageEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::Read;
@@ -113,6 +113,23 @@ impl Task {
 pub(super) fn nothing_to_commit(place: &Place, workspace: &Path) -> bool {
     let repository = place::repository(place, workspace);
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
+}
+
+/// What an iteration has left uncommitted: committed under a message, or only counted.
+pub(super) fn see_to_left(place: &Place, workspace: &Path, message: Option<&str>) -> LeftEnd {
+    let Some(repository) = place::repository(place, workspace) else { return LeftEnd::default() };
+    let seen = repository.changed_paths().map(|paths| paths.iter().filter(|byte| **byte == 0).count());
+    let paths = match seen {
+        Ok(paths) => paths,
+        Err(cause) => return LeftEnd { problem: Some(cause.to_string()), ..LeftEnd::default() },
+    };
+    let Some(message) = message.filter(|_| paths > 0) else {
+        return LeftEnd { paths, ..LeftEnd::default() };
+    };
+    match repository.stage_all().and_then(|()| repository.commit_plainly(message)) {
+        Ok(()) => LeftEnd { paths, committed: true, problem: None },
+        Err(cause) => LeftEnd { paths, committed: false, problem: Some(cause.to_string()) },
+    }
 }
 
 /// The message in what an agent has said, read from where it has said it. A stream of

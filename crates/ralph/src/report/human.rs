@@ -1,20 +1,19 @@
 //! A run told to a person, as it happens.
 
+use super::plans;
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit};
-use super::{Reporter, Summary, stop_asked};
+use super::{EDITED, Reporter, Summary, left, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
-use ralph_loop::plan::prompt::Completion;
-use ralph_loop::plan::stories::StoriesPlan;
-use ralph_loop::plan::{Item, Plan, PlanState};
+use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::state::Phase;
-use ralph_loop::story_id::StoryId;
+use ralph_loop::task_list::Estimate;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -45,6 +44,7 @@ pub struct Human {
 #[derive(Default)]
 struct ToldOnce {
     snapshot_problem: bool,
+    estimate: bool,
     left_out: bool,
 }
 
@@ -91,11 +91,7 @@ impl Human {
         let style = self.style;
         let field =
             |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
-        let door = match &run.plan {
-            Plan::Prompt(_) => "run",
-            Plan::Stories(_) => "stories",
-        };
-        self.line(&style.paint(Tone::Strong, &format!("ralph {door} {}", run.id)));
+        self.line(&style.paint(Tone::Strong, &format!("ralph {} {}", plans::door(&run.plan), run.id)));
         for agent in &run.agents {
             let mut text = agent.name.clone();
             if let Some(model) = &agent.model {
@@ -106,20 +102,8 @@ impl Human {
             }
             self.line(&field("agent", &text));
         }
-        match &run.plan {
-            Plan::Prompt(plan) => {
-                let until = match &plan.completion {
-                    Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
-                    Completion::Response(word) => format!("the checks pass and the agent says {word}"),
-                    Completion::ChecksOnly => "the checks pass".to_string(),
-                };
-                self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
-            }
-            Plan::Stories(plan) => {
-                let stories = plan.todo.iter().map(|story| story.id.to_string()).collect::<Vec<_>>();
-                self.line(&field("stories", &format!("{} to do: {}", stories.len(), stories.join(" "))));
-                self.line(&field("tries", &tries(run, plan)));
-            }
+        for (name, text) in plans::fields(run) {
+            self.line(&field(name, &text));
         }
         if let Some(log) = &run.log {
             self.line(&field("log", &log.display().to_string()));
@@ -135,20 +119,10 @@ impl Human {
         }
     }
 
-    fn began(&mut self, run: &Run, step: &Step) {
+    fn began(&mut self, run: &Run, state: &State, step: &Step) {
         match step {
             Step::Agent { iteration, attempt, item, .. } => {
-                let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
-                if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (item, &run.plan) {
-                    let name = plan.story(*id).map_or("", |story| &story.title);
-                    title = format!("{title}: story {id}, {}", printable(name));
-                    if *attempt > 1 {
-                        title += &format!(", try {attempt} of {}", plan.max_retries);
-                    }
-                    title = fit(&title, self.style.width.saturating_sub(8));
-                } else if *attempt > 1 {
-                    title += &format!(" (attempt {attempt})");
-                }
+                let title = plans::title(run, state, (*iteration, *attempt), item, self.style);
                 let rule = self.style.rule().repeat(3);
                 let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
                 self.line("");
@@ -166,7 +140,11 @@ impl Human {
                     .and_then(|scm| Some(format!("{} {}", scm.command, scm.tasks.get(*task)?)));
                 self.task = named.unwrap_or_default();
             }
-            Step::Snapshot { .. } | Step::CommitRest | Step::Restore { .. } => {}
+            Step::Snapshot { .. }
+            | Step::CommitRest
+            | Step::Restore { .. }
+            | Step::Plan { .. }
+            | Step::Left { .. } => {}
         }
     }
 
@@ -268,22 +246,11 @@ impl Human {
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
-        if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (&judgement.item, &run.plan) {
-            return match &judgement.settlement {
-                Settlement::Settled => {
-                    let left = plan.todo.iter().filter(|story| !is_done(state, story.id)).count();
-                    let line = format!("{} story {id} is done, {left} left", self.style.ok());
-                    self.line(&line);
-                }
-                Settlement::Retry { why } => {
-                    let why = printable(why);
-                    let of = plan.max_retries;
-                    let line =
-                        format!("{} story {id} failed: {why} (try {attempt} of {of})", self.style.bad());
-                    self.line(&line);
-                }
-                Settlement::Continue => {}
-            };
+        if let Some(line) = plans::outcome(run, state, judgement, self.style) {
+            self.line(&line);
+        }
+        if let Item::Story { .. } = judgement.item {
+            return; // it is tried again at once
         }
         match (&judgement.verdict, &judgement.settlement) {
             (Verdict::AgentFailed { .. }, _) => {
@@ -318,6 +285,26 @@ impl Human {
             MessageOutcome::Failed { why } => {
                 self.warn(&format!("no commit message, so the scm tasks are left out: {why}"));
             }
+        }
+    }
+
+    fn plan_seen_to(&mut self, run: &Run, state: &State, end: &PlanEnd) {
+        let (PlanEnd::Tasks(end), Plan::Tasks(plan)) = (end, &run.plan) else { return };
+        let (list, skip) = (&end.known.list, plan.skip_review);
+        if !std::mem::replace(&mut self.told_once.estimate, true) {
+            let estimate = Estimate::of(list, skip);
+            self.line(&format!("  {:<7} {estimate}", "needs"));
+            let left = run.limits.iterations.saturating_sub(state.judged) as usize;
+            if estimate.iterations() > left {
+                self.warn(&format!("{left} iterations will hardly be enough: raise them with -n"));
+            }
+        }
+        if end.edited {
+            self.line(&format!("  {EDITED}"));
+        }
+        for violation in &end.violations {
+            let line = format!("{} undone in the task list: {}", self.style.bad(), printable(violation));
+            self.line(&line);
         }
     }
 
@@ -366,7 +353,7 @@ impl Reporter for Human {
                 let (iteration, spent) = (state.iteration(), state.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
-            Fact::Began { step, .. } => self.began(run, step),
+            Fact::Began { step, .. } => self.began(run, state, step),
             Fact::Ended { end, .. } => match end {
                 End::Agent(end) => {
                     self.stream.reset();
@@ -379,6 +366,12 @@ impl Reporter for Human {
                 End::Scm(outcome) => self.task_ended(outcome),
                 End::Rest(outcome) => self.rest_ended(outcome),
                 End::Restore(end) => self.restored(end),
+                End::Plan(end) => self.plan_seen_to(run, state, end),
+                End::Left(end) => {
+                    if let Some(text) = left(end) {
+                        self.line(&format!("  {}", printable(&text)));
+                    }
+                }
                 End::Lost { why, .. } if state.stops_asked == 0 => {
                     self.warn(&format!("the step is run again: {why}"));
                 }
@@ -436,20 +429,6 @@ impl Reporter for Human {
             self.screen.flush();
         }
     }
-}
-
-fn is_done(state: &State, id: StoryId) -> bool {
-    match &state.plan {
-        PlanState::Stories(stories) => stories.done.contains(&id),
-        PlanState::Prompt(_) => false,
-    }
-}
-
-/// How many iterations to expect, and what ends one.
-fn tries(run: &Run, plan: &StoriesPlan) -> String {
-    let (best, most) = (plan.todo.len(), run.limits.iterations);
-    let each = run.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
-    format!("{best} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
 
 /// `950`, `45K`, `1.2M`.

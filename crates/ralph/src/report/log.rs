@@ -2,12 +2,12 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
-use super::Reporter;
+use super::{EDITED, Reporter, left};
 use crate::fsx;
 use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
-use ralph_loop::plan::{Item, Plan};
+use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Phase;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -65,6 +65,7 @@ fn work(run: &Run) -> String {
     match &run.plan {
         Plan::Prompt(_) => format!("at most {} iterations", run.limits.iterations),
         Plan::Stories(plan) => format!("{} stories to do", plan.todo.len()),
+        Plan::Tasks(plan) => format!("the tasks in {}", plan.dir.display()),
     }
 }
 
@@ -74,6 +75,7 @@ fn on(run: &Run, item: &Item) -> String {
             let title = plan.story(*id).map_or("", |story| story.title.as_str());
             format!("works on story {id}, {title} (attempt {attempt}/{})", plan.max_retries)
         }
+        (Item::Task { id, mode }, _) => format!("works on {id} ({mode})"),
         (Item::Story { .. } | Item::Prompt, _) => "works".into(),
     }
 }
@@ -95,6 +97,13 @@ fn ended(run: &Run, state: &State, end: &End) -> Option<String> {
         }
         End::Lost { why, .. } | End::Impossible { why } => Some(why.clone()),
         End::Snapshot(end) => end.problem.as_ref().map(|why| format!("the tree was not recorded: {why}")),
+        End::Plan(end) => {
+            let PlanEnd::Tasks(end) = &**end;
+            let undone = end.violations.iter().map(|text| format!("undone in the task list: {text}"));
+            let lines: Vec<String> = undone.chain(end.edited.then(|| EDITED.to_string())).collect();
+            (!lines.is_empty()).then(|| lines.join("\n"))
+        }
+        End::Left(end) => left(end),
         End::Message(_) | End::Scm(_) | End::Rest(_) => None,
     }
 }
@@ -112,7 +121,7 @@ fn judged(run: &Run, judgement: &Judgement) -> String {
         (Item::Story { id, attempt }, Settlement::Retry { why }) => {
             let of = match &run.plan {
                 Plan::Stories(plan) => plan.max_retries,
-                Plan::Prompt(_) => 0,
+                Plan::Prompt(_) | Plan::Tasks(_) => 0,
             };
             format!("story {id} failed: {why} (attempt {attempt}/{of})")
         }

@@ -8,6 +8,7 @@ mod human;
 mod log;
 mod ndjson;
 mod out;
+mod plans;
 mod result;
 mod screen;
 mod status;
@@ -24,7 +25,7 @@ pub use style::{Style, fit, fit_end};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
-use ralph_loop::event::{End, Event, Fact, MessageEnd, SnapshotEnd};
+use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
@@ -58,6 +59,23 @@ fn stop_asked(state: &State) -> &'static str {
     match state.stops_asked {
         1 => "Received signal, shutting down...\n(the current step is finished first; once more ends it now)",
         _ => "Received signal, ending everything now.",
+    }
+}
+
+/// That a person has had a hand in the task list.
+const EDITED: &str = "the task list was changed between iterations; that counts";
+
+/// What an iteration has left uncommitted, in words.
+fn left(end: &LeftEnd) -> Option<String> {
+    let files = match end.paths {
+        1 => "1 file".to_string(),
+        n => format!("{n} files"),
+    };
+    match (&end.problem, end.committed, end.paths) {
+        (Some(why), _, _) => Some(format!("what was left uncommitted could not be committed: {why}")),
+        (None, _, 0) => None,
+        (None, true, _) => Some(format!("committed what was left: {files}")),
+        (None, false, _) => Some(format!("left uncommitted: {files}")),
     }
 }
 

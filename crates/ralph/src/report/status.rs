@@ -59,6 +59,8 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
         Step::Message { .. } => "commit message",
         Step::CommitRest => "committing what is left",
         Step::Restore { .. } => "putting the tree back",
+        Step::Plan { .. } => "the task list",
+        Step::Left { .. } => "what was left uncommitted",
         Step::Scm { task, .. } => {
             run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
         }

@@ -13,13 +13,17 @@ use std::path::Path;
 pub(super) fn agents(asked: &Terms, settings: &Settings, dir: &Path) -> Result<Vec<AgentSpec>, CliError> {
     let mut agents = vec![agent(asked, settings, dir)?];
     for name in &asked.fallback_agents {
-        // The model is the first agent's.
-        let stand_in = Terms { agent: Some(name.clone()), ..Terms::default() };
-        let own =
-            Settings { agent: AgentSettings { model: None, ..settings.agent.clone() }, ..settings.clone() };
-        agents.push(agent(&stand_in, &own, dir)?);
+        agents.push(stand_in(name, settings, dir)?);
     }
     Ok(agents)
+}
+
+/// An agent beside the first one, by its name.
+pub(super) fn stand_in(name: &str, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {
+    // The model is the first agent's.
+    let asked = Terms { agent: Some(name.to_string()), ..Terms::default() };
+    let own = Settings { agent: AgentSettings { model: None, ..settings.agent.clone() }, ..settings.clone() };
+    agent(&asked, &own, dir)
 }
 
 fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {

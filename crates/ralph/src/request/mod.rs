@@ -8,6 +8,7 @@ mod agents;
 mod checks;
 pub mod prompt;
 pub mod stories;
+pub mod tasks;
 
 use crate::error::CliError;
 use crate::git::Repository;
@@ -20,7 +21,7 @@ use ralph_loop::dialect::Dialect;
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
-use ralph_loop::run::{Place, PromptOptions};
+use ralph_loop::run::{Place, PromptOptions, Roles};
 use ralph_loop::scm::ScmSpec;
 
 /// What every loop can be told, whatever it works on. Whatever is missing comes from the
@@ -86,6 +87,7 @@ fn assemble(
         id,
         plan,
         agents,
+        roles: Roles::default(),
         checks,
         limits,
         scm: (!settings.scm.tasks.is_empty())

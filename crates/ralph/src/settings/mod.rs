@@ -71,6 +71,8 @@ pub struct Settings {
     pub largest_file: f64,
     pub keep_runs: usize,
     pub stories: StoriesSettings,
+    pub tasks: TasksSettings,
+    pub agents: AgentsSettings,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -119,6 +121,20 @@ pub struct StoriesSettings {
     pub rules: Vec<String>,
     pub verify: Vec<String>,
     pub max_retries: u32,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TasksSettings {
+    pub commit_left: bool,
+}
+
+/// Programs that do one kind of work only.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsSettings {
+    pub review: Option<String>,
+    pub fix: Option<String>,
 }
 
 /// Seconds to wait after a first failure, and at most.

@@ -188,6 +188,18 @@ pub const KEYS: &[Key] = &[
         default: Fallback::Group,
         doc: "How `ralph stories` works through `specs/`.",
     },
+    Key {
+        name: "tasks",
+        kind: Kind::Group(TASKS),
+        default: Fallback::Group,
+        doc: "How `ralph tasks` works through `ralph/tasks.json`.",
+    },
+    Key {
+        name: "agents",
+        kind: Kind::Group(AGENTS),
+        default: Fallback::Group,
+        doc: "Other agents for one kind of work: different eyes see different things.",
+    },
 ];
 
 const AGENT: &[Key] = &[
@@ -301,6 +313,28 @@ const STORIES: &[Key] = &[
         kind: Kind::Count { least: 1 },
         default: Fallback::Count(3),
         doc: "Give up on a story after so many failed attempts (`--max-retries`).",
+    },
+];
+
+const TASKS: &[Key] = &[Key {
+    name: "commitLeft",
+    kind: Kind::Switch,
+    default: Fallback::Switch(true),
+    doc: "Commit what an agent has left uncommitted, as `wip: [US-001] …`; else only tell of it.",
+}];
+
+const AGENTS: &[Key] = &[
+    Key {
+        name: "review",
+        kind: Kind::Text,
+        default: Fallback::Nothing,
+        doc: "Who reviews (`--review-agent`).",
+    },
+    Key {
+        name: "fix",
+        kind: Kind::Text,
+        default: Fallback::Nothing,
+        doc: "Who mends what a review has found.",
     },
 ];
 

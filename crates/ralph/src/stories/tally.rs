@@ -35,7 +35,7 @@ pub fn tally(home: &Home, project: &Project) -> Result<BTreeMap<StoryId, Tally>,
         let mut history = History::default();
         let replayed = journal::replay(&home.run(&line.id), |run, _, event| {
             let Some(iteration) = history.follow(run, event) else { return };
-            let Some(story) = iteration.story else { return };
+            let Some(story) = iteration.story.and_then(|id| id.parse().ok()) else { return };
             let tally = tallies.entry(story).or_default();
             tally.attempts += 1;
             tally.cost += iteration.cost;

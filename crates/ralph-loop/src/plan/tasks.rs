@@ -1,0 +1,230 @@
+//! The plan of `ralph tasks`: a list that the agent may edit and ralph believes only after it
+//! has looked.
+//!
+//! Before an iteration the list is read: what changed since is a person's and counts. After
+//! the agent it is compared with what was there before, and what the mode does not allow is
+//! undone. An approval counts only with green checks: what is red goes back with their output,
+//! and at the review cap a person is asked for instead. An agent that nobody judged has not
+//! changed the list.
+
+use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
+use crate::review::Terms;
+use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
+use crate::verdict::{Judgement, Settlement, Verdict};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What an agent says when it thinks that all is done. Whether it is, the list tells.
+pub const COMPLETE: &str = "COMPLETE";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TasksPlan {
+    /// The directory of the list, its progress and its prompt; relative to the workspace.
+    pub dir: PathBuf,
+    /// Whoever implements says so too; nobody reviews.
+    pub skip_review: bool,
+    /// Reviews of one story before it is approved as it is.
+    pub review_cap: u32,
+    /// Commit what an agent has left uncommitted.
+    pub commit_left: bool,
+}
+
+impl TasksPlan {
+    pub fn terms<'a>(&self, mode: Mode, story: &'a str) -> Terms<'a> {
+        Terms { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
+    }
+
+    pub(super) fn start(&self) -> TasksState {
+        TasksState {
+            skip_review: self.skip_review,
+            review_cap: self.review_cap,
+            known: None,
+            fresh: false,
+            touched: false,
+            after: None,
+            amendment: None,
+            stuck: None,
+            violations: Vec::new(),
+        }
+    }
+}
+
+/// A list as ralph knows it: what is picked from, and the whole text by hash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    pub text: String,
+    /// Only what is needed to choose and to tell: see [`outline`].
+    pub list: Arc<TaskList>,
+}
+
+/// The list without its long texts.
+pub fn outline(list: &TaskList) -> TaskList {
+    const KEPT: [&str; 5] =
+        [field::PRIORITY, field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::DEPENDS_ON];
+    let short = |story: &Story| {
+        let mut short = Story::new(story.id(), story.title(), &[], 0);
+        for name in KEPT {
+            short.take_field(story, name);
+        }
+        short
+    };
+    TaskList::of(list.stories.iter().map(short).collect())
+}
+
+/// What came of reading, comparing or writing the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TasksEnd {
+    pub known: Known,
+    /// What the agent may not have changed, and what was undone, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<String>,
+    /// Somebody else than the agent has changed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+}
+
+/// What ralph itself changes in the list after an iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amendment {
+    pub stories: Vec<String>,
+    pub how: Amend,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amend {
+    /// Said to be right, and the checks are red: back, with their output.
+    RequestChanges,
+    /// Said to be right by an agent that failed: as if it had not been said.
+    Unsay,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TasksState {
+    skip_review: bool,
+    review_cap: u32,
+    /// None before it was first read.
+    pub known: Option<Known>,
+    /// It is what stands on the disk.
+    fresh: bool,
+    /// An agent has been at it since.
+    touched: bool,
+    /// What the agent has made of it, as far as it may.
+    after: Option<Known>,
+    amendment: Option<Amendment>,
+    /// A person is asked for.
+    stuck: Option<String>,
+    /// For the next prompt.
+    pub violations: Vec<String>,
+}
+
+impl TasksState {
+    pub(super) fn pick(&self) -> Pick {
+        if let Some(why) = &self.stuck {
+            return Pick::Stuck(why.clone());
+        }
+        let Some(known) = &self.known else { return Pick::Stuck("the task list was not read".into()) };
+        match task_list::pick(&known.list, self.skip_review) {
+            task_list::Pick::Work { mode, story } => {
+                Pick::Work(Item::Task { id: story.id().to_string(), mode })
+            }
+            task_list::Pick::Done => Pick::Done,
+            task_list::Pick::Stuck(Stuck::Empty) => Pick::Stuck("the task list has no stories".into()),
+            task_list::Pick::Stuck(Stuck::Blocked(blocked)) => {
+                let told: Vec<String> = blocked.iter().map(ToString::to_string).collect();
+                Pick::Stuck(told.join("; "))
+            }
+        }
+    }
+
+    /// What has to be done to the file before anything else; `over`: an agent has ended and is
+    /// to be judged.
+    pub(super) fn wants(&self, over: bool) -> Option<PlanStep> {
+        match (self.touched, over) {
+            (true, true) => Some(PlanStep::CompareTasks),
+            (true, false) => Some(PlanStep::PutBackTasks),
+            (false, true) => None,
+            (false, false) => match &self.amendment {
+                Some(amendment) => Some(PlanStep::AmendTasks(amendment.clone())),
+                None => (!self.fresh).then_some(PlanStep::ReadTasks),
+            },
+        }
+    }
+
+    pub(super) fn judge(&self, verdict: &Verdict) -> Settlement {
+        let Some(after) = &self.after else { return Settlement::Continue };
+        if verdict.is_green() && after.list.is_complete(self.skip_review) {
+            Settlement::Settled
+        } else {
+            Settlement::Continue
+        }
+    }
+
+    pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
+        match fact {
+            PlanFact::Began(_) => {
+                self.touched = true;
+                self.violations.clear();
+            }
+            PlanFact::Judged(judgement) => self.judged(judgement),
+            PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
+            PlanFact::Resumed { had_stopped } => {
+                self.fresh = false;
+                if *had_stopped {
+                    self.stuck = None;
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, step: &PlanStep, end: &TasksEnd) {
+        match step {
+            PlanStep::CompareTasks => {
+                self.after = Some(end.known.clone());
+                self.violations.clone_from(&end.violations);
+                self.touched = false;
+            }
+            PlanStep::PutBackTasks => (self.touched, self.fresh) = (false, false),
+            PlanStep::AmendTasks(_) => {
+                self.known = Some(end.known.clone());
+                (self.amendment, self.fresh) = (None, false);
+            }
+            PlanStep::ReadTasks => {
+                self.known = Some(end.known.clone());
+                self.fresh = true;
+            }
+        }
+    }
+
+    fn judged(&mut self, judgement: &Judgement) {
+        let Some(after) = self.after.take() else { return };
+        let said = self.newly_passing(&after.list);
+        self.amendment = match &judgement.verdict {
+            _ if said.is_empty() => None,
+            Verdict::Green { .. } => None,
+            Verdict::Red { .. } => {
+                let at_cap = |id: &String| after.list.story(id).and_then(Story::review_count);
+                let capped = said.iter().find(|id| at_cap(id) >= Some(u64::from(self.review_cap)));
+                if let Some(id) = capped.filter(|_| !self.skip_review) {
+                    self.stuck = Some(format!(
+                        "{id} has had its {} reviews and its checks are red: it needs a person",
+                        self.review_cap
+                    ));
+                }
+                Some(Amendment { stories: said, how: Amend::RequestChanges })
+            }
+            Verdict::AgentFailed { .. } => Some(Amendment { stories: said, how: Amend::Unsay }),
+        };
+        self.known = Some(after);
+        self.fresh = false;
+    }
+
+    /// The stories that the agent says are right, and that were not before.
+    fn newly_passing(&self, after: &TaskList) -> Vec<String> {
+        let before = self.known.as_ref().map(|known| &known.list);
+        let passed = |id: &str| before.and_then(|list| list.story(id)).is_some_and(Story::passes);
+        let new = after.stories.iter().filter(|story| story.passes() && !passed(story.id()));
+        new.map(|story| story.id().to_string()).collect()
+    }
+}

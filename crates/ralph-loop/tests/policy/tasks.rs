@@ -1,0 +1,101 @@
+//! The review cycle: what is picked, what an agent's word is worth, and who is asked at the end.
+
+use crate::story::check;
+
+const TASKS: &str = "tasks:5 git checks:1 n:15";
+
+#[test]
+fn feedback_comes_before_reviews_and_reviews_before_anything_new() {
+    check(TASKS, "start", "read");
+    check(TASKS, "start list:A=new+B=new", "snapshot 1");
+    check(TASKS, "start list:A=new+B=new tree:X", "implement A in 1");
+    check(TASKS, "start list:A=new+B=waiting tree:X", "review B in 1");
+    check(TASKS, "start list:A=new+B=waiting+C=back1 tree:X", "review-fix C in 1");
+    check(TASKS, "start list:A=right1+B=right1", "snapshot 1");
+    check(TASKS, "start list:A=right1+B=right1 tree:X", "stop completed");
+}
+
+#[test]
+fn a_story_is_implemented_reviewed_and_done() {
+    let implemented = "start list:A=new tree:X talk";
+    check(TASKS, implemented, "compare");
+    check(TASKS, &format!("{implemented} list:A=waiting"), "check 1.1");
+    check(TASKS, &format!("{implemented} list:A=waiting green"), "judged 1 green, read");
+    let seen = format!("{implemented} list:A=waiting green list:A=waiting");
+    check(TASKS, &seen, "left 1");
+    check(TASKS, &format!("{seen} left"), "snapshot 2");
+    let reviewed = format!("{seen} left tree:Y done list:A=right1");
+    check(TASKS, &reviewed, "check 2.1");
+    check(TASKS, &format!("{reviewed} green"), "judged 2 done, read");
+    check(TASKS, &format!("{reviewed} green list:A=right1 left tree:Z"), "stop completed");
+}
+
+#[test]
+fn an_approval_with_red_checks_goes_back_with_their_output() {
+    let reviewed = "start list:A=waiting tree:X talk list:A=right1";
+    check(TASKS, &format!("{reviewed} red"), "judged 1 red 1, request changes A");
+    check(TASKS, &format!("{reviewed} red list:A=back1"), "read");
+    let back = format!("{reviewed} red list:A=back1 list:A=back1 left tree:Y");
+    check(TASKS, &back, "review-fix A in 2");
+    // A crash before it was written: it is written then.
+    check(TASKS, &format!("{reviewed} red resumed"), "request changes A");
+}
+
+#[test]
+fn at_the_cap_a_person_is_asked_instead_of_approving_what_is_red() {
+    let capped = "start list:A=waiting4 tree:X talk list:A=right5 red";
+    check(TASKS, capped, "judged 1 red 1, request changes A");
+    let why = "stop halted (A has had its 5 reviews and its checks are red: it needs a person)";
+    check(TASKS, &format!("{capped} list:A=back5 list:A=back5 left tree:Y"), why);
+    let resumed = format!("{capped} list:A=back5 list:A=back5 left tree:Y resumed list:A=back5");
+    check(TASKS, &resumed, "review-fix A in 2");
+    check(TASKS, "start list:A=waiting4 tree:X talk list:A=right5 green", "judged 1 done, read");
+}
+
+#[test]
+fn what_a_failed_agent_says_is_unsaid() {
+    let failed = "start list:A=waiting tree:X fail list:A=right1";
+    check(TASKS, failed, "judged 1 failed (exit code 1), unsay A");
+    check(TASKS, "start list:A=new tree:X fail list:A=waiting", "judged 1 failed (exit code 1), read");
+}
+
+#[test]
+fn an_agent_that_nobody_judges_has_not_changed_the_list() {
+    check(TASKS, "start list:A=new tree:X resumed", "put back");
+    check(TASKS, "start list:A=new tree:X resumed list:A=new", "read");
+    check(TASKS, "start list:A=new tree:X resumed list:A=new list:A=new", "implement A in 1");
+    check(TASKS, "start list:A=new tree:X limited:60", "put back");
+    check(TASKS, "start list:A=new tree:X lost", "put back");
+    // One that has answered is compared before anybody else can touch the list.
+    check(TASKS, "start list:A=new tree:X stop talk", "compare");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting", "stop interrupted");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed", "check 1.1");
+}
+
+#[test]
+fn without_reviews_whoever_implements_says_so_and_the_checks_decide() {
+    let fast = "tasks:0 git checks:1 n:15";
+    check(fast, "start list:A=new tree:X talk list:A=right", "check 1.1");
+    check(fast, "start list:A=new tree:X talk list:A=right green", "judged 1 done, read");
+    check(fast, "start list:A=new tree:X talk list:A=right red", "judged 1 red 1, request changes A");
+}
+
+#[test]
+fn a_tag_is_not_believed_and_not_needed() {
+    check(TASKS, "start list:A=new tree:X said:COMPLETE list:A=waiting green", "judged 1 green, read");
+}
+
+#[test]
+fn other_eyes_review() {
+    let eyes = "tasks:5 git n:15 reviewer";
+    check(eyes, "start list:A=new tree:X", "implement A in 1");
+    check(eyes, "start list:A=waiting tree:X", "review A in 1 by 1");
+    // While its service refuses, somebody else does.
+    let refused = "start list:A=waiting tree:X limited:60 list:A=waiting list:A=waiting";
+    check(eyes, refused, "review A in 1");
+}
+
+#[test]
+fn what_can_never_be_worked_on_is_told() {
+    check("tasks:5", "start impossible:gone", "stop error (gone)");
+}

@@ -1,0 +1,161 @@
+//! What `ralph tasks` does to its list between agents: read it, hold it against what was there,
+//! write what counts.
+//!
+//! The rules are [`ralph_loop::review`]'s; here they meet the file.
+
+use crate::fsx;
+use crate::layout::TasksDir;
+use crate::texts::Texts;
+use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan, TasksState, outline};
+use ralph_loop::plan::{Item, Pick, PlanStep};
+use ralph_loop::review;
+use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
+use ralph_loop::{Run, State};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum TaskFileError {
+    #[error("{}: {why}: mend it, then resume", file.display())]
+    Unreadable { file: PathBuf, why: Unreadable },
+    #[error("{}: {problem}: mend it, then resume", file.display())]
+    Wrong { file: PathBuf, problem: String },
+    #[error("cannot write the task list: {0}")]
+    Write(#[source] io::Error),
+    #[error("cannot keep the task list: {0}")]
+    Text(#[from] io::Error),
+    #[error("the task list was not read yet")]
+    NotRead,
+}
+
+pub(super) fn perform(
+    run: &Run,
+    state: &State,
+    (plan, tasks): (&TasksPlan, &TasksState),
+    what: &PlanStep,
+    texts: &mut Texts,
+) -> Result<TasksEnd, TaskFileError> {
+    let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
+    match what {
+        PlanStep::ReadTasks => read(&file, tasks, texts),
+        PlanStep::CompareTasks => {
+            let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
+                return Err(TaskFileError::NotRead);
+            };
+            compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)
+        }
+        PlanStep::PutBackTasks => {
+            let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
+            let text = texts.get(&known.text)?;
+            if fsx::read_regular(&file).ok().as_deref() != Some(text.as_bytes()) {
+                write(&file, &text)?;
+            }
+            Ok(TasksEnd { known, violations: Vec::new(), edited: false })
+        }
+        PlanStep::AmendTasks(amendment) => {
+            let mut list = before(tasks, texts)?;
+            amend(&mut list, amendment, plan.skip_review, &red_checks(run, state, texts)?);
+            let text = list.to_text();
+            write(&file, &text)?;
+            Ok(TasksEnd { known: known(&list, &text, texts)?, violations: Vec::new(), edited: false })
+        }
+    }
+}
+
+/// The list as ralph knows it.
+pub(super) fn before(tasks: &TasksState, texts: &Texts) -> Result<TaskList, TaskFileError> {
+    let known = tasks.known.as_ref().ok_or(TaskFileError::NotRead)?;
+    let text = texts.get(&known.text)?;
+    TaskList::parse(&text).map_err(|_| TaskFileError::NotRead)
+}
+
+fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, TaskFileError> {
+    let (list, text) =
+        look(file).map_err(|why| TaskFileError::Unreadable { file: file.to_path_buf(), why })?;
+    if let Some(problem) = list.problems().first() {
+        return Err(TaskFileError::Wrong { file: file.to_path_buf(), problem: problem.to_string() });
+    }
+    let known = known(&list, &text, texts)?;
+    let edited = tasks.known.as_ref().is_some_and(|before| before.text != known.text);
+    Ok(TasksEnd { known, violations: Vec::new(), edited })
+}
+
+fn compare(
+    file: &Path,
+    before: &TaskList,
+    terms: &review::Terms<'_>,
+    texts: &mut Texts,
+) -> Result<TasksEnd, TaskFileError> {
+    /// More would drown the next prompt.
+    const TOLD: usize = 20;
+    let after = look(file);
+    let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
+    let text = match after {
+        Ok((_, text)) if found.is_empty() => text,
+        Ok(_) | Err(_) => {
+            let text = list.to_text();
+            write(file, &text)?;
+            text
+        }
+    };
+    let violations = found.iter().take(TOLD).map(ToString::to_string).collect();
+    Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false })
+}
+
+fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
+    let bytes = fsx::read_regular(file).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => Unreadable::Missing,
+        _ => Unreadable::Denied(cause.to_string()),
+    })?;
+    let list = TaskList::parse_bytes(&bytes)?;
+    Ok((list, String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_string()))
+}
+
+fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
+    Ok(Known { text: texts.put(text)?, list: Arc::new(outline(list)) })
+}
+
+/// An agent may have taken the directory with it.
+fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
+    let dir = file.parent().unwrap_or(Path::new("."));
+    fsx::dir(dir).and_then(|()| fsx::write_whole(file, text.as_bytes())).map_err(TaskFileError::Write)
+}
+
+fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {
+    for id in &amendment.stories {
+        let Some(story) = list.story_mut(id) else { continue };
+        story.set_passes(false);
+        if skip_review {
+            continue;
+        }
+        match amendment.how {
+            Amend::RequestChanges => {
+                story.set_review_status(ReviewStatus::ChangesRequested);
+                story.set_review_feedback(red);
+            }
+            Amend::Unsay => unsay(story),
+        }
+    }
+}
+
+/// As before the review that said it.
+fn unsay(story: &mut Story) {
+    story.set_review_status(ReviewStatus::NeedsReview);
+    let count = story.review_count().unwrap_or(0);
+    story.set_review_count(count.saturating_sub(1));
+}
+
+/// What the failed checks say, as feedback for whoever mends it.
+fn red_checks(run: &Run, state: &State, texts: &Texts) -> io::Result<String> {
+    let mut out = String::from("Approved by a review, but these checks are red:\n");
+    for failed in &state.feedback {
+        let Some(check) = run.checks.get(failed.index) else { continue };
+        let excerpt = failed.excerpt.as_deref().map(|hash| texts.get(hash)).transpose()?.unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "- {} {}:\n{}", check.command, failed.outcome, excerpt.trim_end());
+    }
+    Ok(out.trim_end().to_string())
+}

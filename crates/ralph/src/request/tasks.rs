@@ -1,0 +1,118 @@
+//! A run over a task list: what `ralph tasks` asks for.
+
+use super::{Asked, Terms, agents, assemble, checks, limits};
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::git::Repository;
+use crate::layout::{Project, TasksDir};
+use crate::settings::Settings;
+use ralph_loop::event::Branch;
+use ralph_loop::limits::Limits;
+use ralph_loop::plan::Plan;
+use ralph_loop::plan::tasks::TasksPlan;
+use ralph_loop::review::DEFAULT_REVIEW_CAP;
+use ralph_loop::run::{AgentSpec, Roles};
+use ralph_loop::task_list::TaskList;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default)]
+pub struct TasksRequest {
+    /// Where the list is; `ralph/` if not told.
+    pub dir: Option<PathBuf>,
+    pub skip_review: bool,
+    pub review_cap: Option<u32>,
+    pub review_agent: Option<String>,
+    /// Work on the branch that is checked out.
+    pub stay: bool,
+    pub terms: Terms,
+}
+
+/// The seed's number of iterations.
+const ITERATIONS: u32 = 15;
+
+pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
+    let dir = dir(asked.dir.as_deref(), project)?;
+    let list = read(&TasksDir::at(project.dir().join(&dir)))?;
+    let plan = Plan::Tasks(TasksPlan {
+        dir,
+        skip_review: asked.skip_review,
+        review_cap: asked.review_cap.unwrap_or(DEFAULT_REVIEW_CAP),
+        commit_left: settings.tasks.commit_left,
+    });
+    let limits = Limits {
+        iterations: asked.terms.max_iterations.unwrap_or(ITERATIONS),
+        ..limits(&asked.terms, settings)
+    };
+    // The commands as they are now: no agent can soften them.
+    let verify = list.verify_commands().into_iter().map(String::from);
+    let commands: Vec<String> = verify.chain(asked.terms.checks.iter().cloned()).collect();
+    let checks = checks::checks(&commands, settings, project.dir())?;
+    let branch = (!asked.stay && !asked.terms.worktree)
+        .then(|| list.branch_name().trim())
+        .filter(|name| !name.is_empty());
+    let switch = branch.map(|branch| switching(project, branch)).transpose()?.flatten();
+    let specialist =
+        |name: Option<&String>| name.map(|name| agents::stand_in(name, settings, project.dir())).transpose();
+    let review = specialist(asked.review_agent.as_ref().or(settings.agents.review.as_ref()))?;
+    let fix = specialist(settings.agents.fix.as_ref())?;
+    let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
+    let mut employ = |agent: Option<AgentSpec>| {
+        run.agents.push(agent?);
+        Some(run.agents.len() - 1)
+    };
+    run.roles = Roles { review: employ(review), fix: employ(fix) };
+    // Last, so that nothing is changed for a run that is refused.
+    if let Some((repository, branch)) = switch {
+        repository.switch_to(branch).map_err(|cause| {
+            CliError::from_error(&cause, Code::Usage).hint("mend branchName in tasks.json, or pass --stay")
+        })?;
+    }
+    Ok(Asked { run, texts: Vec::new() })
+}
+
+/// Relative to the project: it is the same place in a worktree.
+fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
+    let Some(asked) = asked else { return Ok(PathBuf::from("ralph")) };
+    let absolute = asked.canonicalize().map_err(|cause| {
+        CliError::usage(format!("cannot enter the directory of the tasks: {}", asked.display())).cause(cause)
+    })?;
+    absolute.strip_prefix(project.dir()).map(Path::to_path_buf).map_err(|_| {
+        CliError::usage(format!("the tasks are not in the project: {}", absolute.display()))
+            .hint("name a directory below the project's with --ralph-dir, or the project with -C")
+    })
+}
+
+/// A list that a loop can begin with, or what is wrong with it.
+pub fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
+    let file = dir.list();
+    let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => CliError::usage(format!("there is no task list: {}", file.display()))
+            .hint("`ralph init tasks` lays one out"),
+        _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
+    })?;
+    let wrong =
+        |why: String| CliError::usage(format!("the task list is wrong: {}", file.display())).cause(why);
+    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(why.to_string()))?;
+    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
+    match &problems[..] {
+        [] => Ok(list),
+        _ => Err(wrong(problems.join("\n  ")).hint("`ralph tasks check` tells all that is wrong")),
+    }
+}
+
+/// The repository to switch, if it is not on the branch already. A tree with changes of
+/// somebody's is not taken along.
+fn switching<'b>(project: &Project, branch: &'b str) -> Result<Option<(Repository, &'b str)>, CliError> {
+    let Some(repository) = Repository::around(project.dir()) else { return Ok(None) };
+    if repository.branch() == Branch::Named(branch.to_string()) {
+        return Ok(None);
+    }
+    if repository.has_uncommitted().unwrap_or(true) {
+        return Err(CliError::usage(format!(
+            "the tasks want the branch {branch}, and there are uncommitted changes"
+        ))
+        .hint("commit or stash them, or stay on this branch with --stay"));
+    }
+    Ok(Some((repository, branch)))
+}
