@@ -1,7 +1,7 @@
 //! What must hold of any two lists, however an agent made the second from the first.
 
 use super::*;
-use crate::task_list::{Json, field};
+use crate::task_list::{Json, Outline, field};
 use proptest::prelude::*;
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", ""];
@@ -137,6 +137,18 @@ proptest! {
         }
         let again = restore(&before, Ok(&restored), &terms);
         prop_assert_eq!((restored, vec![]), again);
+    }
+
+    #[test]
+    fn an_outline_of_the_list_before_shows_the_same_transitions(
+        before in list(),
+        edits in prop::collection::vec(edit(), 0..5),
+        terms in terms(),
+    ) {
+        let after = edited(&before, edits);
+        let Outline(outline) = serde_json::from_str(&before.to_text()).unwrap();
+        prop_assert_eq!(transitions(&outline, &after, &terms), transitions(&before, &after, &terms));
+        prop_assert_eq!(owed(&outline, &after, &terms), owed(&before, &after, &terms));
     }
 
     #[test]

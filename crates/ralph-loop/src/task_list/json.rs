@@ -3,10 +3,10 @@
 //! A key that is there twice is an error: readers disagree about which one counts, so an agent
 //! could show one value to ralph and another to the next reader.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use super::field;
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Number;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -56,44 +56,91 @@ pub struct Object {
     fields: Vec<(Key, Json)>,
 }
 
-/// Names of the schema cost no copy: a long list has thousands of them.
-pub type Key = Cow<'static, str>;
+/// A list has thousands of keys, and nearly all of them are one of fifteen names: those are
+/// numbers, which need no copy and are compared at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Known(u8),
+    Other(Box<str>),
+}
+
+impl Key {
+    fn of(name: &str) -> Key {
+        known(name).map_or_else(|| Key::Other(name.into()), Key::Known)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Key::Known(number) => field::ALL[usize::from(*number)],
+            Key::Other(name) => name,
+        }
+    }
+}
+
+/// The place of a name in `field::ALL`.
+fn known(name: &str) -> Option<u8> {
+    Some(match name {
+        field::ID => 0,
+        field::TITLE => 1,
+        field::DESCRIPTION => 2,
+        field::ACCEPTANCE_CRITERIA => 3,
+        field::PRIORITY => 4,
+        field::PASSES => 5,
+        field::REVIEW_STATUS => 6,
+        field::REVIEW_COUNT => 7,
+        field::REVIEW_FEEDBACK => 8,
+        field::NOTES => 9,
+        field::DEPENDS_ON => 10,
+        field::PROJECT => 11,
+        field::BRANCH_NAME => 12,
+        field::VERIFY_COMMANDS => 13,
+        field::USER_STORIES => 14,
+        _ => return None,
+    })
+}
 
 impl Object {
+    fn position(&self, name: &str) -> Option<usize> {
+        match known(name) {
+            Some(number) => self.fields.iter().position(|(key, _)| *key == Key::Known(number)),
+            None => self.fields.iter().position(|(key, _)| key.name() == name),
+        }
+    }
+
     pub fn get(&self, name: &str) -> Option<&Json> {
-        self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+        self.position(name).map(|at| &self.fields[at].1)
     }
 
     /// Replaces a value in its place; a new field goes to the end.
-    pub fn set(&mut self, name: &'static str, value: Json) {
-        match self.fields.iter_mut().find(|(key, _)| key == name) {
-            Some((_, old)) => *old = value,
-            None => self.fields.push((Key::Borrowed(name), value)),
+    pub fn set(&mut self, name: &str, value: Json) {
+        match self.position(name) {
+            Some(at) => self.fields[at].1 = value,
+            None => self.fields.push((Key::of(name), value)),
         }
     }
 
     /// Makes a field what it is in another object, absence included.
-    pub fn take_from(&mut self, other: &Object, name: &'static str) {
+    pub fn take_from(&mut self, other: &Object, name: &str) {
         match other.get(name) {
             Some(value) => self.set(name, value.clone()),
-            None => self.fields.retain(|(key, _)| key != name),
+            None => self.fields.retain(|(key, _)| key.name() != name),
         }
     }
 
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
-        self.fields.iter().map(|(key, value)| (&**key, value))
+        self.fields.iter().map(|(key, value)| (key.name(), value))
     }
 
     /// Takes a value out and leaves null in its place.
     pub(super) fn take_out(&mut self, name: &str) -> Option<Json> {
-        let (_, value) = self.fields.iter_mut().find(|(key, _)| key == name)?;
-        Some(std::mem::replace(value, Json::Null))
+        let at = self.position(name)?;
+        Some(std::mem::replace(&mut self.fields[at].1, Json::Null))
     }
 }
 
-impl FromIterator<(&'static str, Json)> for Object {
-    fn from_iter<I: IntoIterator<Item = (&'static str, Json)>>(fields: I) -> Object {
-        Object { fields: fields.into_iter().map(|(name, value)| (Key::Borrowed(name), value)).collect() }
+impl<'a> FromIterator<(&'a str, Json)> for Object {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Json)>>(fields: I) -> Object {
+        Object { fields: fields.into_iter().map(|(name, value)| (Key::of(name), value)).collect() }
     }
 }
 
@@ -101,7 +148,7 @@ impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.fields.len()))?;
         for (key, value) in &self.fields {
-            map.serialize_entry(&**key, value)?;
+            map.serialize_entry(key.name(), value)?;
         }
         map.end()
     }
@@ -174,51 +221,72 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Json, A::Error> {
-        object(map).map(Json::Object)
+        object(map, field::OF_A_STORY, |_| true).map(Json::Object)
     }
 }
 
-/// An object with more keys than this is not searched key by key.
-const FEW: usize = 24;
-
-fn object<'de, A: MapAccess<'de>>(mut map: A) -> Result<Object, A::Error> {
-    let mut fields: Vec<(Key, Json)> = Vec::with_capacity(12);
-    let mut seen: HashSet<Key> = HashSet::new();
-    while let Some(Name(name)) = map.next_key()? {
-        if fields.len() == FEW {
-            seen.extend(fields.iter().map(|(key, _)| key.clone()));
-        }
-        let twice = match fields.len() {
-            ..FEW => fields.iter().any(|(key, _)| *key == name),
-            FEW.. => !seen.insert(name.clone()),
+/// An object's fields, as far as they are to be kept: about so many.
+pub(super) fn object<'de, A: MapAccess<'de>>(
+    mut map: A,
+    expected: usize,
+    keep: impl Fn(&str) -> bool,
+) -> Result<Object, A::Error> {
+    let mut fields: Vec<(Key, Json)> = Vec::with_capacity(expected);
+    // One bit for each known name; the others are few, if there are any.
+    let mut known: u16 = 0;
+    let mut others: HashSet<Box<str>> = HashSet::new();
+    while let Some(key) = map.next_key::<Key>()? {
+        let twice = match &key {
+            Key::Known(number) => {
+                let bit = 1 << number;
+                let twice = known & bit != 0;
+                known |= bit;
+                twice
+            }
+            Key::Other(name) => !others.insert(name.clone()),
         };
         if twice {
-            return Err(de::Error::custom(format!("the key is there twice: {}", name.escape_debug())));
+            let name = key.name().escape_debug();
+            return Err(de::Error::custom(format!("the key is there twice: {name}")));
         }
-        fields.push((name, map.next_value()?));
+        if keep(key.name()) {
+            fields.push((key, map.next_value()?));
+        } else {
+            map.next_value::<IgnoredAny>()?;
+        }
     }
     Ok(Object { fields })
 }
 
-struct Name(Key);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
-        deserializer.deserialize_str(NameVisitor)
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(KeyVisitor)
     }
 }
 
-struct NameVisitor;
+struct KeyVisitor;
 
-impl Visitor<'_> for NameVisitor {
-    type Value = Name;
+impl Visitor<'_> for KeyVisitor {
+    type Value = Key;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
-        let known = super::field::ALL.iter().find(|known| **known == name);
-        Ok(Name(known.map_or_else(|| Key::Owned(name.to_owned()), |known| Key::Borrowed(known))))
+    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+        Ok(Key::of(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_the_schema_is_known_by_its_place() {
+        for (place, name) in field::ALL.iter().enumerate() {
+            assert_eq!(known(name).map(usize::from), Some(place), "{name}");
+        }
+        assert_eq!((known("x"), field::ALL.len()), (None, 15));
     }
 }

@@ -8,11 +8,13 @@
 //! Deliberately absent: what an agent may change. That is [`crate::review`].
 
 mod json;
+mod outline;
 mod pick;
 mod schema;
 mod story;
 
 pub use json::{Json, Object};
+pub use outline::Outline;
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
@@ -40,6 +42,9 @@ pub mod field {
     pub const REVIEW_FEEDBACK: &str = "reviewFeedback";
     pub const NOTES: &str = "notes";
     pub const DEPENDS_ON: &str = "dependsOn";
+
+    /// How many fields a story has.
+    pub(super) const OF_A_STORY: usize = 11;
 
     pub(super) const ALL: [&str; 15] = [
         ID,
@@ -138,13 +143,13 @@ impl TaskList {
     }
 
     /// Sets a field beside the stories.
-    pub fn set_field(&mut self, name: &'static str, value: Json) {
+    pub fn set_field(&mut self, name: &str, value: Json) {
         debug_assert_ne!(name, field::USER_STORIES);
         self.fields.set(name, value);
     }
 
     /// Makes a field what it is in another list, absence included.
-    pub fn take_field(&mut self, other: &TaskList, name: &'static str) {
+    pub fn take_field(&mut self, other: &TaskList, name: &str) {
         self.fields.take_from(&other.fields, name);
     }
 

@@ -87,12 +87,12 @@ impl Story {
         self.fields.get(name)
     }
 
-    pub fn set_field(&mut self, name: &'static str, value: Json) {
+    pub fn set_field(&mut self, name: &str, value: Json) {
         self.fields.set(name, value);
     }
 
     /// Makes a field what it is in another story, absence included.
-    pub fn take_field(&mut self, other: &Story, name: &'static str) {
+    pub fn take_field(&mut self, other: &Story, name: &str) {
         self.fields.take_from(&other.fields, name);
     }
 
