@@ -120,6 +120,16 @@ impl RunDir {
         self.streams().join(format!("{iteration}-message.txt"))
     }
 
+    /// What the agent of an iteration was sent to do, for its hooks.
+    pub fn assignment(&self, iteration: u32) -> PathBuf {
+        self.dir.join(format!("assignment-{iteration}.json"))
+    }
+
+    /// The settings that tell agents of the hooks.
+    pub fn hooks(&self) -> PathBuf {
+        self.dir.join("hooks.json")
+    }
+
     /// The git directory of the run's checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints.git")

@@ -196,7 +196,7 @@ fn live(
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
-    let closed = host.close();
+    let closed = host.close(&run);
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
     runtime.shutdown_background();

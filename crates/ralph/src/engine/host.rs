@@ -8,6 +8,7 @@ use super::scm::{self, Task};
 use super::signals::Signals;
 use super::step::Source;
 use super::task_files;
+use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Restored, Taken};
 use crate::git::restore::PutAside;
 use crate::journal::Journal;
@@ -91,8 +92,12 @@ impl<'r> RealHost<'r> {
     }
 
     /// The run is over for this process: nothing may be left running, everything written.
-    pub fn close(mut self) -> io::Result<()> {
+    pub fn close(mut self, run: &Run) -> io::Result<()> {
         self.lane.close();
+        if let Plan::Tasks(_) = run.plan {
+            // An agent may have removed it.
+            let _ = fsx::remove(&self.lane.project.active());
+        }
         self.write_projections();
         self.reporter.dry();
         self.journal.settle()

@@ -3,11 +3,13 @@
 //! The lane knows how to begin a step and how to tell that it has ended. Every program of
 //! a step is started by the keeper; only ralph's own short git commands are not.
 
+use super::assignment::{self, HandedOut};
 use super::compose;
 use super::pipe;
 use super::projections::Projections;
 use super::scm::{self, Task};
 use super::step::{AgentStep, CheckStep, RawLog, check_log};
+use super::task_files::TaskFileError;
 use crate::fsx;
 use crate::git;
 use crate::git::checkpoint::{Checkpoints, Restored, Taken};
@@ -23,7 +25,7 @@ use ralph_loop::dialect::{
 };
 use ralph_loop::event::{End, How, LeftEnd};
 use ralph_loop::money::Usd;
-use ralph_loop::plan::{Item, Pick, Plan};
+use ralph_loop::plan::{Item, Pick, Plan, PlanState};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
 use ralph_loop::{Run, State};
@@ -31,7 +33,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinHandle;
@@ -47,6 +49,8 @@ pub(super) struct Lane {
     checkpoints: Option<Checkpoints>,
     /// The story that is worked on.
     story: Option<String>,
+    /// What else the agent of this iteration finds in its environment.
+    extra_env: Vec<(&'static str, String)>,
 }
 
 /// What the lane is busy with.
@@ -84,6 +88,7 @@ struct Asked<'a> {
     wants: Wants<'a>,
     session: Option<&'a str>,
     budget: Option<Usd>,
+    hooks: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
@@ -96,6 +101,7 @@ impl<'a> Asked<'a> {
             wants: self.wants,
             session: self.session,
             budget: self.budget,
+            hooks: self.hooks,
         }
     }
 }
@@ -111,6 +117,8 @@ pub(super) enum StartError {
     Io(#[from] io::Error),
     #[error("{}", with_cause(.0))]
     Process(#[from] ProcessError),
+    #[error("{0}")]
+    Tasks(#[from] TaskFileError),
     #[error("the run has no agent number {0}")]
     NoSuchAgent(usize),
     #[error("the run has no check number {0}")]
@@ -134,8 +142,8 @@ impl Lane {
     ) -> Lane {
         let texts = Texts::of(&run_dir);
         let current = Current::Nothing;
-        let (keeper, story) = (None, None);
-        Lane { keeper, current, keeper_program, lock, run_dir, project, texts, checkpoints, story }
+        let (keeper, story, extra_env) = (None, None, Vec::new());
+        Lane { keeper, current, keeper_program, lock, run_dir, project, texts, checkpoints, story, extra_env }
     }
 
     /// Returns what the agent is asked.
@@ -148,10 +156,14 @@ impl Lane {
     ) -> Result<String, StartError> {
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
         self.work_on(state);
+        let handed_out = self.hand_out(run, state)?;
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
-        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget };
+        let hooks = handed_out.hooks.as_deref().map(Path::to_string_lossy);
+        let asked =
+            Asked { agent, wants: Wants::Events, session: Some(&session), budget, hooks: hooks.as_deref() };
+        self.extra_env = handed_out.env;
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
@@ -163,6 +175,19 @@ impl Lane {
             Pick::Work(item) => item.story(),
             Pick::Done | Pick::Stuck(_) => None,
         };
+    }
+
+    /// What else the agent of an iteration gets.
+    fn hand_out(&self, run: &Run, state: &State) -> Result<HandedOut, StartError> {
+        let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
+            return Ok(HandedOut::default());
+        };
+        let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
+            return Ok(HandedOut::default());
+        };
+        let ralph = self.keeper_program.path()?;
+        let places = (&self.run_dir, &self.project, &self.texts);
+        Ok(assignment::hand_out(run, state, (plan, tasks), (&id, mode), places, &ralph)?)
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -178,7 +203,7 @@ impl Lane {
         let _ = fsx::remove(&file);
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
-        let asked = Asked { agent, wants, session: None, budget: None };
+        let asked = Asked { agent, wants, session: None, budget: None, hooks: None };
         let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
         let (words, read_as) = match answer {
             AnswerIn::Stdout => (said, step.dialect),
@@ -377,6 +402,7 @@ impl Lane {
         if let Some(story) = &self.story {
             env.push(("RALPH_STORY", story.clone()));
         }
+        env.append(&mut self.extra_env);
         let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
         let keeper = match &mut self.keeper {

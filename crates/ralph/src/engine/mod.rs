@@ -3,6 +3,7 @@
 //! No policy lives here. What happens next is `ralph_loop::next`, what has happened is
 //! the journal; in between is this loop and a [`Host`] that touches the world.
 
+mod assignment;
 mod clock;
 mod compose;
 mod host;

@@ -69,6 +69,15 @@ pub enum KeeperProgram {
     At(PathBuf),
 }
 
+impl KeeperProgram {
+    pub fn path(&self) -> io::Result<PathBuf> {
+        match self {
+            KeeperProgram::Own => std::env::current_exe(),
+            KeeperProgram::At(path) => Ok(path.clone()),
+        }
+    }
+}
+
 /// A process to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Command {

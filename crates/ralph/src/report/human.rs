@@ -268,7 +268,9 @@ impl Human {
             (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
                 self.line("  The agent says it is done; the checks say it is not.");
             }
-            (Verdict::Green { checks }, Settlement::Continue) if *checks > 0 => {
+            (Verdict::Green { checks }, Settlement::Continue)
+                if *checks > 0 && judgement.item == Item::Prompt =>
+            {
                 self.line("  The checks pass; the agent does not say that it is done.");
             }
             (Verdict::Red { .. } | Verdict::Green { .. }, _) => {}

@@ -125,6 +125,7 @@ fn command(agent: &AgentSpec) -> String {
     let invocation = Invocation {
         session: None,
         budget: None,
+        hooks: None,
         program,
         args: &args,
         model: model.as_deref(),

@@ -43,6 +43,9 @@ fn every_setting_is_a_line_with_its_source() {
     stories.rules = []                     default
     stories.verify = []                    default
     stories.maxRetries = 3                 default
+    tasks.commitLeft = true                default
+    agents.review = null                   default
+    agents.fix = null                      default
     "#);
     let json = project.ralph(&["config", "show", "--format", "json"]).out;
     assert!(!json.contains("abc") && !json.contains("pw@"), "{json}");

@@ -39,6 +39,11 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     {
         argv.extend(["--max-budget-usd".to_owned(), format!("{:.4}", budget.dollars())]);
     }
+    if let Some(hooks) = invocation.hooks
+        && !user.has("--settings")
+    {
+        argv.extend(["--settings".to_owned(), hooks.to_owned()]);
+    }
     argv.extend(user.0);
     let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
     CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout }
@@ -69,6 +74,10 @@ mod tests {
         const STREAM: &str = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions";
         let ask = Ask { session: Some("s-1"), budget: Some(Usd::from_dollars(0.5)), ..ASK };
         claude(&ask, &format!("{STREAM} --session-id s-1 --max-budget-usd 0.5000"));
+        let hooked = Ask { hooks: Some("/h.json"), ..ASK };
+        claude(&hooked, &format!("{STREAM} --settings /h.json"));
+        let own = ["--settings", "mine.json"];
+        claude(&Ask { args: &own, ..hooked }, &format!("{STREAM} --settings mine.json"));
         let own = ["--resume", "abc", "--max-budget-usd=9"];
         claude(&Ask { args: &own, ..ask }, &format!("{STREAM} --resume abc --max-budget-usd=9"));
     }

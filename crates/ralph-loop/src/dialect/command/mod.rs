@@ -36,6 +36,8 @@ pub struct Invocation<'a> {
     pub session: Option<&'a str>,
     /// What it may cost at most, for agents that can hold themselves to it.
     pub budget: Option<Usd>,
+    /// A file of settings with hooks, for agents that take one.
+    pub hooks: Option<&'a str>,
 }
 
 /// What the agent is run for.
@@ -188,10 +190,18 @@ mod tests {
         pub(super) wants: Wants<'a>,
         pub(super) session: Option<&'a str>,
         pub(super) budget: Option<Usd>,
+        pub(super) hooks: Option<&'a str>,
     }
 
-    pub(super) const ASK: Ask<'_> =
-        Ask { args: &[], model: None, autonomous: true, wants: Wants::Events, session: None, budget: None };
+    pub(super) const ASK: Ask<'_> = Ask {
+        args: &[],
+        model: None,
+        autonomous: true,
+        wants: Wants::Events,
+        session: None,
+        budget: None,
+        hooks: None,
+    };
     pub(super) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
 
     pub(super) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {
@@ -204,8 +214,9 @@ mod tests {
         prompt: &str,
     ) -> Result<CommandLine, CommandLineError> {
         let args: Vec<String> = ask.args.iter().map(|arg| (*arg).to_owned()).collect();
-        let &Ask { model, autonomous, wants, session, budget, .. } = ask;
-        let invocation = Invocation { program, args: &args, model, autonomous, wants, session, budget };
+        let &Ask { model, autonomous, wants, session, budget, hooks, .. } = ask;
+        let invocation =
+            Invocation { program, args: &args, model, autonomous, wants, session, budget, hooks };
         command_line(Dialect::of_program(program), &invocation, "/run/prompt.md", prompt)
     }
 
