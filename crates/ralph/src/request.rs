@@ -13,7 +13,10 @@ use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Dialect, stated_model};
-use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
+use ralph_loop::done_pattern::{DonePattern, DonePatternError};
+use ralph_loop::limits::{
+    Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TOOL_MS,
+};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
@@ -48,6 +51,23 @@ pub struct Request {
     pub fallback_agents: Vec<String>,
     pub max_outage: Option<u64>,
     pub worktree: bool,
+    /// A regular expression; the agent's words that match it are its claim.
+    pub done_pattern: Option<String>,
+    /// How long an agent may be silent, and how long while one of its tools runs.
+    pub silence: Option<u64>,
+    pub tool_silence: Option<u64>,
+    /// For a worker, whom nobody watches: other defaults.
+    pub seated: bool,
+}
+
+impl Request {
+    pub fn patience(&self) -> Patience {
+        let of_worker = |ms| self.seated.then_some(ms);
+        Patience {
+            silence_ms: self.silence.or(of_worker(WORKER_SILENCE_MS)),
+            tool_ms: self.tool_silence.or(of_worker(WORKER_TOOL_MS)),
+        }
+    }
 }
 
 /// The run, and the text of its prompt if that is no file.
@@ -69,14 +89,15 @@ pub fn build(
     }
     let ms = |seconds: f64| (seconds.max(0.0) * 1000.0).ceil() as u64;
     let limits = Limits {
-        iterations: asked.max_iterations.unwrap_or(settings.maximum_iterations),
-        iterations_are_the_goal: false,
+        iterations: iterations(asked, settings)?,
+        iterations_are_the_goal: completion == Completion::Never,
         max_time_ms: asked.max_time.or(settings.max_time.map(ms)),
         max_cost: asked.max_cost.or(settings.max_cost.map(Usd::from_dollars)),
         max_failures: asked.max_failures.unwrap_or(settings.max_failures),
         stall_after: asked.stall_after.unwrap_or(settings.stall_after),
         agent_timeout_ms: asked.timeout.or(settings.timeout.map(ms)),
         max_outage_ms: asked.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
+        patience: asked.patience(),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     };
     let id = new_run_id();
@@ -101,6 +122,7 @@ pub fn build(
         prompt: PromptOptions {
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,
+            may_be_empty: asked.seated,
         },
     };
     Ok((run, prompt))
@@ -108,6 +130,17 @@ pub fn build(
 
 /// What a run cannot hold to, to be told before it begins.
 pub fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings = cost_warnings(run);
+    if run.prompt.may_be_empty && run.limits.iterations > MANY_ITERATIONS {
+        warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
+    }
+    warnings
+}
+
+/// More of them are worth a word where nobody watches.
+const MANY_ITERATIONS: u32 = 50;
+
+fn cost_warnings(run: &Run) -> Vec<String> {
     if run.limits.max_cost.is_none() {
         return Vec::new();
     }
@@ -130,6 +163,10 @@ fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliE
         given.remove(0);
     }
     match given[..] {
+        [] if asked.seated => {
+            return Err(CliError::usage("spawn requires --prompt-file")
+                .hint("`ralph init prompt` writes one to begin with"));
+        }
         [] => {
             return Err(CliError::usage("no prompt was given").hint(
                 "say what to do: ralph run \"fix the failing test\", or name a file with --prompt-file",
@@ -143,13 +180,16 @@ fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliE
     }
     if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((flag, (*path)?))) {
         let unreadable = |cause: std::io::Error| {
+            if asked.seated && cause.kind() == std::io::ErrorKind::NotFound {
+                return CliError::usage(format!("prompt file not found: {}", path.display()));
+            }
             CliError::usage(format!("cannot read the prompt file: {}", path.display()))
                 .cause(cause)
                 .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
-        if text.iter().all(u8::is_ascii_whitespace) {
+        if text.iter().all(u8::is_ascii_whitespace) && !asked.seated {
             return Err(CliError::usage(format!("the prompt file is empty: {}", path.display())));
         }
         return Ok((PromptSource::File { path }, None));
@@ -171,6 +211,14 @@ fn completion(asked: &Request, settings: &Settings, checks: &[CheckSpec]) -> Res
         }
         return Ok(Completion::ChecksOnly);
     }
+    if let Some(pattern) = &asked.done_pattern {
+        DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
+        return Ok(Completion::Pattern(pattern.clone()));
+    }
+    // A worker has no criterion unless it is given one.
+    if asked.seated && asked.completion_response.is_none() {
+        return Ok(if checks.is_empty() { Completion::Never } else { Completion::ChecksOnly });
+    }
     let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
     if word.is_empty() {
         return Err(CliError::usage("the completion response is empty")
@@ -182,6 +230,27 @@ fn completion(asked: &Request, settings: &Settings, checks: &[CheckSpec]) -> Res
         return Err(CliError::usage(format!("the completion response is longer than {LONGEST} characters")));
     }
     Ok(Completion::Response(word.to_string()))
+}
+
+pub fn bad_pattern(cause: &DonePatternError) -> CliError {
+    let shown = CliError::usage(cause.to_string());
+    match cause {
+        DonePatternError::Unsupported(_) => {
+            shown.hint("write the pattern without it: https://docs.rs/regex/latest/regex/#syntax")
+        }
+        DonePatternError::Empty | DonePatternError::Invalid(_) => {
+            shown.hint("a plain text such as \"All tasks complete\" is a pattern too")
+        }
+    }
+}
+
+/// How many a worker may begin is for whoever spawns it to say.
+fn iterations(asked: &Request, settings: &Settings) -> Result<u32, CliError> {
+    match asked.max_iterations {
+        Some(most) => Ok(most),
+        None if asked.seated => Err(CliError::usage("spawn requires --max-iterations")),
+        None => Ok(settings.maximum_iterations),
+    }
 }
 
 fn checks(asked: &Request, settings: &Settings, dir: &Path) -> Result<Vec<CheckSpec>, CliError> {

@@ -120,7 +120,7 @@ pub fn resume(
     let replayed = journal::replay(&run_dir, |run, state, event| projections.follow(run, state, event))
         .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let run = replayed.run;
-    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|stopped| !stopped.reason.resumable()) {
+    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
         let hint = match stopped.reason {
             StopReason::Completed => "it is proven done; start another with `ralph run`",
@@ -235,7 +235,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
-        success: reason.is_some_and(|reason| run.succeeded(reason)),
+        success: reason.is_some_and(|reason| state.limits.are_met_by(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
         total_cost: state.spent.usd.dollars(),

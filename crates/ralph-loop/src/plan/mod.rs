@@ -8,10 +8,11 @@
 pub mod prompt;
 pub mod stories;
 
+use crate::ask::Changes;
 use crate::dialect::Listen;
 use crate::story_id::StoryId;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
-use prompt::{PromptPlan, PromptState};
+use prompt::{Completion, PromptPlan, PromptState};
 use serde::{Deserialize, Serialize};
 use stories::{StoriesPlan, StoriesState};
 
@@ -57,6 +58,8 @@ pub enum PlanFact<'a> {
     Judged(&'a Judgement),
     /// Somebody has taken up a run that had stopped.
     Resumed,
+    /// Somebody has changed what was asked for.
+    Changed(&'a Changes),
 }
 
 impl Plan {
@@ -76,7 +79,7 @@ impl Plan {
 
     pub fn judge(&self, state: &PlanState, claim: &Claim, verdict: &Verdict) -> Settlement {
         match (self, state) {
-            (Plan::Prompt(plan), PlanState::Prompt(_)) => plan.judge(claim, verdict),
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => plan.judge(state, claim, verdict),
             (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict),
             // A state is made by its plan.
             (Plan::Prompt(_) | Plan::Stories(_), _) => Settlement::Continue,
@@ -91,10 +94,24 @@ impl Plan {
         }
     }
 
+    /// The regular expression that an agent's words are matched with.
+    pub fn pattern<'a>(&'a self, state: &'a PlanState) -> Option<&'a str> {
+        match (self, state) {
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.completion(plan) {
+                Completion::Pattern(pattern) => Some(pattern),
+                Completion::Response(_) | Completion::ChecksOnly | Completion::Never => None,
+            },
+            (Plan::Prompt(_) | Plan::Stories(_), _) => None,
+        }
+    }
+
     /// Whether the agent claims that its work is done, whatever that is worth.
     pub fn claimed(&self, claim: &Claim) -> bool {
         match self {
-            Plan::Prompt(plan) => plan.completion.listens() && plan.completion.claimed(claim),
+            // A pattern may have been put in the place of what the run began with.
+            Plan::Prompt(plan) => {
+                claim.matched || (plan.completion.listens() && plan.completion.claimed(claim))
+            }
             Plan::Stories(_) => matches!(claim.story, StorySignal::Done(_)),
         }
     }
@@ -102,7 +119,7 @@ impl Plan {
     /// Whether an answer without any text is asked for again, as the hiccup it mostly is.
     pub fn repeats_empty_answers(&self) -> bool {
         match self {
-            Plan::Prompt(plan) => plan.completion.listens(),
+            Plan::Prompt(plan) => plan.completion.repeats_empty_answers(),
             // There it is an attempt without a signal.
             Plan::Stories(_) => false,
         }

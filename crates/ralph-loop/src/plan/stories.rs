@@ -147,7 +147,7 @@ impl StoriesState {
             PlanFact::Judged(judgement) => self.judged(judgement),
             // A person has seen to it: the attempts are counted anew.
             PlanFact::Resumed if self.retries >= self.max_retries => self.retries = 0,
-            PlanFact::Began(Item::Prompt) | PlanFact::Resumed => {}
+            PlanFact::Began(Item::Prompt) | PlanFact::Resumed | PlanFact::Changed(_) => {}
         }
     }
 

@@ -16,3 +16,4 @@ mod services;
 mod stories;
 mod story;
 mod table;
+mod workers;

@@ -24,6 +24,7 @@ use crate::session::{self, Ended};
 use args::Format;
 use clap::{Parser, Subcommand};
 use ralph_loop::event::StopReason;
+use ralph_loop::limits::Limits;
 use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -166,7 +167,10 @@ fn home() -> Result<Home, CliError> {
     })
 }
 
-fn exit_code(reason: StopReason) -> ExitCode {
+fn exit_code(reason: StopReason, limits: &Limits) -> ExitCode {
+    if limits.are_met_by(reason) {
+        return ExitCode::SUCCESS;
+    }
     match reason {
         StopReason::Completed => ExitCode::SUCCESS,
         StopReason::Interrupted => ExitCode::from(130),
@@ -178,6 +182,8 @@ fn exit_code(reason: StopReason) -> ExitCode {
         | StopReason::Halted
         | StopReason::Outage
         | StopReason::Authentication
+        | StopReason::Paused
+        | StopReason::Killed
         | StopReason::Error => ExitCode::from(Code::Failed as u8),
     }
 }
@@ -223,5 +229,5 @@ fn report_on(
             ended
         }
     };
-    Ok(exit_code(ended.stopped.reason))
+    Ok(exit_code(ended.stopped.reason, &ended.state.limits))
 }

@@ -1,6 +1,6 @@
 //! `ralph run`: loop one prompt until it is proven done.
 
-use super::args::{OutputArgs, ProjectArgs, dollars, duration};
+use super::args::{OutputArgs, ProjectArgs, WatchArgs, dollars, duration};
 use super::config::refused;
 use super::{Stream, home, report_on};
 use crate::catalog;
@@ -36,8 +36,11 @@ pub struct RunArgs {
     /// The word that the agent says when it is done
     #[arg(short, long, alias = "completion-tag", value_name = "WORD")]
     completion_response: Option<String>,
+    /// A regular expression: done when a line of the agent's own words matches it
+    #[arg(long, value_name = "REGEX", conflicts_with = "completion_response")]
+    done_pattern: Option<String>,
     /// Let the checks alone decide, whatever the agent says
-    #[arg(long, conflicts_with = "completion_response")]
+    #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
     checks_only: bool,
     /// A command that must succeed; may be given several times
     #[arg(long, value_name = "COMMAND")]
@@ -78,6 +81,8 @@ pub struct RunArgs {
     /// Show only what ralph itself does
     #[arg(long)]
     no_stream_agent_output: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     /// Work in a git worktree of the run's own; this directory is not touched
     #[arg(long)]
     worktree: bool,
@@ -156,6 +161,10 @@ impl RunArgs {
             fallback_agents: self.fallback_agent.clone(),
             max_outage: self.max_outage,
             worktree: self.worktree,
+            done_pattern: self.done_pattern.clone(),
+            silence: self.watch.inactivity_timeout,
+            tool_silence: self.watch.tool_timeout,
+            seated: false,
         }
     }
 }

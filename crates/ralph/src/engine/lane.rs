@@ -21,6 +21,7 @@ use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
     AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
+use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{End, How};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick};
@@ -84,9 +85,16 @@ struct Asked<'a> {
     wants: Wants<'a>,
     session: Option<&'a str>,
     budget: Option<Usd>,
+    /// What its words are matched with.
+    pattern: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
+    /// A pattern is found to be one before the run is told it.
+    fn pattern(&self) -> Option<DonePattern> {
+        self.pattern.and_then(|pattern| DonePattern::new(pattern).ok())
+    }
+
     fn invocation(&self, spec: &'a AgentSpec) -> Invocation<'a> {
         Invocation {
             program: &spec.program,
@@ -151,7 +159,8 @@ impl Lane {
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
-        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget };
+        let pattern = run.plan.pattern(&state.plan);
+        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget, pattern };
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
@@ -178,7 +187,7 @@ impl Lane {
         let _ = fsx::remove(&file);
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
-        let asked = Asked { agent, wants, session: None, budget: None };
+        let asked = Asked { agent, wants, session: None, budget: None, pattern: None };
         let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
         let (words, read_as) = match answer {
             AnswerIn::Stdout => (said, step.dialect),
@@ -212,7 +221,7 @@ impl Lane {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
-            reader: StreamReader::new(line.output, prompt, run.plan.listen()),
+            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), asked.pattern()),
             stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),

@@ -106,6 +106,8 @@ impl Human {
                     Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
                     Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                     Completion::ChecksOnly => "the checks pass".to_string(),
+                    Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
+                    Completion::Never => "all of them are done".to_string(),
                 };
                 self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
             }
@@ -352,7 +354,12 @@ impl Reporter for Human {
             Fact::Cancelled { why: Why::Answered, .. } => {
                 self.line("  the agent has answered and does not end: it is ended, its answer is kept");
             }
-            Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
+            Fact::Answered { .. }
+            | Fact::Cancelled { .. }
+            | Fact::Asked(_)
+            | Fact::Silent { .. }
+            | Fact::Woke
+            | Fact::Stopped { .. } => {}
         }
         if self.screen.has_status() {
             self.screen.show_status(describe(run, state, event.up_ms));

@@ -106,6 +106,8 @@ impl Summary {
             StopReason::Halted => "nothing that is left can be begun".into(),
             StopReason::Outage => "the agent's service has been down for too long".into(),
             StopReason::Authentication => "the agent's service does not let it in".into(),
+            StopReason::Paused => "paused".into(),
+            StopReason::Killed => "killed as asked".into(),
             StopReason::Interrupted => "stopped as asked".into(),
             StopReason::Error => "something went wrong".into(),
         }
@@ -119,6 +121,8 @@ impl Summary {
                 "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"
             )),
             StopReason::Interrupted
+            | StopReason::Paused
+            | StopReason::Killed
             | StopReason::TooManyFailures
             | StopReason::Halted
             | StopReason::Outage
