@@ -24,6 +24,7 @@
 
 mod catalog;
 pub mod cli;
+mod control;
 mod engine;
 mod error;
 mod fsx;
@@ -36,11 +37,13 @@ mod place;
 pub mod process;
 mod report;
 mod request;
+mod seat;
 mod session;
 mod settings;
 mod story;
 mod template;
 mod texts;
+mod tmux;
 
 pub use error::{CliError as Error, Code};
 pub use library::Config;

@@ -152,6 +152,12 @@ fn cost_warnings(run: &Run) -> Vec<String> {
         .collect()
 }
 
+/// What is wrong with a worker's prompt, without making anything.
+pub fn check_spawned(asked: &Request) -> Result<(), CliError> {
+    prompt_source(asked)?;
+    asked.max_iterations.map(drop).ok_or_else(|| CliError::usage("spawn requires --max-iterations"))
+}
+
 fn prompt_source(asked: &Request) -> Result<(PromptSource, Option<String>), CliError> {
     let words = [("TASK", asked.task.as_ref()), ("--prompt", asked.prompt.as_ref())];
     let files = [("--prompt-file", asked.prompt_file.as_ref()), ("--spec", asked.spec.as_ref())];

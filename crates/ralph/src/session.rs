@@ -2,6 +2,7 @@
 //!
 //! `run` opens a new run, `resume` takes one up; both go through [`live`].
 
+use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
@@ -13,6 +14,8 @@ use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Reporter, RunResult, Summary};
+use crate::seat::record::Record;
+use crate::seat::{self, Desk, Seat};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -39,12 +42,14 @@ pub struct Conduct {
     pub signals: bool,
     /// Which program plays the keeper.
     pub keeper: KeeperProgram,
+    /// Of a worker.
+    pub seat: Option<&'static Seat>,
 }
 
 impl Conduct {
     /// Of `ralph` itself.
     pub fn of_program(share_workspace: bool) -> Conduct {
-        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own }
+        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own, seat: seat::current() }
     }
 }
 
@@ -99,9 +104,14 @@ fn begin(
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
-    reporter.event(&run, &state, &event);
+    if let Some(seat) = conduct.seat {
+        seat.sit_down(home, &run, &state, true)?;
+    }
+    let record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let mut desk = Desk::new(record, reporter);
+    desk.event(&run, &state, &event);
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, None, conduct, reporter);
+    let ended = live(life, None, conduct, &mut desk);
     drop(workspace_lock);
     ended
 }
@@ -117,8 +127,14 @@ pub fn resume(
     let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
     process::end_leftovers(id);
     let mut projections = Projections::default();
-    let replayed = journal::replay(&run_dir, |run, state, event| projections.follow(run, state, event))
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let replayed = journal::replay(&run_dir, |run, state, event| {
+        projections.follow(run, state, event);
+        if let Some(record) = &mut record {
+            record.follow(run, state, event);
+        }
+    })
+    .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let run = replayed.run;
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
@@ -133,10 +149,43 @@ pub fn resume(
     let journal =
         Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
     let clock = Clock::from(replayed.state.up_ms);
+    if let Some(seat) = conduct.seat {
+        seat.sit_down(home, &run, &replayed.state, false)?;
+    }
+    let mut desk = Desk::new(record, reporter);
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter);
+    let ended = live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, &mut desk);
     drop(workspace_lock);
     ended
+}
+
+/// The run as it was asked for; nothing if its journal cannot be read.
+pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
+    let replayed = journal::replay(&home.run(id), |_, _, _| {});
+    replayed.map(|replayed| Some(replayed.run)).map_err(|cause| CliError::from_error(&cause, Code::Failed))
+}
+
+/// Writes facts into the journal of a run that has no loop to do it. Those that only a life can
+/// have are preceded by one.
+pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), CliError> {
+    let run_dir = home.run(id);
+    let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
+    process::end_leftovers(id);
+    let replayed = journal::replay(&run_dir, |_, _, _| {})
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut state = replayed.state;
+    let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
+    let first = (!facts.iter().all(can_wait)).then(|| Fact::Resumed { pid: std::process::id() });
+    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
+    for fact in first.into_iter().chain(facts.iter().cloned()) {
+        let epoch = state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+        let (seq, at, up_ms) = (state.seq + 1, crate::engine::wall_ms(), state.up_ms);
+        let event = Event { v: VERSION, seq, epoch, at, up_ms, fact };
+        state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        journal.append(&event).map_err(unwritable)?;
+    }
+    journal.settle().map_err(unwritable)
 }
 
 struct Life {
@@ -162,6 +211,8 @@ fn live(
         .build()
         .map_err(|cause| trouble(&cause))?;
     let inside = runtime.enter();
+    let control = conduct.seat.map(|_| Control::listen(&run_dir)).transpose();
+    let control = control.map_err(|cause| trouble(&cause))?;
     let equipment = Equipment {
         checkpoints: checkpoints(&run, &state, &run_dir),
         run_dir: run_dir.clone(),
@@ -172,6 +223,7 @@ fn live(
         projections,
         keeper: conduct.keeper.clone(),
         signals: conduct.signals,
+        control,
         reporter,
     };
     let mut host = RealHost::new(equipment).map_err(|cause| trouble(&cause))?;
@@ -179,6 +231,7 @@ fn live(
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
+    runtime.block_on(host.farewell());
     let closed = host.close();
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
@@ -202,6 +255,7 @@ impl Ended {
         Summary {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
+            success: self.state.limits.are_met_by(self.stopped.reason),
             note: self.stopped.note.clone(),
             iterations: self.state.judged,
             cost: self.state.spent,

@@ -30,6 +30,9 @@ pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
     what: Subject,
+    /// Overwrite a PROMPT.md that is there
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -38,6 +41,8 @@ pub struct InitArgs {
 enum Subject {
     /// .ralph/settings.json
     Settings,
+    /// PROMPT.md, to begin with
+    Prompt,
 }
 
 /// What is written, in this order.
@@ -77,8 +82,11 @@ struct ScmAnswers {
 }
 
 pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
-    let Subject::Settings = args.what;
     let project = Project::at(args.project.dir()?);
+    match args.what {
+        Subject::Prompt => return super::template::init(project.dir(), args.force),
+        Subject::Settings => {}
+    }
     if !io::stdin().is_terminal() {
         return Err(CliError::usage("ralph init asks questions, and standard input is not a terminal")
             .hint("run it in a terminal, or write .ralph/settings.json yourself: docs/settings.md"));

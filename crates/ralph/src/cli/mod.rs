@@ -9,17 +9,27 @@ mod demo;
 mod diff;
 mod doctor;
 mod init;
+mod logs;
+mod ls;
 mod resume;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod spawn;
+mod status;
+mod steer;
+mod template;
 mod undo;
+mod watch;
+mod workers;
 
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
 use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
+use crate::seat;
+use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
 use args::Format;
 use clap::{Parser, Subcommand};
@@ -55,7 +65,31 @@ enum Command {
     /// Loop one prompt until the checks pass and the agent says done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
-    /// Carry on with a run that crashed, failed or was interrupted
+    /// Start a loop as a named worker in the background, with a tmux window
+    Spawn(spawn::SpawnArgs),
+    /// List workers
+    Ls(ls::LsArgs),
+    /// Tell how a worker is, or all of them
+    Status(status::StatusArgs),
+    /// See a worker in tmux
+    Attach(watch::AttachArgs),
+    /// Print what a worker and its agents say
+    Logs(logs::LogsArgs),
+    /// Let a worker finish its iteration and begin no other
+    Pause(steer::PauseArgs),
+    /// End a worker and everything that it has started, now
+    Kill(steer::KillArgs),
+    /// Wait for the end of a worker, and exit with its code
+    Wait(watch::WaitArgs),
+    /// Change a limit or the prompt of a worker
+    Set(steer::SetArgs),
+    /// Put a note into a worker's next prompt
+    Say(steer::SayArgs),
+    /// Forget a worker
+    Rm(watch::RmArgs),
+    /// Print a prompt to begin with
+    Template,
+    /// Carry on with a paused worker, or a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),
@@ -91,9 +125,31 @@ pub fn main() -> ExitCode {
     match args.first().and_then(|arg| arg.to_str()) {
         Some(KEEPER) => return process::keeper_main(),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
+        Some(seat::WORKER) => match seated(&args[1..]) {
+            Ok(words) => return act(words),
+            Err(error) => return fail(&error, Format::Human),
+        },
         _ => {}
     }
-    let cli = match Cli::try_parse() {
+    act(&args)
+}
+
+/// Makes this process a worker; the words that are left are its command.
+fn seated(args: &[OsString]) -> Result<&[OsString], CliError> {
+    match args {
+        [name, dashes, words @ ..] if dashes == "--" => {
+            let name = name.to_str().unwrap_or_default();
+            check_name(name)?;
+            seat::take(&home()?, name)?;
+            Ok(words)
+        }
+        _ => Err(CliError::usage("a worker is started by `ralph spawn`")),
+    }
+}
+
+fn act(args: &[OsString]) -> ExitCode {
+    let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is no error, for help as for everything else.
@@ -103,7 +159,7 @@ pub fn main() -> ExitCode {
             }
             let message = error.to_string();
             let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            print_refusal(&CliError::usage(message), Format::asked_for(&args));
+            print_refusal(&CliError::usage(message), Format::asked_for(args));
             return ExitCode::from(Code::Usage as u8);
         }
     };
@@ -115,6 +171,18 @@ pub fn main() -> ExitCode {
     let (format, done) = match &cli.command {
         Command::Run(args) => (args.output.format, run::run(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
+        Command::Spawn(args) => (Format::Human, spawn::spawn(args)),
+        Command::Ls(args) => (Format::Human, ls::ls(args)),
+        Command::Status(args) => (Format::Human, status::status(args)),
+        Command::Attach(args) => (Format::Human, watch::attach(args)),
+        Command::Logs(args) => (Format::Human, logs::logs(args)),
+        Command::Pause(args) => (Format::Human, steer::pause(args)),
+        Command::Kill(args) => (Format::Human, steer::kill(args)),
+        Command::Wait(args) => (Format::Human, watch::wait(args)),
+        Command::Set(args) => (Format::Human, steer::set(args)),
+        Command::Say(args) => (Format::Human, steer::say_to(args)),
+        Command::Rm(args) => (Format::Human, watch::rm(args)),
+        Command::Template => (Format::Human, template::template()),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
         Command::Diff(args) => (Format::Human, diff::diff(args)),

@@ -8,10 +8,12 @@ use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::say;
 use crate::request::{self, Request};
+use crate::seat;
 use crate::session::{self, Conduct};
 use crate::settings;
-use clap::Args;
+use clap::{Args, Parser};
 use ralph_loop::money::Usd;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -107,6 +109,19 @@ Examples:
 
 A run is done when all checks pass and the agent has said <response>DONE</response>.";
 
+/// What a spawned prompt has to be told, said before anything else is looked at.
+pub(super) fn check_spawned(words: &[OsString]) -> Result<(), CliError> {
+    let Ok(parsed) = Spawned::try_parse_from(words) else { return Ok(()) }; // the worker says it
+    let request = parsed.run.request();
+    request::check_spawned(&Request { seated: true, ..request })
+}
+
+#[derive(Parser)]
+struct Spawned {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let project = Project::at(args.project.dir()?);
@@ -164,7 +179,7 @@ impl RunArgs {
             done_pattern: self.done_pattern.clone(),
             silence: self.watch.inactivity_timeout,
             tool_silence: self.watch.tool_timeout,
-            seated: false,
+            seated: seat::current().is_some(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The lane knows how to begin a step and how to tell that it has ended. Every program of
 //! a step is started by the keeper; only ralph's own short git commands are not.
 
+use super::activity::Activity;
 use super::compose;
 use super::pipe;
 use super::projections::Projections;
@@ -23,6 +24,7 @@ use ralph_loop::dialect::{
 };
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{End, How};
+use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick};
 use ralph_loop::run::AgentSpec;
@@ -87,6 +89,7 @@ struct Asked<'a> {
     budget: Option<Usd>,
     /// What its words are matched with.
     pattern: Option<&'a str>,
+    patience: Patience,
 }
 
 impl<'a> Asked<'a> {
@@ -159,8 +162,8 @@ impl Lane {
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
-        let pattern = run.plan.pattern(&state.plan);
-        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget, pattern };
+        let (pattern, patience) = (run.plan.pattern(&state.plan), state.limits.patience);
+        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget, pattern, patience };
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
@@ -187,7 +190,8 @@ impl Lane {
         let _ = fsx::remove(&file);
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
-        let asked = Asked { agent, wants, session: None, budget: None, pattern: None };
+        let asked =
+            Asked { agent, wants, session: None, budget: None, pattern: None, patience: Patience::default() };
         let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
         let (words, read_as) = match answer {
             AnswerIn::Stdout => (said, step.dialect),
@@ -228,6 +232,8 @@ impl Lane {
             prompt: hash,
             price: spec.price,
             started: Instant::now(),
+            activity: Activity::of(line.output, asked.patience, Instant::now()),
+            silence_told: false,
             answers: 0,
             answers_told: 0,
             problem: None,

@@ -57,6 +57,8 @@ impl RunResult {
 pub struct Summary {
     pub run: String,
     pub reason: StopReason,
+    /// What was asked is done.
+    pub success: bool,
     pub note: Option<String>,
     pub iterations: u32,
     pub cost: Cost,
@@ -69,7 +71,7 @@ pub struct Summary {
 
 impl Summary {
     pub fn closing_lines(&self, style: Style) -> Vec<String> {
-        let good = self.reason == StopReason::Completed;
+        let good = self.success;
         let mark = if good { style.ok() } else { style.bad() };
         let word = style.paint(if good { Tone::Good } else { Tone::Bad }, self.reason.word());
         let iterations = if self.iterations == 1 {
@@ -96,6 +98,7 @@ impl Summary {
         }
         match self.reason {
             StopReason::Completed => "proven done".into(),
+            StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
             StopReason::MaxIterations => "the iterations are used up".into(),
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
@@ -116,6 +119,7 @@ impl Summary {
     fn advice(&self) -> Option<String> {
         let id = &self.run;
         match self.reason {
+            _ if self.success => None,
             StopReason::Completed => None,
             StopReason::Authentication => Some(format!(
                 "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"
