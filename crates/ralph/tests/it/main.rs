@@ -36,4 +36,5 @@ mod services;
 mod signals;
 mod support;
 mod terminal;
+mod workers;
 mod worktree;
