@@ -4,6 +4,7 @@
 //! outcomes, hashes. Long texts (prompts, excerpts of output) lie beside the journal and
 //! are named by hash.
 
+use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Exit, Seen};
 use crate::money::{Cost, Usd};
@@ -16,7 +17,7 @@ use std::fmt;
 
 /// The version of the journal that this program writes.
 ///
-/// 2: stories, and trees that are put back.
+/// 2: stories, trees that are put back, and what people ask of a loop.
 pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,13 @@ pub enum Fact {
     Judged(Judgement),
     /// Somebody asked the loop to stop: a signal.
     StopAsked,
+    /// Somebody asks something of a loop that runs.
+    Asked(Ask),
+    /// Nothing has come from the agent for as long as it may be silent.
+    Silent {
+        id: StepId,
+        silence: Silence,
+    },
     /// The moment that the policy waited for has come.
     Woke,
     Stopped {
@@ -305,6 +313,10 @@ pub enum Why {
     StopAsked,
     /// The agent had answered and did not end.
     Answered,
+    /// The agent showed no sign of life.
+    Silent(Silence),
+    /// Somebody wants everything to end.
+    Killed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -319,6 +331,8 @@ pub enum StopReason {
     Halted,
     Outage,
     Authentication,
+    Paused,
+    Killed,
     Interrupted,
     Error,
 }
@@ -336,6 +350,8 @@ impl StopReason {
             StopReason::Halted => "halted",
             StopReason::Outage => "outage",
             StopReason::Authentication => "authentication",
+            StopReason::Paused => "paused",
+            StopReason::Killed => "killed",
             StopReason::Interrupted => "interrupted",
             StopReason::Error => "error",
         }
@@ -348,6 +364,8 @@ impl StopReason {
             | StopReason::Halted
             | StopReason::Outage
             | StopReason::Authentication
+            | StopReason::Paused
+            | StopReason::Killed
             | StopReason::Interrupted
             | StopReason::Error => true,
             StopReason::Completed

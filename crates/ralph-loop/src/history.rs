@@ -74,8 +74,8 @@ impl History {
             Fact::Cancelled { why, .. } => {
                 match why {
                     Why::Timeout { after_ms } => self.timed_out = Some(*after_ms),
-                    Why::MaxTime | Why::StopAsked => self.cut_short = true,
-                    Why::Answered => {}
+                    Why::MaxTime | Why::StopAsked | Why::Killed => self.cut_short = true,
+                    Why::Answered | Why::Silent(_) => {}
                 }
                 None
             }
@@ -109,9 +109,13 @@ impl History {
                 self.checks.clear();
                 None
             }
-            Fact::Opened(_) | Fact::Answered { .. } | Fact::StopAsked | Fact::Woke | Fact::Stopped { .. } => {
-                None
-            }
+            Fact::Opened(_)
+            | Fact::Answered { .. }
+            | Fact::StopAsked
+            | Fact::Asked(_)
+            | Fact::Silent { .. }
+            | Fact::Woke
+            | Fact::Stopped { .. } => None,
         }
     }
 

@@ -8,10 +8,12 @@
 //! Deliberately absent: retries of an agent's own API calls (the agent owns those), and
 //! any text for people beyond the prompt and the progress file.
 
+pub mod ask;
 pub mod check;
 pub mod claim;
 pub mod context;
 pub mod dialect;
+pub mod done_pattern;
 pub mod echo;
 pub mod event;
 pub mod history;

@@ -1,5 +1,6 @@
 //! What a run may use up.
 
+use crate::event::StopReason;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,48 @@ pub struct Limits {
     /// How long a service that is down is waited for.
     #[serde(default = "two_hours")]
     pub max_outage_ms: u64,
+    /// How long an agent may show no sign of life, and how long while one of its tools runs.
+    #[serde(default, skip_serializing_if = "Patience::is_endless")]
+    pub patience: Patience,
 }
+
+impl Limits {
+    /// Whether a run that stopped for this reason has done what was asked.
+    pub fn are_met_by(&self, reason: StopReason) -> bool {
+        match reason {
+            StopReason::Completed => true,
+            StopReason::MaxIterations => self.iterations_are_the_goal,
+            StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::TooManyFailures
+            | StopReason::Stalled
+            | StopReason::Halted
+            | StopReason::Outage
+            | StopReason::Authentication
+            | StopReason::Paused
+            | StopReason::Killed
+            | StopReason::Interrupted
+            | StopReason::Error => false,
+        }
+    }
+}
+
+/// Silence that is endured; none is endless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patience {
+    pub silence_ms: Option<u64>,
+    pub tool_ms: Option<u64>,
+}
+
+impl Patience {
+    pub fn is_endless(&self) -> bool {
+        *self == Patience::default()
+    }
+}
+
+/// What workers get unless told otherwise: nobody watches them.
+pub const WORKER_SILENCE_MS: u64 = 60_000;
+pub const WORKER_TOOL_MS: u64 = 600_000;
 
 fn two_hours() -> u64 {
     DEFAULT_MAX_OUTAGE_MS

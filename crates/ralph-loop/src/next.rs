@@ -45,6 +45,9 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         return None;
     }
     let Some(flight) = state.flights.first() else {
+        if rests(state) {
+            return None;
+        }
         let waited = backoff_end(state).max(first_free(run, state));
         return [Some(waited), state.limits.max_time_ms, outage_end(state)].into_iter().flatten().min();
     };
@@ -59,6 +62,7 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
     let cancel = |how, why| Some(Action::Cancel(flight.id, how, why));
     match flight.cancel {
+        Some(Cancel { how: How::Ask, .. }) | None if state.asked.killed => cancel(How::Kill, Why::Killed),
         Some(Cancel { how: How::Ask, .. }) | None if state.stops_asked >= 2 => {
             cancel(How::Kill, Why::StopAsked)
         }
@@ -69,6 +73,9 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
         },
         Some(_) => None,
         None => {
+            if let Some(silence) = flight.silence {
+                return cancel(How::Ask, Why::Silent(silence));
+            }
             let (at, why) = deadline(run, state, flight)?;
             (state.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
         }
@@ -101,6 +108,9 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if let Some(judgement) = judgement_due(run, state) {
         return Some(Action::Judge(judgement));
     }
+    if state.asked.killed {
+        return Some(Action::Stop(StopReason::Killed, None));
+    }
     if let Some(trouble) = &state.trouble {
         return Some(stop(run, state, StopReason::Error, Some(trouble.clone())));
     }
@@ -109,7 +119,8 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(Action::Start(step));
     }
     if state.stops_asked > 0 {
-        return Some(stop(run, state, StopReason::Interrupted, None));
+        let reason = if state.asked.leaving { StopReason::Paused } else { StopReason::Interrupted };
+        return Some(stop(run, state, reason, None));
     }
     if state.streaks.losses > LOSSES_ENDURED {
         let note = "the process that watches over agents keeps dying".to_string();
@@ -121,7 +132,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
             if worth_another_try(run, state, *empty) {
-                return start_agent(run, state);
+                return if rests(state) { None } else { start_agent(run, state) };
             }
             Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
         }
@@ -171,6 +182,9 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
     if let Some(item) = state.left_due.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
         return Some(Action::Start(Step::Left { iteration: state.judged, item }));
     }
+    if rests(state) {
+        return None;
+    }
     if state.must_restore() {
         let attempt = state.restored + 1;
         return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
@@ -188,6 +202,11 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         return Some(snapshot);
     }
     start_agent(run, state)
+}
+
+/// Whether a pause keeps the next agent from being begun. Work that is proven needs none.
+fn rests(state: &State) -> bool {
+    state.asked.paused() && state.plan.pick() != Pick::Done
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.

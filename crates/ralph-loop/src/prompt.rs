@@ -1,8 +1,8 @@
 //! The prompt of one iteration, put together from what is known.
 //!
 //! Order, from the top: the iteration count, the failures that go before the base, the
-//! base (or the failures that stand in its place), the failures that go after it, and
-//! last the context. Parts are kept apart by an empty line.
+//! base (or the failures that stand in its place), the failures that go after it, the
+//! user's notes, and last the context. Parts are kept apart by an empty line.
 
 use crate::check::{CheckOutcome, CheckResult, CheckSpec, FailAction};
 use crate::plan::prompt::Completion;
@@ -16,6 +16,8 @@ pub struct Parts<'a> {
     pub iteration: u32,
     pub of: u32,
     pub iteration_count: bool,
+    /// What somebody who watches wants the agent to know.
+    pub notes: Vec<String>,
     pub context: Option<Context<'a>>,
 }
 
@@ -52,6 +54,7 @@ pub fn compose(parts: &Parts<'_>) -> String {
         blocks.push(parts.base.to_string());
     }
     blocks.extend(texts(FailAction::Append));
+    blocks.extend(parts.notes.iter().map(|note| format!("A note from the user:\n{}", note.trim_end())));
     blocks.extend(parts.context.as_ref().map(|context| context.block(parts)));
     blocks.join("\n\n")
 }
@@ -97,6 +100,13 @@ impl Context<'_> {
                     }
                 );
             }
+            (Completion::Pattern(pattern), _) => {
+                let _ = writeln!(
+                    out,
+                    "\nWhen the whole task is done, say so on a line of its own that matches: {pattern}"
+                );
+            }
+            (Completion::Never, _) => {}
             (Completion::ChecksOnly, _) => out.push_str("\nThe task is done when all checks pass.\n"),
         }
         if !self.checks.is_empty() {
@@ -142,8 +152,15 @@ mod tests {
         let specs: Vec<_> = actions.iter().map(|(name, action)| spec(name, *action, None)).collect();
         let failed = result(CheckOutcome::Failed(Exit::Code(1)));
         let failures = specs.iter().map(|spec| Failure { spec, result: &failed, excerpt: "boom" }).collect();
-        let parts =
-            Parts { base: "BASE", failures, iteration: 2, of: 10, iteration_count: true, context: None };
+        let parts = Parts {
+            base: "BASE",
+            failures,
+            iteration: 2,
+            of: 10,
+            iteration_count: true,
+            notes: vec![],
+            context: None,
+        };
         let prompt = compose(&parts);
         let heads: Vec<&str> = prompt
             .split("\n\n")
@@ -151,6 +168,17 @@ mod tests {
             .map(|line| line.split('"').nth(1).unwrap_or(line))
             .collect();
         assert_eq!(heads, expected);
+    }
+
+    #[test]
+    fn notes_come_after_what_failed_whatever_stands_for_the_base() {
+        let spec = spec("r", FailAction::Replace, None);
+        let failed = result(CheckOutcome::Failed(Exit::Code(1)));
+        let failures = vec![Failure { spec: &spec, result: &failed, excerpt: "boom" }];
+        let notes = vec!["Mind the gap.\n".to_string()];
+        let (iteration_count, context) = (false, None);
+        let parts = Parts { base: "BASE", failures, iteration: 1, of: 1, iteration_count, notes, context };
+        assert!(compose(&parts).ends_with("boom\n\nA note from the user:\nMind the gap."));
     }
 
     #[test]
@@ -205,6 +233,7 @@ mod tests {
             iteration: 2,
             of: 3,
             iteration_count: false,
+            notes: vec![],
             context: Some(context),
         };
         insta::assert_snapshot!(compose(&parts));

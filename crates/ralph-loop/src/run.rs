@@ -65,19 +65,7 @@ impl Run {
 
     /// Whether a run that stopped for this reason has done what was asked.
     pub fn succeeded(&self, reason: StopReason) -> bool {
-        match reason {
-            StopReason::Completed => true,
-            StopReason::MaxIterations => self.limits.iterations_are_the_goal,
-            StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::TooManyFailures
-            | StopReason::Stalled
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Authentication
-            | StopReason::Interrupted
-            | StopReason::Error => false,
-        }
+        self.limits.are_met_by(reason)
     }
 }
 
@@ -134,4 +122,7 @@ pub struct PromptOptions {
     pub context: bool,
     /// `Iteration X of Y, Z remaining.` on top.
     pub iteration_count: bool,
+    /// An empty prompt file is an empty prompt, not a mistake.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_empty: bool,
 }

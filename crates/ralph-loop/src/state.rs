@@ -5,6 +5,7 @@
 //! is noticed where it goes wrong. The state is bounded: it keeps what the next decision
 //! needs and no list of iterations.
 
+use crate::ask::{Ask, Asked, Changes, MOST_NOTES, Silence};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{
@@ -63,6 +64,8 @@ pub struct State {
     pub rest_committed: bool,
     /// How often somebody has asked to stop.
     pub stops_asked: u32,
+    /// What people have asked for by the worker's name.
+    pub asked: Asked,
     /// A step that cannot be carried out without help.
     pub trouble: Option<String>,
     pub plan: PlanState,
@@ -97,6 +100,8 @@ pub struct Flight {
     pub since_ms: u64,
     /// When the agent gave its last answer.
     pub answered_ms: Option<u64>,
+    /// It has shown no sign of life for too long.
+    pub silence: Option<Silence>,
     pub cancel: Option<Cancel>,
 }
 
@@ -237,9 +242,19 @@ impl State {
             tried: None,
             rest_committed: false,
             stops_asked: 0,
+            asked: Asked::default(),
             trouble: None,
             plan: run.plan.start(),
             stopped: None,
+        })
+    }
+
+    /// Whether a run that is not alive can be taken up. One that used up its iterations can, once
+    /// it has been given more.
+    pub fn can_go_on(&self) -> bool {
+        self.stopped.as_ref().is_none_or(|stopped| {
+            let more = stopped.reason == StopReason::MaxIterations && self.judged < self.limits.iterations;
+            stopped.reason.resumable() || more
         })
     }
 
@@ -259,6 +274,8 @@ impl State {
             Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
             Fact::Judged(judgement) => self.judge(judgement)?,
             Fact::StopAsked => self.stops_asked += 1,
+            Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
+            Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
         }
@@ -279,7 +296,8 @@ impl State {
             return Err(Illegal::Backwards);
         }
         let resumes = matches!(event.fact, Fact::Resumed { .. });
-        if self.stopped.is_some() && !resumes {
+        let can_wait = matches!(&event.fact, Fact::Asked(ask) if ask.can_wait());
+        if self.stopped.is_some() && !resumes && !can_wait {
             return Err(Illegal::AlreadyStopped);
         }
         let expected = self.epoch + u32::from(resumes);
@@ -293,7 +311,7 @@ impl State {
     /// seen why it stopped, so failures are counted anew.
     fn resume(&mut self) -> Result<(), Illegal> {
         if let Some(stopped) = &self.stopped {
-            if !stopped.reason.resumable() {
+            if !self.can_go_on() {
                 return Err(Illegal::NotResumable(stopped.reason.word()));
             }
             self.streaks.failures = 0;
@@ -313,6 +331,7 @@ impl State {
         self.flights.clear();
         self.stopped = None;
         self.stops_asked = 0;
+        (self.asked.paused_since_ms, self.asked.leaving, self.asked.killed) = (None, false, false);
         self.trouble = None;
         self.streaks.losses = 0;
         // Whoever resumes has seen to it, or wants to know.
@@ -366,12 +385,20 @@ impl State {
             self.left_due = None;
             self.plan.apply(&PlanFact::Began(item));
             self.attempts += 1;
+            self.asked.notes_given = self.asked.notes.len();
             self.scm = None;
             self.rest_committed = false;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
         self.steps_begun = id;
-        self.flights.push(Flight { id, step: step.clone(), since_ms: now, answered_ms: None, cancel: None });
+        self.flights.push(Flight {
+            id,
+            step: step.clone(),
+            since_ms: now,
+            answered_ms: None,
+            silence: None,
+            cancel: None,
+        });
         Ok(())
     }
 
@@ -381,6 +408,55 @@ impl State {
             return Err(Illegal::OutOfPlace("answered"));
         }
         flight.answered_ms = Some(now);
+        Ok(())
+    }
+
+    fn ask(&mut self, ask: &Ask, now: u64) -> Result<(), Illegal> {
+        match ask {
+            Ask::Pause => self.asked.paused_since_ms = self.asked.paused_since_ms.or(Some(now)),
+            Ask::Continue => self.go_on(now),
+            Ask::Leave => {
+                self.asked.leaving = true;
+                self.stops_asked += 1;
+            }
+            Ask::Kill => self.asked.killed = true,
+            Ask::Set(changes) => self.change(changes),
+            Ask::Say { .. } if self.asked.notes.len() >= MOST_NOTES => {
+                return Err(Illegal::OutOfPlace("said"));
+            }
+            Ask::Say { text } => self.asked.notes.push(text.clone()),
+        }
+        Ok(())
+    }
+
+    /// Whoever ends a pause has looked: nothing that kept the run waiting does so any more, and
+    /// the time of the pause is not the run's.
+    fn go_on(&mut self, now: u64) {
+        let Some(since) = self.asked.paused_since_ms.take() else { return };
+        if let (Some(most), true) = (&mut self.limits.max_time_ms, self.flights.is_empty()) {
+            *most = most.saturating_add(now.saturating_sub(since));
+        }
+        self.streaks.failures = 0;
+        self.blocked_until_ms.clear();
+        self.service = Service::default();
+    }
+
+    fn change(&mut self, changes: &Changes) {
+        if let Some(most) = changes.max_iterations {
+            self.limits.iterations = most;
+        }
+        if changes.done_pattern.is_some() {
+            self.limits.iterations_are_the_goal = false;
+        }
+        self.plan.apply(&PlanFact::Changed(changes));
+    }
+
+    fn fall_silent(&mut self, id: StepId, silence: Silence) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if !matches!(flight.step, Step::Agent { .. }) || flight.cancel.is_some() {
+            return Err(Illegal::OutOfPlace("silent"));
+        }
+        flight.silence = Some(silence);
         Ok(())
     }
 
@@ -412,6 +488,10 @@ impl State {
             return Err(Illegal::OutOfPlace("ended"));
         }
         let flight = self.flights.remove(at);
+        // What is done before a pause takes effect counts as the run's time.
+        if let Some(since) = &mut self.asked.paused_since_ms {
+            *since = now;
+        }
         if !matches!(end, End::Lost { .. }) {
             self.streaks.losses = 0;
         }
@@ -472,7 +552,9 @@ impl State {
         }
         let failed = match flight.cancel.map(|cancel| cancel.why) {
             // To be run again by whoever resumes.
-            Some(Why::MaxTime | Why::StopAsked) => return self.leave_unjudged(),
+            Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return self.leave_unjudged(),
+            // Nobody's failure: what it has left is judged, and the next one begins.
+            Some(Why::Silent(_)) => None,
             Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
             Some(Why::Answered) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
@@ -496,7 +578,11 @@ impl State {
                 self.streaks.empty_answers += u32::from(empty);
                 self.streaks.failures = 0;
                 self.phase = Phase::Answered {
-                    claim: Claim { tag: end.seen.tag.clone(), story: StorySignal::of(&end.seen.signals) },
+                    claim: Claim {
+                        tag: end.seen.tag.clone(),
+                        matched: end.seen.matched,
+                        story: StorySignal::of(&end.seen.signals),
+                    },
                     empty,
                     results: Vec::new(),
                 };
@@ -549,9 +635,9 @@ impl State {
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
         let outcome = match flight.cancel.map(|cancel| cancel.why) {
             // To be run again by whoever resumes.
-            Some(Why::MaxTime | Why::StopAsked) => return,
+            Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return,
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
-            Some(Why::Answered) | None => CheckOutcome::of(end.exit),
+            Some(Why::Answered | Why::Silent(_)) | None => CheckOutcome::of(end.exit),
         };
         if let Phase::Answered { results, .. } = &mut self.phase {
             let index = results.len();
@@ -561,7 +647,7 @@ impl State {
 
     fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
         // To be asked for again by whoever resumes.
-        if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked, .. })) {
+        if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked | Why::Killed, .. })) {
             return;
         }
         match (&mut self.scm, &end.outcome) {
@@ -609,6 +695,7 @@ impl State {
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
+            self.asked.notes_heard();
         }
         self.plan.apply(&PlanFact::Judged(judgement));
         self.left_due = Some(judgement.item.clone());

@@ -14,6 +14,9 @@ pub struct Claim {
     /// The content of the first completion tag in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
+    /// Its own words match the run's done pattern.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub matched: bool,
     /// What it signals about a story.
     #[serde(default, skip_serializing_if = "StorySignal::is_none")]
     pub story: StorySignal,

@@ -126,7 +126,7 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         last_event_at: time(*last_at),
         workspace: Some(run.workspace.clone()),
         place: run.place.clone(),
-        resumable: !alive && state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable()),
+        resumable: !alive && state.can_go_on(),
         problem: None,
         alive,
         opened_at: *opened_at,

@@ -83,6 +83,13 @@ pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
+/// A file to be written at its end, made if it is not there.
+pub fn appending(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    options.open(path).map_err(|cause| named(&cause, "open", path))
+}
+
 /// A regular file to read; a fifo or a device is refused instead of waited for.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
@@ -133,6 +140,11 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.open(path).map_err(|cause| named(&cause, "open", path))
+}
+
+/// Nobody else may touch it.
+pub fn only_for_user(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
 }
 
 /// Rewrites a file that is held open, such as a lock that is held.

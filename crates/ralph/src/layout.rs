@@ -65,6 +65,61 @@ impl Home {
     }
 }
 
+impl Home {
+    pub fn workers(&self) -> PathBuf {
+        self.root.join("workers")
+    }
+
+    pub fn worker(&self, name: &str) -> WorkerDir {
+        WorkerDir { dir: self.workers().join(name) }
+    }
+
+    /// Held by a worker's process, so that a name has one worker.
+    pub fn worker_lock(&self, name: &str) -> PathBuf {
+        self.locks().join(format!("worker-{name}.lock"))
+    }
+
+    /// The tmux server of this home's workers. A name and no path: those are short.
+    pub fn tmux_server(&self) -> String {
+        format!("ralph-{}", &hash(self.root.as_os_str().as_encoded_bytes())[..12])
+    }
+}
+
+/// What is kept of one worker beside its run.
+#[derive(Clone, Debug)]
+pub struct WorkerDir {
+    dir: PathBuf,
+}
+
+impl WorkerDir {
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Which run is this worker's.
+    pub fn record(&self) -> PathBuf {
+        self.dir.join("worker.json")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.dir.join("state.json")
+    }
+
+    /// Held while the state is written.
+    pub fn state_lock(&self) -> PathBuf {
+        self.dir.join("state.lock")
+    }
+
+    pub fn iterations(&self) -> PathBuf {
+        self.dir.join("iterations.log")
+    }
+
+    /// What its process prints, over all its lives.
+    pub fn output(&self) -> PathBuf {
+        self.dir.join("output.log")
+    }
+}
+
 /// Everything that is kept of one run.
 #[derive(Clone, Debug)]
 pub struct RunDir {
@@ -130,11 +185,19 @@ impl RunDir {
         self.dir.join("hooks.json")
     }
 
+    /// Where the run's loop can be talked to.
+    pub fn control(&self) -> PathBuf {
+        self.dir.join(CONTROL)
+    }
+
     /// The git directory of the run's checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints.git")
     }
 }
+
+/// The name of a loop's socket in the directory of its run.
+pub const CONTROL: &str = "control.sock";
 
 /// The files of ralph in a project, all below its directory.
 #[derive(Clone, Debug)]

@@ -24,6 +24,7 @@
 
 mod catalog;
 pub mod cli;
+mod control;
 mod engine;
 mod error;
 mod fsx;
@@ -37,12 +38,14 @@ mod place;
 pub mod process;
 mod report;
 mod request;
+mod seat;
 mod session;
 mod settings;
 mod stories;
 mod story;
 mod template;
 mod texts;
+mod tmux;
 
 pub use error::{CliError as Error, Code};
 pub use library::Config;

@@ -67,7 +67,7 @@ impl Config {
         let loaded = settings::load(&project, None)
             .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
         let asked = prompt::build(&self.request(), &loaded.settings, &project)?;
-        let conduct = Conduct { share_workspace: false, signals: false, keeper };
+        let conduct = Conduct { share_workspace: false, signals: false, keeper, seat: None };
         session::open(&home, asked, &conduct, &mut Silent)?.result()
     }
 

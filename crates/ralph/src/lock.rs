@@ -76,9 +76,38 @@ impl RunLock {
         true
     }
 
+    /// Returns when nothing of a run is alive, however long that takes.
+    pub fn wait(run: &RunDir) -> io::Result<()> {
+        match File::open(run.lock()) {
+            Ok(file) => file.lock_shared(),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(cause) => Err(cause),
+        }
+    }
+
     /// Whether anything of a run is alive. A run without a lock file never got that far.
     pub fn is_held(run: &RunDir) -> bool {
         is_held(&run.lock())
+    }
+}
+
+/// A worker's name, for as long as its process lives.
+#[derive(Debug)]
+pub struct NameLock {
+    _file: File,
+}
+
+impl NameLock {
+    /// Waits a moment: whoever had the name may be about to end. Nothing if it is taken.
+    pub fn acquire(home: &Home, name: &str) -> io::Result<Option<NameLock>> {
+        let deadline = Instant::now() + SWEEP;
+        loop {
+            match try_lock(&home.worker_lock(name)).map_err(io::Error::other)? {
+                Some(file) => return Ok(Some(NameLock { _file: file })),
+                None if Instant::now() > deadline => return Ok(None),
+                None => std::thread::sleep(LOOK),
+            }
+        }
     }
 }
 

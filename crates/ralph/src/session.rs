@@ -2,6 +2,7 @@
 //!
 //! `run` opens a new run, `resume` takes one up; both go through [`live`].
 
+use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
@@ -14,6 +15,8 @@ use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary};
 use crate::request::Asked;
+use crate::seat::record::Record;
+use crate::seat::{self, Desk, Seat};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -41,12 +44,14 @@ pub struct Conduct {
     pub signals: bool,
     /// Which program plays the keeper.
     pub keeper: KeeperProgram,
+    /// Of a worker.
+    pub seat: Option<&'static Seat>,
 }
 
 impl Conduct {
     /// Of `ralph` itself.
     pub fn of_program(share_workspace: bool) -> Conduct {
-        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own }
+        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own, seat: seat::current() }
     }
 }
 
@@ -98,8 +103,13 @@ fn begin(
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
+    if let Some(seat) = conduct.seat {
+        seat.sit_down(home, &run, &state, true)?;
+    }
+    let record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let mut desk = Desk::new(record, reporter);
     let log = run.log.clone();
-    let ended = also_logged(log, reporter, |reporter| {
+    let ended = also_logged(log, &mut desk, |reporter| {
         reporter.event(&run, &state, &event);
         let life = Life { run, state, run_dir, journal, lock, clock, projections };
         live(life, None, conduct, reporter)
@@ -119,10 +129,16 @@ pub fn resume(
     let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
     process::end_leftovers(id);
     let mut projections = Projections::default();
-    let replayed = journal::replay(&run_dir, |run, state, event| projections.follow(run, state, event))
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let replayed = journal::replay(&run_dir, |run, state, event| {
+        projections.follow(run, state, event);
+        if let Some(record) = &mut record {
+            record.follow(run, state, event);
+        }
+    })
+    .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     let run = replayed.run;
-    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|stopped| !stopped.reason.resumable()) {
+    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
         let hint = match stopped.reason {
             StopReason::Completed => "it is proven done; start another with `ralph run`",
@@ -135,9 +151,13 @@ pub fn resume(
     let journal =
         Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
     let clock = Clock::from(replayed.state.up_ms);
+    if let Some(seat) = conduct.seat {
+        seat.sit_down(home, &run, &replayed.state, false)?;
+    }
+    let mut desk = Desk::new(record, reporter);
     let log = run.log.clone();
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = also_logged(log, reporter, |reporter| {
+    let ended = also_logged(log, &mut desk, |reporter| {
         live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter)
     });
     drop(workspace_lock);
@@ -154,6 +174,35 @@ fn also_logged<T>(
         Some(path) => live(&mut Logged::new(reporter, path)),
         None => live(reporter),
     }
+}
+
+/// The run as it was asked for; nothing if its journal cannot be read.
+pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
+    let replayed = journal::replay(&home.run(id), |_, _, _| {});
+    replayed.map(|replayed| Some(replayed.run)).map_err(|cause| CliError::from_error(&cause, Code::Failed))
+}
+
+/// Writes facts into the journal of a run that has no loop to do it. Those that only a life can
+/// have are preceded by one.
+pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), CliError> {
+    let run_dir = home.run(id);
+    let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
+    process::end_leftovers(id);
+    let replayed = journal::replay(&run_dir, |_, _, _| {})
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let mut state = replayed.state;
+    let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
+    let first = (!facts.iter().all(can_wait)).then(|| Fact::Resumed { pid: std::process::id() });
+    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
+    for fact in first.into_iter().chain(facts.iter().cloned()) {
+        let epoch = state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+        let (seq, at, up_ms) = (state.seq + 1, crate::engine::wall_ms(), state.up_ms);
+        let event = Event { v: VERSION, seq, epoch, at, up_ms, fact };
+        state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        journal.append(&event).map_err(unwritable)?;
+    }
+    journal.settle().map_err(unwritable)
 }
 
 struct Life {
@@ -179,6 +228,8 @@ fn live(
         .build()
         .map_err(|cause| trouble(&cause))?;
     let inside = runtime.enter();
+    let control = conduct.seat.map(|_| Control::listen(&run_dir)).transpose();
+    let control = control.map_err(|cause| trouble(&cause))?;
     let equipment = Equipment {
         checkpoints: checkpoints(&run, &state, &run_dir),
         run_dir: run_dir.clone(),
@@ -189,6 +240,7 @@ fn live(
         projections,
         keeper: conduct.keeper.clone(),
         signals: conduct.signals,
+        control,
         reporter,
     };
     let mut host = RealHost::new(equipment).map_err(|cause| trouble(&cause))?;
@@ -196,6 +248,7 @@ fn live(
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
+    runtime.block_on(host.farewell());
     let closed = host.close(&run);
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
@@ -219,7 +272,7 @@ impl Ended {
         Summary {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
-            success: self.run.succeeded(self.stopped.reason),
+            success: self.state.limits.are_met_by(self.stopped.reason),
             stories: match &self.state.plan {
                 PlanState::Stories(stories) => Some(StoriesLeft { failed: stories.current }),
                 PlanState::Prompt(_) | PlanState::Tasks(_) => None,
@@ -257,7 +310,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
-        success: reason.is_some_and(|reason| run.succeeded(reason)),
+        success: reason.is_some_and(|reason| state.limits.are_met_by(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
         total_cost: state.spent.usd.dollars(),

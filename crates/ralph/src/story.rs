@@ -105,6 +105,8 @@ impl Notes {
             | Fact::Cancelled { .. }
             | Fact::Judged(_)
             | Fact::StopAsked
+            | Fact::Asked(_)
+            | Fact::Silent { .. }
             | Fact::Woke
             | Fact::Stopped { .. } => {}
         }

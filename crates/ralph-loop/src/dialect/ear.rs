@@ -2,6 +2,7 @@
 
 use super::seen::Seen;
 use crate::claim::TagScanner;
+use crate::done_pattern::DonePattern;
 use crate::signal::SignalScanner;
 use crate::text::clip;
 
@@ -21,21 +22,25 @@ const TAG_CHARS: usize = 200;
 pub(super) struct Ear {
     tags: TagScanner,
     signals: Option<SignalScanner>,
+    pattern: Option<DonePattern>,
 }
 
 impl Ear {
-    pub(super) fn new(listen: Listen) -> Ear {
+    pub(super) fn new(listen: Listen, pattern: Option<DonePattern>) -> Ear {
         let signals = match listen {
             Listen::Completion => None,
             Listen::Signals => Some(SignalScanner::default()),
         };
-        Ear { tags: TagScanner::new(), signals }
+        Ear { tags: TagScanner::new(), signals, pattern }
     }
 
     pub(super) fn feed(&mut self, text: &str) {
         self.tags.feed(text);
         if let Some(signals) = &mut self.signals {
             signals.feed(text);
+        }
+        if let Some(pattern) = &mut self.pattern {
+            pattern.feed(text);
         }
     }
 
@@ -44,14 +49,20 @@ impl Ear {
         if let Some(signals) = &mut self.signals {
             signals.boundary();
         }
+        if let Some(pattern) = &mut self.pattern {
+            pattern.boundary();
+        }
     }
 
     /// Nothing that follows can change what was heard.
     pub(super) fn settled(&self) -> bool {
-        self.signals.is_none() && self.tags.tag().is_some()
+        let pattern = self.pattern.as_ref().is_none_or(DonePattern::matched);
+        self.signals.is_none() && self.tags.tag().is_some() && pattern
     }
 
-    pub(super) fn finish(self, seen: &mut Seen) {
+    pub(super) fn finish(mut self, seen: &mut Seen) {
+        self.boundary();
+        seen.matched = self.pattern.is_some_and(|pattern| pattern.matched());
         seen.tag = self.tags.tag().map(|tag| clip(tag, TAG_CHARS).into_owned());
         seen.signals = self.signals.map(SignalScanner::finish).unwrap_or_default();
     }

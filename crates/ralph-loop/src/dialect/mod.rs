@@ -30,6 +30,7 @@ pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use seen::{Answer, Exit, Seen, Tokens, answer};
 
+use crate::done_pattern::DonePattern;
 use claude::{Claude, UserText};
 use codex::Codex;
 use ear::Ear;
@@ -94,7 +95,17 @@ impl StreamReader {
     /// `prompt` is what the agent was sent. Only a plain agent's reader looks at it, to tell its
     /// echo from the agent's own words.
     pub fn new(dialect: Dialect, prompt: &str, listen: Listen) -> StreamReader {
-        let ear = Ear::new(listen);
+        StreamReader::watching(dialect, prompt, listen, None)
+    }
+
+    /// As `new`, for a run that ends when the agent's words match a pattern.
+    pub fn watching(
+        dialect: Dialect,
+        prompt: &str,
+        listen: Listen,
+        pattern: Option<DonePattern>,
+    ) -> StreamReader {
+        let ear = Ear::new(listen, pattern);
         let reader = match dialect {
             Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, ear)),
             Dialect::Codex => Reader::Codex(Codex::new(ear)),

@@ -23,6 +23,9 @@ pub struct Seen {
     /// The content of the first completion tag, trimmed, at most 200 characters.
     #[serde(skip_serializing_if = "is_default")]
     pub tag: Option<String>,
+    /// Its own words match the run's done pattern.
+    #[serde(skip_serializing_if = "is_default")]
+    pub matched: bool,
     /// What it signals about a story, where that is listened for.
     #[serde(skip_serializing_if = "is_default")]
     pub signals: Signals,

@@ -9,12 +9,13 @@ pub mod prompt;
 pub mod stories;
 pub mod tasks;
 
+use crate::ask::Changes;
 use crate::claim;
 use crate::dialect::Listen;
 use crate::story_id::StoryId;
 use crate::task_list::Mode;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
-use prompt::{PromptPlan, PromptState};
+use prompt::{Completion, PromptPlan, PromptState};
 use serde::{Deserialize, Serialize};
 use stories::{StoriesPlan, StoriesState};
 use tasks::{Amendment, TasksEnd, TasksPlan, TasksState};
@@ -101,6 +102,8 @@ pub enum PlanFact<'a> {
     Resumed {
         had_stopped: bool,
     },
+    /// Somebody has changed what was asked for.
+    Changed(&'a Changes),
 }
 
 impl Plan {
@@ -126,7 +129,7 @@ impl Plan {
 
     pub fn judge(&self, state: &PlanState, claim: &Claim, verdict: &Verdict) -> Settlement {
         match (self, state) {
-            (Plan::Prompt(plan), PlanState::Prompt(_)) => plan.judge(claim, verdict),
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => plan.judge(state, claim, verdict),
             (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict),
             (Plan::Tasks(_), PlanState::Tasks(state)) => state.judge(verdict),
             // A state is made by its plan.
@@ -142,10 +145,24 @@ impl Plan {
         }
     }
 
+    /// The regular expression that an agent's words are matched with.
+    pub fn pattern<'a>(&'a self, state: &'a PlanState) -> Option<&'a str> {
+        match (self, state) {
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.completion(plan) {
+                Completion::Pattern(pattern) => Some(pattern),
+                Completion::Response(_) | Completion::ChecksOnly | Completion::Never => None,
+            },
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+        }
+    }
+
     /// Whether the agent claims that its work is done, whatever that is worth.
     pub fn claimed(&self, claim: &Claim) -> bool {
         match self {
-            Plan::Prompt(plan) => plan.completion.listens() && plan.completion.claimed(claim),
+            // A pattern may have been put in the place of what the run began with.
+            Plan::Prompt(plan) => {
+                claim.matched || (plan.completion.listens() && plan.completion.claimed(claim))
+            }
             Plan::Stories(_) => matches!(claim.story, StorySignal::Done(_)),
             Plan::Tasks(_) => claim.tag.as_deref().is_some_and(|tag| claim::matches(tag, tasks::COMPLETE)),
         }
@@ -154,7 +171,7 @@ impl Plan {
     /// Whether an answer without any text is asked for again, as the hiccup it mostly is.
     pub fn repeats_empty_answers(&self) -> bool {
         match self {
-            Plan::Prompt(plan) => plan.completion.listens(),
+            Plan::Prompt(plan) => plan.completion.repeats_empty_answers(),
             // There it is an attempt without a signal.
             Plan::Stories(_) => false,
             Plan::Tasks(_) => true,

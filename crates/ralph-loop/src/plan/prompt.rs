@@ -1,6 +1,7 @@
 //! The plan of `ralph run`: one prompt, until it is proven done.
 
 use super::{Item, Pick, PlanFact};
+use crate::ask::Changes;
 use crate::claim;
 use crate::verdict::{Claim, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
@@ -29,13 +30,17 @@ pub enum Completion {
     Response(String),
     /// The checks alone decide.
     ChecksOnly,
+    /// A line of the agent's own words matches this regular expression.
+    Pattern(String),
+    /// Nothing does: so many iterations are the work.
+    Never,
 }
 
 impl Completion {
     pub fn listens(&self) -> bool {
         match self {
-            Completion::Response(_) => true,
-            Completion::ChecksOnly => false,
+            Completion::Response(_) | Completion::Pattern(_) => true,
+            Completion::ChecksOnly | Completion::Never => false,
         }
     }
 
@@ -45,27 +50,61 @@ impl Completion {
                 claim.tag.as_deref().is_some_and(|tag| claim::matches(tag, wanted))
             }
             Completion::ChecksOnly => true,
+            Completion::Pattern(_) => claim.matched,
+            Completion::Never => false,
+        }
+    }
+
+    /// Whether an answer without any text is asked for again.
+    pub fn repeats_empty_answers(&self) -> bool {
+        match self {
+            Completion::Response(_) => true,
+            // A program that works in silence is an honest agent there.
+            Completion::ChecksOnly | Completion::Pattern(_) | Completion::Never => false,
         }
     }
 }
 
 impl PromptPlan {
-    pub(super) fn judge(&self, claim: &Claim, verdict: &Verdict) -> Settlement {
+    pub(super) fn judge(&self, state: &PromptState, claim: &Claim, verdict: &Verdict) -> Settlement {
+        let completion = state.completion(self);
         let proven = match verdict {
-            Verdict::Green { checks: 0 } => self.completion.listens(),
+            Verdict::Green { checks: 0 } => completion.listens(),
             Verdict::Green { .. } => true,
             Verdict::Red { .. } | Verdict::AgentFailed { .. } => false,
         };
-        if proven && self.completion.claimed(claim) { Settlement::Settled } else { Settlement::Continue }
+        if proven && completion.claimed(claim) { Settlement::Settled } else { Settlement::Continue }
     }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptState {
     done: bool,
+    /// What somebody has put in the place of what the run began with.
+    source: Option<PromptSource>,
+    completion: Option<Completion>,
 }
 
 impl PromptState {
+    /// The prompt that counts now.
+    pub fn source<'a>(&'a self, plan: &'a PromptPlan) -> &'a PromptSource {
+        self.source.as_ref().unwrap_or(&plan.source)
+    }
+
+    pub fn completion<'a>(&'a self, plan: &'a PromptPlan) -> &'a Completion {
+        self.completion.as_ref().unwrap_or(&plan.completion)
+    }
+
+    fn change(&mut self, changes: &Changes) {
+        let Changes { max_iterations: _, prompt_file, done_pattern } = changes;
+        if let Some(path) = prompt_file {
+            self.source = Some(PromptSource::File { path: path.clone() });
+        }
+        if let Some(pattern) = done_pattern {
+            self.completion = Some(Completion::Pattern(pattern.clone()));
+        }
+    }
+
     pub(super) fn pick(&self) -> Pick {
         if self.done { Pick::Done } else { Pick::Work(Item::Prompt) }
     }
@@ -73,6 +112,7 @@ impl PromptState {
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
             PlanFact::Judged(judgement) => self.done = judgement.settlement == Settlement::Settled,
+            PlanFact::Changed(changes) => self.change(changes),
             PlanFact::Began(_) | PlanFact::Done(..) | PlanFact::Resumed { .. } => {}
         }
     }
@@ -85,7 +125,8 @@ mod tests {
     #[track_caller]
     fn check(completion: Completion, tag: Option<&str>, verdict: &Verdict, expected: &Settlement) {
         let plan = PromptPlan { source: PromptSource::Text { hash: String::new() }, completion };
-        assert_eq!(plan.judge(&Claim { tag: tag.map(String::from), ..Claim::default() }, verdict), *expected);
+        let claim = Claim { tag: tag.map(String::from), ..Claim::default() };
+        assert_eq!(plan.judge(&PromptState::default(), &claim, verdict), *expected);
     }
 
     #[test]

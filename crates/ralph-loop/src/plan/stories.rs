@@ -149,7 +149,8 @@ impl StoriesState {
             PlanFact::Resumed { had_stopped: true } if self.retries >= self.max_retries => self.retries = 0,
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)
-            | PlanFact::Resumed { .. } => {}
+            | PlanFact::Resumed { .. }
+            | PlanFact::Changed(_) => {}
         }
     }
 

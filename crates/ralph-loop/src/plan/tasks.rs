@@ -169,6 +169,7 @@ impl TasksState {
             }
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
+            PlanFact::Changed(_) => {}
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
                 if *had_stopped {

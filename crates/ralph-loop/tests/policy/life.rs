@@ -8,6 +8,7 @@ use crate::story::{Story, run, tell};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use ralph_loop::ask::Ask;
 use ralph_loop::dialect::Answer;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
@@ -39,6 +40,10 @@ enum What {
     Woke,
     /// The timer that the policy asked for.
     Due,
+    /// Somebody asks by the worker's name.
+    Asks(&'static str),
+    /// The agent shows no sign of life.
+    Silent,
 }
 
 const AGENT_ENDS: [&str; 16] = [
@@ -98,6 +103,8 @@ fn chance() -> impl Strategy<Value = Chance> {
         3 => Just(What::Resumed),
         1 => Just(What::Woke),
         4 => Just(What::Due),
+        2 => prop::sample::select(&["pause", "continue", "continue", "leave", "kill", "say:x"][..]).prop_map(What::Asks),
+        1 => Just(What::Silent),
     ];
     let after_ms = prop_oneof![3 => Just(0), 2 => 0..5_000_u64, 1 => 0..100_000_u64];
     (after_ms, what).prop_map(|(after_ms, what)| Chance { after_ms, what })
@@ -149,6 +156,7 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
         if let Some(stopped) = &story.state.stopped {
             match chance.map(|chance| &chance.what) {
                 Some(What::Resumed) if stopped.reason.resumable() => story.word("resumed"),
+                Some(What::Asks("say:x")) => story.word("say:x"),
                 Some(_) => {}
                 None => return,
             }
@@ -156,8 +164,12 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
         }
         let waits_for = wake_at(&story.run, &story.state);
         let flight = story.state.flights.first().map(|flight| flight.step.clone());
-        assert!(flight.is_some() || waits_for.is_some(), "waits for nothing: {:?}", story.state);
+        let paused = story.state.asked.paused();
+        assert!(flight.is_some() || waits_for.is_some() || paused, "waits for nothing: {:?}", story.state);
+        let steered = story.state.flights.first().and_then(|flight| flight.cancel);
         match (chance.map(|chance| &chance.what), flight) {
+            (Some(What::Asks(word)), _) => story.word(word),
+            (Some(What::Silent), Some(Step::Agent { .. })) if steered.is_none() => story.word("silent"),
             (Some(What::Stop), _) => story.word("stop"),
             (Some(What::Resumed), _) => story.word("resumed"),
             (Some(What::Woke), _) => story.word("woke"),
@@ -185,6 +197,9 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             (_, Some(Step::Plan { .. })) => story.word("list:A=new"),
             (_, Some(Step::Message { .. })) => story.word("message"),
             (_, Some(Step::Scm { .. } | Step::CommitRest)) => story.word("did"),
+            // Nobody but a person ends a pause.
+            (None, None) if paused => story.word("continue"),
+            (Some(_), None) if paused => {}
             (_, None) => story.word("due"),
         }
     }
@@ -229,7 +244,13 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             Fact::Resumed { .. } => in_flight = None,
             Fact::Stopped { reason, .. } => assert_justified(run, &events[..at], *reason),
             Fact::Answered { id } => assert_eq!(in_flight, Some(*id)),
-            Fact::Opened(_) | Fact::Cancelled { .. } | Fact::Judged(_) | Fact::StopAsked | Fact::Woke => {}
+            Fact::Silent { id, .. } => assert_eq!(in_flight, Some(*id)),
+            Fact::Opened(_)
+            | Fact::Cancelled { .. }
+            | Fact::Judged(_)
+            | Fact::StopAsked
+            | Fact::Asked(_)
+            | Fact::Woke => {}
         }
     }
 }
@@ -280,6 +301,8 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
                 && trees.len() == in_a_row + 1
                 && trees.iter().all(|tree| tree.is_some() && *tree == trees[0])
         }
+        StopReason::Paused => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Leave)),
+        StopReason::Killed => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Kill)),
         StopReason::Interrupted => this_life.iter().any(|event| event.fact == Fact::StopAsked),
         StopReason::Error => this_life.iter().any(|event| {
             let elsewhere = Branch::Named("elsewhere".into());
@@ -360,7 +383,7 @@ fn proven(run: &Run, events: &[Event]) -> bool {
             Fact::Began { step: begun, .. } => (step, cut) = (Some(begun), None),
             Fact::Cancelled { why, .. } => cut = Some(*why),
             Fact::Ended { end: End::Agent(end), .. }
-                if !matches!(cut, Some(Why::MaxTime | Why::StopAsked)) =>
+                if !matches!(cut, Some(Why::MaxTime | Why::StopAsked | Why::Killed)) =>
             {
                 let story = match step {
                     Some(Step::Agent { item: Item::Story { id, .. }, .. }) => Some(id.to_string()),
@@ -370,7 +393,9 @@ fn proven(run: &Run, events: &[Event]) -> bool {
                     None => end.seen.tag.as_deref() == Some("DONE"),
                     Some(id) => end.seen.signals.done.as_ref() == Some(id),
                 };
-                said = cut.is_none() && end.exit == Exit::Code(0) && done;
+                // One that fell silent after its word has said it all the same.
+                let whole = cut.is_none() && end.exit == Exit::Code(0);
+                said = (whole || matches!(cut, Some(Why::Silent(_)))) && done;
                 green.fill(false);
             }
             Fact::Ended { end: End::Check(end), .. } => {
@@ -541,6 +566,8 @@ fn random_lives_reach_every_end() {
         StopReason::Halted,
         StopReason::Outage,
         StopReason::Authentication,
+        StopReason::Paused,
+        StopReason::Killed,
         StopReason::Interrupted,
         StopReason::Error,
     ];

@@ -17,3 +17,4 @@ mod stories;
 mod story;
 mod table;
 mod tasks;
+mod workers;

@@ -20,19 +20,24 @@
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
 //! | `lost` `impossible:why` | its machinery died; it cannot be carried out             |
+//! | `silent` `silent:tool`  | the agent, or its tool, has been silent for too long     |
+//! | `pause` `continue`      | somebody asks by the worker's name; also `leave` `kill`  |
+//! | `set:n=7` `set:done=X`  | somebody changes a limit, the done pattern               |
+//! | `say:X` `matched`       | a note for the next prompt; the agent's words match      |
 //! | `stop` `resumed` `woke` | a signal; a new process takes the run up; a timer        |
 //! | `due`                   | a timer, at the moment that the policy asked for         |
 //! | `7s`                    | the run's clock shows 7 seconds; no event                |
 //!
 //! An agent's word may end in its cost: `talk$0.40`, or `talk~0.40` where that is an estimate.
 
+use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
 use ralph_loop::event::{
     AgentEnd, Branch, End, Event, Fact, Head, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step,
     VERSION, Why,
 };
-use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
@@ -96,6 +101,7 @@ pub fn run(asked: &str) -> Run {
             agent_timeout_ms: None,
             backoff: Backoff::default(),
             max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
+            patience: Patience::default(),
         },
         workspace: "/w".into(),
         place: Place::Here,
@@ -103,7 +109,7 @@ pub fn run(asked: &str) -> Run {
         checkpoints: true,
         largest_file: 10 << 20,
         scm: None,
-        prompt: PromptOptions { context: false, iteration_count: false },
+        prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },
         log: None,
     };
     let mut check_timeout = 120;
@@ -115,6 +121,11 @@ pub fn run(asked: &str) -> Run {
             "n" => run.limits.iterations = number(),
             "checks" => run.checks = (1..=number()).map(|n| check_spec(&format!("check {n}"))).collect(),
             "check-timeout" => check_timeout = number(),
+            "goal" => {
+                run.plan = plan(Completion::Never);
+                run.limits.iterations_are_the_goal = true;
+            }
+            "pattern" => run.plan = plan(Completion::Pattern(value.into())),
             "checks-only" => run.plan = plan(Completion::ChecksOnly),
             "git" => run.git = true,
             "stories" => run.plan = stories(value),
@@ -264,6 +275,12 @@ impl Story {
 
     pub fn word(&mut self, word: &str) {
         let fact = match word {
+            "pause" => Fact::Asked(Ask::Pause),
+            "continue" => Fact::Asked(Ask::Continue),
+            "leave" => Fact::Asked(Ask::Leave),
+            "kill" => Fact::Asked(Ask::Kill),
+            "silent" => self.silent(false),
+            "silent:tool" => self.silent(true),
             "stop" => Fact::StopAsked,
             "resumed" => Fact::Resumed { pid: 1 },
             "woke" => Fact::Woke,
@@ -278,11 +295,19 @@ impl Story {
                     self.now_ms = seconds * 1000;
                     return;
                 }
+                if let Some(ask) = ask(word) {
+                    let fact = Fact::Asked(ask);
+                    return self.take(fact).unwrap_or_else(|why| panic!("`{word}` is illegal here: {why}"));
+                }
                 let flight = self.state.flights.first().unwrap_or_else(|| panic!("`{word}`: of what?"));
                 Fact::Ended { id: flight.id, end: end(word, &flight.step) }
             }
         };
         self.take(fact).unwrap_or_else(|why| panic!("`{word}` is illegal here: {why}"));
+    }
+
+    fn silent(&self, tool: bool) -> Fact {
+        Fact::Silent { id: self.state.steps_begun, silence: Silence { after_ms: 60_000, tool } }
     }
 
     /// Actions as text; if there are none, what the policy waits for.
@@ -296,6 +321,21 @@ impl Story {
             (None, None) => "wait".into(),
         }
     }
+}
+
+/// `set:n=7`, `set:done=X`, `set:file=F`, `say:X`.
+fn ask(word: &str) -> Option<Ask> {
+    if let Some(text) = word.strip_prefix("say:") {
+        return Some(Ask::Say { text: text.into() });
+    }
+    let (name, value) = word.strip_prefix("set:")?.split_once('=')?;
+    let mut changes = Changes::default();
+    match name {
+        "n" => changes.max_iterations = value.parse().ok(),
+        "done" => changes.done_pattern = Some(value.into()),
+        _ => changes.prompt_file = Some(value.into()),
+    }
+    Some(Ask::Set(changes))
 }
 
 /// The wall clock runs backwards here: nothing may be decided by it.
@@ -330,7 +370,8 @@ pub fn end(word: &str, step: &Step) -> End {
     let agent = |answer: Answer, tag: Option<&str>| {
         let exit = if matches!(answer, Answer::Failed { .. }) { Exit::Code(1) } else { Exit::Code(0) };
         let tag = tag.map(String::from);
-        let mut seen = Seen { text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
+        let matched = name == "matched";
+        let mut seen = Seen { matched, text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
         if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
             match signal {
                 "DONE" => seen.signals.done = Some(id.into()),
@@ -367,7 +408,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
-        ("talk", Step::Agent { .. }) => agent(Answer::Said, None),
+        ("talk" | "matched", Step::Agent { .. }) => agent(Answer::Said, None),
         ("empty", Step::Agent { .. }) => agent(Answer::Empty, None),
         ("fail", Step::Agent { .. }) => failed("exit code 1"),
         ("limited", Step::Agent { .. }) => agent(Answer::Limited { why: "429".into(), until: None }, None),
@@ -441,6 +482,9 @@ pub fn show(action: &Action) -> String {
                 Why::MaxTime => "max-time".into(),
                 Why::StopAsked => "stop asked".into(),
                 Why::Answered => "answered".into(),
+                Why::Silent(Silence { tool: false, .. }) => "silent".into(),
+                Why::Silent(Silence { tool: true, .. }) => "silent tool".into(),
+                Why::Killed => "killed".into(),
             };
             format!("{how} ({why})")
         }

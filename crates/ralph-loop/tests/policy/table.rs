@@ -6,6 +6,7 @@
 //! whether an action is due is `next`'s to say.
 
 use crate::story::{Story, end, run};
+use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
 use ralph_loop::plan::Item;
 use ralph_loop::state::{Illegal, Phase};
@@ -13,7 +14,7 @@ use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next};
 
 /// The kinds of facts; [`fact`] makes each as true as it can be where the run stands.
-const FACTS: [&str; 20] = [
+const FACTS: [&str; 27] = [
     "opened",
     "resumed",
     "began snapshot",
@@ -32,6 +33,13 @@ const FACTS: [&str; 20] = [
     "killed",
     "judged",
     "stop asked",
+    "pause",
+    "continue",
+    "leave",
+    "kill",
+    "set",
+    "say",
+    "silent",
     "woke",
     "stopped",
 ];
@@ -72,6 +80,13 @@ fn fact(story: &Story, name: &str) -> Fact {
             _ => Fact::Judged(judgement(iteration)),
         },
         "stop asked" => Fact::StopAsked,
+        "pause" => Fact::Asked(Ask::Pause),
+        "continue" => Fact::Asked(Ask::Continue),
+        "leave" => Fact::Asked(Ask::Leave),
+        "kill" => Fact::Asked(Ask::Kill),
+        "set" => Fact::Asked(Ask::Set(Changes { max_iterations: Some(99), ..Changes::default() })),
+        "say" => Fact::Asked(Ask::Say { text: "h".into() }),
+        "silent" => Fact::Silent { id: begun, silence: Silence { after_ms: 60_000, tool: false } },
         "woke" => Fact::Woke,
         "stopped" => Fact::Stopped { reason: StopReason::Error, note: None },
         _ => panic!("`{name}` is no fact"),
@@ -141,9 +156,16 @@ fn before_the_snapshot() {
         stop asked: stop interrupted
         woke: snapshot 1
         stopped: over
+        pause: wait
+        continue: snapshot 1
+        leave: stop paused
+        kill: stop killed
+        set: snapshot 1
+        say: snapshot 1
         illegal: opened, began check, ended snapshot, ended agent, ended check, lost, impossible
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
+        illegal: silent
         ",
     );
 }
@@ -162,9 +184,16 @@ fn while_the_snapshot_is_taken() {
         killed: wait until 5s
         stop asked: wait
         woke: wait
+        pause: wait
+        continue: wait
+        leave: wait
+        kill: kill (killed)
+        set: wait
+        say: wait
         illegal: opened, began snapshot, began agent, began check, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -180,9 +209,16 @@ fn after_the_snapshot() {
         stop asked: stop interrupted
         woke: agent 1
         stopped: over
+        pause: wait
+        continue: agent 1
+        leave: stop paused
+        kill: stop killed
+        set: agent 1
+        say: agent 1
         illegal: opened, began snapshot, began check, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed, judged
+        illegal: silent
         ",
     );
 }
@@ -201,6 +237,13 @@ fn while_the_agent_works() {
         killed: wait until 5s
         stop asked: wait
         woke: wait
+        pause: wait
+        continue: wait
+        leave: wait
+        kill: kill (killed)
+        set: wait
+        say: wait
+        silent: ask (silent)
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
@@ -221,9 +264,16 @@ fn while_an_agent_that_took_too_long_is_asked_to_end() {
         killed: wait until 65s
         stop asked: wait until 65s
         woke: wait until 65s
+        pause: wait until 65s
+        continue: wait until 65s
+        leave: wait until 65s
+        kill: kill (killed)
+        set: wait until 65s
+        say: wait until 65s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -240,9 +290,16 @@ fn while_an_agent_is_killed() {
         impossible: stop error (why)
         stop asked: wait until 5s
         woke: wait until 5s
+        pause: wait until 5s
+        continue: wait until 5s
+        leave: wait until 5s
+        kill: wait until 5s
+        set: wait until 5s
+        say: wait until 5s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -258,9 +315,16 @@ fn after_an_answer() {
         stop asked: stop interrupted
         woke: check 1.1
         stopped: over
+        pause: check 1.1
+        continue: check 1.1
+        leave: stop paused
+        kill: stop killed
+        set: check 1.1
+        say: check 1.1
         illegal: judged, opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
+        illegal: silent
         ",
     );
 }
@@ -277,9 +341,16 @@ fn after_an_empty_answer() {
         stop asked: stop interrupted
         woke: agent 1.2
         stopped: over
+        pause: wait
+        continue: agent 1.2
+        leave: stop paused
+        kill: stop killed
+        set: agent 1.2
+        say: agent 1.2
         illegal: judged, opened, began snapshot, ended snapshot, ended agent, ended check, lost
         illegal: began message, began scm, ended message, ended scm
         illegal: impossible, asked to end, killed
+        illegal: silent
         ",
     );
 }
@@ -298,9 +369,16 @@ fn while_a_check_runs() {
         killed: wait until 5s
         stop asked: wait until 120s
         woke: wait until 120s
+        pause: wait until 120s
+        continue: wait until 120s
+        leave: wait until 120s
+        kill: kill (killed)
+        set: wait until 120s
+        say: wait until 120s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -318,9 +396,16 @@ fn while_a_check_that_took_too_long_is_asked_to_end() {
         killed: wait until 125s
         stop asked: wait until 125s
         woke: wait until 125s
+        pause: wait until 125s
+        continue: wait until 125s
+        leave: wait until 125s
+        kill: kill (killed)
+        set: wait until 125s
+        say: wait until 125s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -337,9 +422,16 @@ fn after_the_last_check() {
         stop asked: judged 1 red 1
         woke: judged 1 red 1
         stopped: over
+        pause: judged 1 red 1
+        continue: judged 1 red 1
+        leave: judged 1 red 1
+        kill: judged 1 red 1
+        set: judged 1 red 1
+        say: judged 1 red 1
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
+        illegal: silent
         ",
     );
 }
@@ -356,9 +448,16 @@ fn after_the_last_check_of_work_that_is_done() {
         stop asked: judged 1 done
         woke: judged 1 done
         stopped: over
+        pause: judged 1 done
+        continue: judged 1 done
+        leave: judged 1 done
+        kill: judged 1 done
+        set: judged 1 done
+        say: judged 1 done
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
+        illegal: silent
         ",
     );
 }
@@ -374,9 +473,16 @@ fn after_a_failure() {
         stop asked: judged 1 failed (exit code 1)
         woke: judged 1 failed (exit code 1)
         stopped: over
+        pause: judged 1 failed (exit code 1)
+        continue: judged 1 failed (exit code 1)
+        leave: judged 1 failed (exit code 1)
+        kill: judged 1 failed (exit code 1)
+        set: judged 1 failed (exit code 1)
+        say: judged 1 failed (exit code 1)
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: ended check, lost, impossible, asked to end, killed
+        illegal: silent
         ",
     );
 }
@@ -393,9 +499,16 @@ fn while_a_failure_is_waited_out() {
         stop asked: stop interrupted
         woke: wait until 1s
         stopped: over
+        pause: wait
+        continue: wait until 1s
+        leave: stop paused
+        kill: stop killed
+        set: wait until 1s
+        say: wait until 1s
         illegal: opened, began check, ended snapshot, ended agent, ended check, lost, impossible
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
+        illegal: silent
         ",
     );
 }
@@ -407,10 +520,13 @@ fn after_an_interruption() {
         "start stop talk",
         "
         resumed: check 1.1
+        set: over
+        say: over
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: ended check, lost, impossible, asked to end, killed, judged, stop asked, woke
         illegal: began message, began scm, ended message, ended scm
         illegal: stopped
+        illegal: pause, continue, leave, kill, silent
         ",
     );
 }
@@ -421,10 +537,13 @@ fn after_completion() {
         "checks:1",
         "start done green",
         "
+        set: over
+        say: over
         illegal: opened, resumed, began snapshot, began agent, began check, ended snapshot
         illegal: ended agent, ended check, lost, impossible, asked to end, killed, judged
         illegal: began message, began scm, ended message, ended scm
         illegal: stop asked, woke, stopped
+        illegal: pause, continue, leave, kill, silent
         ",
     );
 }
@@ -443,8 +562,15 @@ fn while_a_commit_message_is_written() {
         killed: wait until 5s
         stop asked: wait until 300s
         woke: wait until 300s
+        pause: wait until 300s
+        continue: wait until 300s
+        leave: wait until 300s
+        kill: kill (killed)
+        set: wait until 300s
+        say: wait until 300s
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended scm, judged, stopped
+        illegal: silent
         ",
     );
 }
@@ -462,8 +588,15 @@ fn between_a_commit_message_and_the_commit() {
         stop asked: stop interrupted
         woke: scm 1.1
         stopped: over
+        pause: scm 1.1
+        continue: scm 1.1
+        leave: stop paused
+        kill: stop killed
+        set: scm 1.1
+        say: scm 1.1
         illegal: opened, began check, began message, ended snapshot, ended agent, ended check
         illegal: ended message, ended scm, lost, impossible, asked to end, killed, judged
+        illegal: silent
         ",
     );
 }
@@ -482,8 +615,15 @@ fn while_a_source_control_task_runs() {
         killed: wait until 5s
         stop asked: wait
         woke: wait
+        pause: wait
+        continue: wait
+        leave: wait
+        kill: kill (killed)
+        set: wait
+        say: wait
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended message, judged, stopped
+        illegal: silent
         ",
     );
 }

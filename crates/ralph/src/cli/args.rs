@@ -44,6 +44,17 @@ pub struct OutputArgs {
     pub timestamps: bool,
 }
 
+/// What is done about agents that show no sign of life.
+#[derive(Args)]
+pub struct WatchArgs {
+    /// End an agent that prints nothing for so long; the next iteration begins (workers: 60)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub inactivity_timeout: Option<u64>,
+    /// The same while one of its tools runs (workers: 10m)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub tool_timeout: Option<u64>,
+}
+
 #[derive(Args)]
 pub struct ProjectArgs {
     /// Work in this directory instead of the current one

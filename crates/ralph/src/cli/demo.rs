@@ -17,7 +17,7 @@ use clap::Args;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use ralph_loop::dialect::Dialect;
-use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
+use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles};
@@ -126,6 +126,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             agent_timeout_ms: None,
             backoff: Backoff::default(),
             max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
+            patience: Patience::default(),
         },
         scm: None,
         workspace: project,
@@ -133,7 +134,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
         git,
         checkpoints: true,
         largest_file: 10 << 20,
-        prompt: PromptOptions { context: true, iteration_count: false },
+        prompt: PromptOptions { context: true, iteration_count: false, may_be_empty: false },
         log: None,
     })
 }

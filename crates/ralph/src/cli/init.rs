@@ -35,6 +35,9 @@ pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
     what: Subject,
+    /// Overwrite a PROMPT.md that is there
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -45,6 +48,8 @@ enum Subject {
     Settings,
     /// specs/ and progress.txt
     Stories,
+    /// PROMPT.md, to begin with
+    Prompt,
 }
 
 /// What is written, in this order.
@@ -88,6 +93,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
     match args.what {
         Subject::Settings => settings_by_questions(&project),
         Subject::Stories => stories::lay_out(&project),
+        Subject::Prompt => super::template::init(project.dir(), args.force),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the commands that run a loop have in common: their flags, and how a run is lived.
 
-use super::args::{OutputArgs, ProjectArgs, dollars, duration};
+use super::args::{OutputArgs, ProjectArgs, WatchArgs, dollars, duration};
 use super::config::refused;
 use super::{Stream, home, report_on};
 use crate::catalog;
@@ -8,6 +8,7 @@ use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::say;
 use crate::request::{self, Asked, Terms};
+use crate::seat;
 use crate::session::{self, Conduct};
 use crate::settings::{self, Settings};
 use clap::Args;
@@ -53,6 +54,8 @@ pub struct LoopArgs {
     /// Show only what ralph itself does
     #[arg(long)]
     no_stream_agent_output: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     /// Work in a git worktree of the run's own; this directory is not touched
     #[arg(long)]
     worktree: bool,
@@ -85,6 +88,9 @@ impl LoopArgs {
             fallback_agents: self.fallback_agent.clone(),
             max_outage: self.max_outage,
             worktree: self.worktree,
+            silence: self.watch.inactivity_timeout,
+            tool_silence: self.watch.tool_timeout,
+            seated: seat::current().is_some(),
         }
     }
 

@@ -10,24 +10,35 @@ mod diff;
 mod doctor;
 mod hook;
 mod init;
+mod logs;
 mod loops;
+mod ls;
 mod resume;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod spawn;
+mod status;
+mod steer;
 mod stories;
 mod tasks;
+mod template;
 mod undo;
+mod watch;
+mod workers;
 
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
 use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
+use crate::seat;
+use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
 use args::Format;
 use clap::{Parser, Subcommand};
 use ralph_loop::event::StopReason;
+use ralph_loop::limits::Limits;
 use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -62,7 +73,31 @@ enum Command {
     Stories(Box<stories::StoriesArgs>),
     /// Work through ralph/tasks.json: implement, review, fix, until every story is approved
     Tasks(Box<tasks::TasksArgs>),
-    /// Carry on with a run that crashed, failed or was interrupted
+    /// Start a loop as a named worker in the background, with a tmux window
+    Spawn(spawn::SpawnArgs),
+    /// List workers
+    Ls(ls::LsArgs),
+    /// Tell how a worker is, or all of them
+    Status(status::StatusArgs),
+    /// See a worker in tmux
+    Attach(watch::AttachArgs),
+    /// Print what a worker and its agents say
+    Logs(logs::LogsArgs),
+    /// Let a worker finish its iteration and begin no other
+    Pause(steer::PauseArgs),
+    /// End a worker and everything that it has started, now
+    Kill(steer::KillArgs),
+    /// Wait for the end of a worker, and exit with its code
+    Wait(watch::WaitArgs),
+    /// Change a limit or the prompt of a worker
+    Set(steer::SetArgs),
+    /// Put a note into a worker's next prompt
+    Say(steer::SayArgs),
+    /// Forget a worker
+    Rm(watch::RmArgs),
+    /// Print a prompt to begin with
+    Template,
+    /// Carry on with a paused worker, or a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),
@@ -116,9 +151,31 @@ pub fn main() -> ExitCode {
                 return code;
             }
         }
+        Some(seat::WORKER) => match seated(&args[1..]) {
+            Ok(words) => return act(words),
+            Err(error) => return fail(&error, Format::Human),
+        },
         _ => {}
     }
-    let cli = match Cli::try_parse() {
+    act(&args)
+}
+
+/// Makes this process a worker; the words that are left are its command.
+fn seated(args: &[OsString]) -> Result<&[OsString], CliError> {
+    match args {
+        [name, dashes, words @ ..] if dashes == "--" => {
+            let name = name.to_str().unwrap_or_default();
+            check_name(name)?;
+            seat::take(&home()?, name)?;
+            Ok(words)
+        }
+        _ => Err(CliError::usage("a worker is started by `ralph spawn`")),
+    }
+}
+
+fn act(args: &[OsString]) -> ExitCode {
+    let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is no error, for help as for everything else.
@@ -128,7 +185,7 @@ pub fn main() -> ExitCode {
             }
             let message = error.to_string();
             let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            print_refusal(&CliError::usage(message), Format::asked_for(&args));
+            print_refusal(&CliError::usage(message), Format::asked_for(args));
             return ExitCode::from(Code::Usage as u8);
         }
     };
@@ -142,6 +199,18 @@ pub fn main() -> ExitCode {
         Command::Stories(args) => (args.format(), stories::stories(args)),
         Command::Tasks(args) => (args.format(), tasks::tasks(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
+        Command::Spawn(args) => (Format::Human, spawn::spawn(args)),
+        Command::Ls(args) => (Format::Human, ls::ls(args)),
+        Command::Status(args) => (Format::Human, status::status(args)),
+        Command::Attach(args) => (Format::Human, watch::attach(args)),
+        Command::Logs(args) => (Format::Human, logs::logs(args)),
+        Command::Pause(args) => (Format::Human, steer::pause(args)),
+        Command::Kill(args) => (Format::Human, steer::kill(args)),
+        Command::Wait(args) => (Format::Human, watch::wait(args)),
+        Command::Set(args) => (Format::Human, steer::set(args)),
+        Command::Say(args) => (Format::Human, steer::say_to(args)),
+        Command::Rm(args) => (Format::Human, watch::rm(args)),
+        Command::Template => (Format::Human, template::template()),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
         Command::Diff(args) => (Format::Human, diff::diff(args)),
@@ -195,9 +264,9 @@ fn home() -> Result<Home, CliError> {
     })
 }
 
-fn exit_code(ended: &Ended) -> ExitCode {
-    match ended.stopped.reason {
-        reason if ended.run.succeeded(reason) => ExitCode::SUCCESS,
+fn exit_code(reason: StopReason, limits: &Limits) -> ExitCode {
+    match reason {
+        reason if limits.are_met_by(reason) => ExitCode::SUCCESS,
         StopReason::Interrupted => ExitCode::from(130),
         _ => ExitCode::from(Code::Failed as u8),
     }
@@ -244,5 +313,5 @@ fn report_on(
             ended
         }
     };
-    Ok(exit_code(&ended))
+    Ok(exit_code(ended.stopped.reason, &ended.state.limits))
 }

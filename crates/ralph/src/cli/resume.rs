@@ -1,14 +1,21 @@
 //! `ralph resume`: carry on with a run that did not end by itself.
 
 use super::args::{OutputArgs, ProjectArgs};
+use super::spawn::seat_worker;
+use super::workers::show_window;
 use super::{Stream, home, report_on};
 use crate::catalog::{self, RunLine};
+use crate::control::{Answer, Command, Talk, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::RunLock;
+use crate::report::{Out, say};
+use crate::seat::workers::{self, Worker};
+use crate::seat::{self};
 use crate::session::{self, Conduct};
 use clap::Args;
 use ralph_loop::run::Place;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +27,7 @@ run again. Without RUN the newest one of this directory that can be resumed is t
 Example:
   ralph resume 20261115-221503-4f2a")]
 pub struct ResumeArgs {
-    /// The run's id, or the beginning of it
+    /// A worker's name, or a run's id or the beginning of it
     run: Option<String>,
     /// Allow other runs in the same directory
     #[arg(long)]
@@ -33,12 +40,49 @@ pub struct ResumeArgs {
 
 pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
+    if let Some(name) = &args.run
+        && seat::current().is_none()
+        && let Some(worker) = workers::look_for(&home, name)?
+    {
+        return resume_worker(&home, &worker);
+    }
     let id = match &args.run {
         Some(name) => catalog::find(&home, name)?,
         None => newest_resumable(&home, &args.project.dir()?)?,
     };
     let conduct = Conduct::of_program(args.share_workspace);
     report_on(&args.output, Stream::Shown, |reporter| session::resume(&home, &id, &conduct, reporter))
+}
+
+/// A loop that is paused goes on; one that is gone is started again from its journal.
+fn resume_worker(home: &Home, worker: &Worker) -> Result<ExitCode, CliError> {
+    let name = &worker.name;
+    let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
+    match asked {
+        Some(Ok(Talk { answer: Answer::Done })) => {}
+        Some(Ok(Talk { answer: Answer::Already })) => {
+            say(&format!("ralph: warning: worker '{name}' is not paused"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Ok(Talk { answer: Answer::Refused { why } })) => {
+            return Err(CliError::failed(format!("worker '{name}' cannot be resumed")).cause(why));
+        }
+        Some(Err(TalkError::Broken(cause))) => {
+            return Err(CliError::failed(format!("cannot reach worker '{name}'")).cause(cause));
+        }
+        // Its keeper may still be sweeping up; the new life waits for that.
+        Some(Err(TalkError::Nobody)) | None => {
+            let words = ["resume", &worker.run].map(OsString::from);
+            if let Err(code) = seat_worker(name, &words)? {
+                return Ok(code);
+            }
+        }
+    }
+    show_window(home, name);
+    let mut out = Out::stdout();
+    out.line(&format!("resumed ralph loop for {name}"));
+    out.flush();
+    Ok(ExitCode::SUCCESS)
 }
 
 fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {

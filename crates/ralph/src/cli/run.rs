@@ -4,7 +4,8 @@ use super::loops::LoopArgs;
 use crate::error::CliError;
 use crate::request::Terms;
 use crate::request::prompt::{self, PromptRequest};
-use clap::Args;
+use clap::{Args, Parser};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,8 +27,11 @@ pub struct RunArgs {
     /// The word that the agent says when it is done
     #[arg(short, long, alias = "completion-tag", value_name = "WORD")]
     completion_response: Option<String>,
+    /// A regular expression: done when a line of the agent's own words matches it
+    #[arg(long, value_name = "REGEX", conflicts_with = "completion_response")]
+    done_pattern: Option<String>,
     /// Let the checks alone decide, whatever the agent says
-    #[arg(long, conflicts_with = "completion_response")]
+    #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
     checks_only: bool,
     /// End the run after so many failed agents in a row
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -47,6 +51,20 @@ Examples:
 
 A run is done when all checks pass and the agent has said <response>DONE</response>.";
 
+/// What a spawned prompt has to be told, said before anything else is looked at.
+pub(super) fn check_spawned(words: &[OsString]) -> Result<(), CliError> {
+    let Ok(parsed) = Spawned::try_parse_from(words) else { return Ok(()) }; // the worker says it
+    let mut request = parsed.run.request();
+    request.terms.seated = true;
+    prompt::check_spawned(&request)
+}
+
+#[derive(Parser)]
+struct Spawned {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
@@ -62,6 +80,7 @@ impl RunArgs {
             prompt_file: self.prompt_file.clone(),
             spec: self.spec.clone(),
             completion_response: self.completion_response.clone(),
+            done_pattern: self.done_pattern.clone(),
             checks_only: self.checks_only,
             terms: Terms {
                 max_failures: self.max_failures,

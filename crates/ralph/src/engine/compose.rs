@@ -5,7 +5,7 @@ use crate::fsx;
 use crate::layout::TasksDir;
 use crate::template::{self, StoryGaps, TemplateError};
 use crate::texts::Texts;
-use ralph_loop::plan::prompt::PromptSource;
+use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState};
@@ -21,6 +21,8 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub(super) enum ComposeError {
+    #[error("prompt file not found: {}", .0.display())]
+    NoPromptFile(PathBuf),
     #[error("cannot read the prompt file: {}: {cause}", path.display())]
     PromptFile { path: PathBuf, cause: io::Error },
     #[error("there is nothing left to ask for")]
@@ -41,7 +43,9 @@ pub(super) fn prompt(
 ) -> Result<String, ComposeError> {
     let Pick::Work(item) = state.plan.pick() else { return Err(ComposeError::NothingToDo) };
     let base = match (&run.plan, &item) {
-        (Plan::Prompt(plan), Item::Prompt) => prompt_text(&plan.source, texts)?,
+        (Plan::Prompt(plan), Item::Prompt) => {
+            prompt_text(source(plan, state), texts, run.prompt.may_be_empty)?
+        }
         (Plan::Stories(plan), Item::Story { id, attempt }) => {
             story_text(run, state, plan, (*id, *attempt), texts, projections)?
         }
@@ -59,7 +63,7 @@ pub(super) fn prompt(
     });
     // A story's prompt says by itself how to finish and what came before.
     let completion = match &run.plan {
-        Plan::Prompt(plan) if run.prompt.context => Some(&plan.completion),
+        Plan::Prompt(plan) if run.prompt.context => Some(completion(plan, state)),
         Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
     };
     let diff = match completion {
@@ -76,16 +80,38 @@ pub(super) fn prompt(
         base: &base,
         failures: failures.collect(),
         iteration: state.iteration(),
-        of: run.limits.iterations,
+        of: state.limits.iterations,
         iteration_count: run.prompt.iteration_count,
+        notes: state.asked.notes.iter().map(|hash| texts.get(hash)).collect::<Result<_, _>>()?,
         context,
     }))
 }
 
-fn prompt_text(source: &PromptSource, texts: &Texts) -> Result<String, ComposeError> {
+/// What counts now: somebody may have changed it.
+fn source<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a PromptSource {
+    match &state.plan {
+        PlanState::Prompt(state) => state.source(plan),
+        PlanState::Stories(_) | PlanState::Tasks(_) => &plan.source,
+    }
+}
+
+fn completion<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a Completion {
+    match &state.plan {
+        PlanState::Prompt(state) => state.completion(plan),
+        PlanState::Stories(_) | PlanState::Tasks(_) => &plan.completion,
+    }
+}
+
+fn prompt_text(source: &PromptSource, texts: &Texts, may_be_empty: bool) -> Result<String, ComposeError> {
     match source {
         PromptSource::Text { hash } => Ok(texts.get(hash)?),
-        PromptSource::File { path } => read(path),
+        PromptSource::File { path } => match read(path) {
+            Err(ComposeError::EmptyFile(_)) if may_be_empty => Ok(String::new()),
+            Err(ComposeError::PromptFile { path, cause }) if cause.kind() == io::ErrorKind::NotFound => {
+                Err(ComposeError::NoPromptFile(path))
+            }
+            read => read,
+        },
     }
 }
 

@@ -8,6 +8,7 @@ use super::scm::{self, Task};
 use super::signals::Signals;
 use super::step::Source;
 use super::task_files;
+use crate::control::{Answer, Control, Request};
 use crate::fsx;
 use crate::git::checkpoint::{Checkpoints, Restored, Taken};
 use crate::git::restore::PutAside;
@@ -16,6 +17,7 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperEvent, KeeperProgram, ProcessError};
 use crate::report::Reporter;
+use ralph_loop::ask::Ask;
 use ralph_loop::event::{
     End, Event, Fact, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why,
 };
@@ -27,6 +29,7 @@ use std::future::pending;
 use std::io;
 use std::time::Instant;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 
 /// What a host is made of.
@@ -40,19 +43,24 @@ pub struct Equipment<'r> {
     pub projections: Projections,
     pub keeper: KeeperProgram,
     pub signals: bool,
+    /// Where others can talk to a worker; a signal means a pause to it.
+    pub control: Option<Control>,
     pub reporter: &'r mut dyn Reporter,
 }
 
 pub struct RealHost<'r> {
     clock: Clock,
     journal: Journal,
-    lane: Lane,
+    pub(super) lane: Lane,
     projections: Projections,
     projections_warned: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
+    pub(super) control: Option<Control>,
+    /// Whoever asked what is being recorded.
+    pub(super) answer_due: Option<oneshot::Sender<Answer>>,
     /// The step in flight.
-    step: StepId,
+    pub(super) step: StepId,
     /// Facts that happened while a step was begun.
     due: VecDeque<Fact>,
     buffer: Vec<u8>,
@@ -74,6 +82,7 @@ impl<'r> RealHost<'r> {
             projections,
             keeper,
             signals,
+            control,
             reporter,
         } = equipment;
         Ok(RealHost {
@@ -84,6 +93,8 @@ impl<'r> RealHost<'r> {
             projections_warned: false,
             reporter,
             signals: if signals { Signals::listen()? } else { Signals::none() },
+            control,
+            answer_due: None,
             step: 0,
             due: VecDeque::new(),
             buffer: vec![0; READ_BYTES],
@@ -115,8 +126,9 @@ impl<'r> RealHost<'r> {
         Fact::Ended { id: self.step, end }
     }
 
-    async fn next_thing(&mut self, wake: Option<Instant>) -> Thing {
-        let RealHost { lane, signals, reporter, last_tick, .. } = self;
+    async fn next_thing(&mut self, wake: Option<Instant>, paused: bool) -> Thing {
+        let silent_at = if paused { None } else { self.silent_at() };
+        let RealHost { lane, signals, control, reporter, last_tick, .. } = self;
         let tick = reporter.tick_every().map(|every| *last_tick + every);
         let Lane { keeper, current, .. } = lane;
         let (stdout, stderr, thread) = match current {
@@ -133,11 +145,13 @@ impl<'r> RealHost<'r> {
         tokio::select! {
             biased;
             () = signals.next() => Thing::Signal,
+            request = asked(control) => Thing::Asked(request),
             () = moment(wake) => Thing::Woke,
             event = word_of(keeper) => Thing::Keeper(event),
             () = readable(stdout) => Thing::Readable(Source::Stdout),
             () = readable(stderr) => Thing::Readable(Source::Stderr),
             done = thread.finished() => done,
+            () = moment(silent_at) => Thing::Silent,
             () = moment(tick) => Thing::Tick,
         }
     }
@@ -217,6 +231,8 @@ impl<'r> RealHost<'r> {
 /// One thing that can happen while the loop waits.
 enum Thing {
     Signal,
+    Asked(Request),
+    Silent,
     Woke,
     Tick,
     Keeper(KeeperEvent),
@@ -242,6 +258,7 @@ impl Host for RealHost<'_> {
     fn show(&mut self, run: &Run, state: &State, event: &Event) {
         self.projections.follow(run, state, event);
         self.reporter.event(run, state, event);
+        self.note_asked(&event.fact);
     }
 
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step) {
@@ -321,7 +338,7 @@ impl Host for RealHost<'_> {
         self.reporter.dry();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         loop {
-            let thing = self.next_thing(wake).await;
+            let thing = self.next_thing(wake, state.asked.paused()).await;
             if let Some(fact) = self.happened(run, state, thing) {
                 return fact;
             }
@@ -351,7 +368,10 @@ impl RealHost<'_> {
     /// The fact that something amounts to, if it does.
     fn happened(&mut self, run: &Run, state: &State, thing: Thing) -> Option<Fact> {
         match thing {
+            Thing::Signal if self.control.is_some() => Some(Fact::Asked(Ask::Leave)),
             Thing::Signal => Some(Fact::StopAsked),
+            Thing::Asked(request) => self.asked(run, state, request),
+            Thing::Silent => self.fell_silent(state),
             Thing::Woke => Some(Fact::Woke),
             Thing::Tick => {
                 self.last_tick = Instant::now();
@@ -472,6 +492,13 @@ impl RealHost<'_> {
             Ok(end) => End::Restore(end),
             Err(why) => End::Impossible { why },
         })
+    }
+}
+
+async fn asked(control: &mut Option<Control>) -> Request {
+    match control {
+        Some(control) => control.next().await,
+        None => pending().await,
     }
 }
 

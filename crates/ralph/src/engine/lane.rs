@@ -3,6 +3,7 @@
 //! The lane knows how to begin a step and how to tell that it has ended. Every program of
 //! a step is started by the keeper; only ralph's own short git commands are not.
 
+use super::activity::Activity;
 use super::assignment::{self, HandedOut};
 use super::compose;
 use super::pipe;
@@ -23,7 +24,9 @@ use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
     AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
+use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{End, How, LeftEnd};
+use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState};
 use ralph_loop::run::AgentSpec;
@@ -89,9 +92,17 @@ struct Asked<'a> {
     session: Option<&'a str>,
     budget: Option<Usd>,
     hooks: Option<&'a str>,
+    /// What its words are matched with.
+    pattern: Option<&'a str>,
+    patience: Patience,
 }
 
 impl<'a> Asked<'a> {
+    /// A pattern is found to be one before the run is told it.
+    fn pattern(&self) -> Option<DonePattern> {
+        self.pattern.and_then(|pattern| DonePattern::new(pattern).ok())
+    }
+
     fn invocation(&self, spec: &'a AgentSpec) -> Invocation<'a> {
         Invocation {
             program: &spec.program,
@@ -161,8 +172,9 @@ impl Lane {
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
         let hooks = handed_out.hooks.as_deref().map(Path::to_string_lossy);
-        let asked =
-            Asked { agent, wants: Wants::Events, session: Some(&session), budget, hooks: hooks.as_deref() };
+        let (pattern, patience) = (run.plan.pattern(&state.plan), state.limits.patience);
+        let (session, hooks) = (Some(session.as_str()), hooks.as_deref());
+        let asked = Asked { agent, wants: Wants::Events, session, budget, hooks, pattern, patience };
         self.extra_env = handed_out.env;
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));
@@ -203,7 +215,8 @@ impl Lane {
         let _ = fsx::remove(&file);
         let wants = Wants::LastWords { file: &file.to_string_lossy() };
         let said = logs.0.clone();
-        let asked = Asked { agent, wants, session: None, budget: None, hooks: None };
+        let (session, budget, hooks, pattern) = (None, None, None, None);
+        let asked = Asked { agent, wants, session, budget, hooks, pattern, patience: Patience::default() };
         let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
         let (words, read_as) = match answer {
             AnswerIn::Stdout => (said, step.dialect),
@@ -237,13 +250,15 @@ impl Lane {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
-            reader: StreamReader::new(line.output, prompt, run.plan.listen()),
+            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), asked.pattern()),
             stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
             prompt: hash,
             price: spec.price,
             started: Instant::now(),
+            activity: Activity::of(line.output, asked.patience, Instant::now()),
+            silence_told: false,
             answers: 0,
             answers_told: 0,
             problem: None,

@@ -3,6 +3,8 @@
 //! No policy lives here. What happens next is `ralph_loop::next`, what has happened is
 //! the journal; in between is this loop and a [`Host`] that touches the world.
 
+mod activity;
+mod asked;
 mod assignment;
 mod clock;
 mod compose;
@@ -17,6 +19,7 @@ mod step;
 mod story_files;
 mod task_files;
 
+pub use asked::why_not;
 pub use clock::{Clock, wall_ms};
 pub use host::{Equipment, RealHost};
 pub use projections::Projections;

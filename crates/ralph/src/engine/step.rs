@@ -1,5 +1,6 @@
 //! A step that runs a program, from its start to the fact that ends it.
 
+use super::activity::Activity;
 use super::pipe::{self, Got};
 use super::service;
 use crate::fsx;
@@ -29,6 +30,9 @@ pub(super) struct AgentStep {
     pub(super) prompt: String,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
+    pub(super) activity: Activity,
+    /// The loop knows of its silence.
+    pub(super) silence_told: bool,
     /// Answers that its stream has told, and of how many of them the loop knows.
     pub(super) answers: u32,
     pub(super) answers_told: u32,
@@ -77,10 +81,12 @@ impl AgentStep {
     }
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
+        self.activity.heard(bytes, Instant::now());
         let kept = match source {
             Source::Stdout => {
-                let answers = &mut self.answers;
+                let (answers, activity) = (&mut self.answers, &mut self.activity);
                 self.reader.feed(bytes, &mut |event| {
+                    activity.event(&event);
                     *answers += u32::from(matches!(event, AgentEvent::Result(_)));
                     reporter.agent(&event);
                 });

@@ -14,6 +14,7 @@
 
 #[cfg(target_os = "linux")]
 mod client;
+mod detach;
 #[cfg(not(target_os = "linux"))]
 mod groups;
 /// Not used on Linux, but kept compiling and tested there.
@@ -52,6 +53,8 @@ pub use self::keeper::keeper_main;
 pub use self::leftovers::end_leftovers;
 #[cfg(target_os = "linux")]
 pub use self::reaper::become_subreaper;
+
+pub use self::detach::{Detached, in_terminal};
 
 pub use ralph_loop::dialect::Exit;
 

@@ -384,7 +384,12 @@ impl Reporter for Human {
             Fact::Cancelled { why: Why::Answered, .. } => {
                 self.line("  the agent has answered and does not end: it is ended, its answer is kept");
             }
-            Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke | Fact::Stopped { .. } => {}
+            Fact::Answered { .. }
+            | Fact::Cancelled { .. }
+            | Fact::Asked(_)
+            | Fact::Silent { .. }
+            | Fact::Woke
+            | Fact::Stopped { .. } => {}
         }
         if self.screen.has_status() {
             self.screen.show_status(describe(run, state, event.up_ms));

@@ -4,6 +4,7 @@
 
 use super::{EDITED, Reporter, left};
 use crate::fsx;
+use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
@@ -53,6 +54,15 @@ fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
         Fact::Ended { end, .. } => ended(run, state, end),
         Fact::Judged(judgement) => Some(judged(run, judgement)),
         Fact::StopAsked => Some("asked to stop".into()),
+        Fact::Asked(ask) => Some(match ask {
+            Ask::Pause => "asked to pause".into(),
+            Ask::Continue => "asked to go on".into(),
+            Ask::Leave => "asked to stop, to be resumed".into(),
+            Ask::Kill => "asked to end at once".into(),
+            Ask::Set(_) => "what was asked for was changed".into(),
+            Ask::Say { .. } => "given a note for the next prompt".into(),
+        }),
+        Fact::Silent { .. } => Some("the agent shows no sign of life: it is ended".into()),
         Fact::Stopped { reason, note } => {
             let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
             Some(format!("run {} ends: {}{note}", run.id, reason.word()))

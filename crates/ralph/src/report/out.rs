@@ -37,6 +37,11 @@ impl Out {
         self.flush();
     }
 
+    /// Whether anybody is there to read, as far as is known.
+    pub fn is_heard(&self) -> bool {
+        self.buffer.is_some()
+    }
+
     fn leave(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             // What is still buffered must not be tried again when it is dropped.

@@ -28,6 +28,8 @@ pub(super) fn fields(run: &Run) -> Vec<(&'static str, String)> {
                 Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
                 Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                 Completion::ChecksOnly => "the checks pass".to_string(),
+                Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
+                Completion::Never => "all of them are done".to_string(),
             };
             vec![("until", format!("{until}, at most {} iterations", run.limits.iterations))]
         }

@@ -123,7 +123,7 @@ impl Summary {
         }
         match self.reason {
             StopReason::Completed => "proven done".into(),
-            StopReason::MaxIterations if self.success => "the iterations that were asked for are done".into(),
+            StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
             StopReason::MaxIterations => "the iterations are used up".into(),
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
@@ -134,6 +134,8 @@ impl Summary {
             StopReason::Halted => "nothing that is left can be begun".into(),
             StopReason::Outage => "the agent's service has been down for too long".into(),
             StopReason::Authentication => "the agent's service does not let it in".into(),
+            StopReason::Paused => "paused".into(),
+            StopReason::Killed => "killed as asked".into(),
             StopReason::Interrupted => "stopped as asked".into(),
             StopReason::Error => "something went wrong".into(),
         }
@@ -148,6 +150,8 @@ impl Summary {
                 "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"
             )),
             StopReason::Interrupted
+            | StopReason::Paused
+            | StopReason::Killed
             | StopReason::TooManyFailures
             | StopReason::Halted
             | StopReason::Outage

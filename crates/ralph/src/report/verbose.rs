@@ -83,6 +83,8 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             Why::MaxTime => "Ending the step: the run is out of time".to_string(),
             Why::StopAsked => "Ending the step at once".to_string(),
             Why::Answered => "Ending the agent: it has answered and does not end".to_string(),
+            Why::Silent(silence) => format!("Ending the agent: silent for {}", seconds(silence.after_ms)),
+            Why::Killed => "Ending everything".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
             let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
@@ -113,6 +115,8 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         | Fact::Answered { .. }
         | Fact::Resumed { .. }
         | Fact::StopAsked
+        | Fact::Asked(_)
+        | Fact::Silent { .. }
         | Fact::Woke
         | Fact::Stopped { .. } => return None,
     })

@@ -18,7 +18,9 @@ use crate::settings::Settings;
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::dialect::Dialect;
-use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
+use ralph_loop::limits::{
+    Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TOOL_MS,
+};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::run::{Place, PromptOptions, Roles};
@@ -44,6 +46,21 @@ pub struct Terms {
     pub fallback_agents: Vec<String>,
     pub max_outage: Option<u64>,
     pub worktree: bool,
+    /// How long an agent may be silent, and how long while one of its tools runs.
+    pub silence: Option<u64>,
+    pub tool_silence: Option<u64>,
+    /// For a worker, whom nobody watches: other defaults.
+    pub seated: bool,
+}
+
+impl Terms {
+    fn patience(&self) -> Patience {
+        let of_worker = |ms| self.seated.then_some(ms);
+        Patience {
+            silence_ms: self.silence.or(of_worker(WORKER_SILENCE_MS)),
+            tool_ms: self.tool_silence.or(of_worker(WORKER_TOOL_MS)),
+        }
+    }
 }
 
 /// A run, and the texts that it refers to by hash.
@@ -64,6 +81,7 @@ fn limits(terms: &Terms, settings: &Settings) -> Limits {
         stall_after: terms.stall_after.unwrap_or(settings.stall_after),
         agent_timeout_ms: terms.timeout.or(settings.timeout.map(ms)),
         max_outage_ms: terms.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
+        patience: terms.patience(),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     }
 }
@@ -100,6 +118,7 @@ fn assemble(
         prompt: PromptOptions {
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,
+            may_be_empty: terms.seated,
         },
         log: None,
     })
@@ -107,6 +126,17 @@ fn assemble(
 
 /// What a run cannot hold to, to be told before it begins.
 pub fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings = cost_warnings(run);
+    if run.prompt.may_be_empty && run.limits.iterations > MANY_ITERATIONS {
+        warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
+    }
+    warnings
+}
+
+/// More of them are worth a word where nobody watches.
+const MANY_ITERATIONS: u32 = 50;
+
+fn cost_warnings(run: &Run) -> Vec<String> {
     if run.limits.max_cost.is_none() {
         return Vec::new();
     }

@@ -6,6 +6,8 @@ use crate::fsx;
 use crate::layout::{self, Project};
 use crate::settings::Settings;
 use ralph_loop::check::CheckSpec;
+use ralph_loop::done_pattern::{DonePattern, DonePatternError};
+use ralph_loop::limits::Limits;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use std::path::PathBuf;
@@ -18,6 +20,8 @@ pub struct PromptRequest {
     pub prompt_file: Option<PathBuf>,
     pub spec: Option<PathBuf>,
     pub completion_response: Option<String>,
+    /// A regular expression; the agent's words that match it are its claim.
+    pub done_pattern: Option<String>,
     pub checks_only: bool,
     pub terms: Terms,
 }
@@ -27,10 +31,21 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
     let terms = &asked.terms;
     let checks = checks::checks(&terms.checks, settings, project.dir())?;
     let completion = completion(asked, settings, &checks)?;
+    let limits = Limits {
+        iterations: iterations(terms, settings)?,
+        iterations_are_the_goal: completion == Completion::Never,
+        ..limits(terms, settings)
+    };
     let plan = Plan::Prompt(PromptPlan { source, completion });
-    let limits = limits(terms, settings);
     super::assemble(plan, checks, limits, terms, settings, project)
         .map(|run| Asked { run, texts: prompt.into_iter().collect() })
+}
+
+/// What is wrong with a worker's prompt, without making anything.
+pub fn check_spawned(asked: &PromptRequest) -> Result<(), CliError> {
+    prompt_source(asked)?;
+    let most = asked.terms.max_iterations;
+    most.map(drop).ok_or_else(|| CliError::usage("spawn requires --max-iterations"))
 }
 
 fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), CliError> {
@@ -44,6 +59,10 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         given.remove(0);
     }
     match given[..] {
+        [] if asked.terms.seated => {
+            return Err(CliError::usage("spawn requires --prompt-file")
+                .hint("`ralph init prompt` writes one to begin with"));
+        }
         [] => {
             return Err(CliError::usage("no prompt was given").hint(
                 "say what to do: ralph run \"fix the failing test\", or name a file with --prompt-file",
@@ -57,13 +76,16 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
     }
     if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((flag, (*path)?))) {
         let unreadable = |cause: std::io::Error| {
+            if asked.terms.seated && cause.kind() == std::io::ErrorKind::NotFound {
+                return CliError::usage(format!("prompt file not found: {}", path.display()));
+            }
             CliError::usage(format!("cannot read the prompt file: {}", path.display()))
                 .cause(cause)
                 .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
-        if text.iter().all(u8::is_ascii_whitespace) {
+        if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.seated {
             return Err(CliError::usage(format!("the prompt file is empty: {}", path.display())));
         }
         return Ok((PromptSource::File { path }, None));
@@ -89,6 +111,14 @@ fn completion(
         }
         return Ok(Completion::ChecksOnly);
     }
+    if let Some(pattern) = &asked.done_pattern {
+        DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
+        return Ok(Completion::Pattern(pattern.clone()));
+    }
+    // A worker has no criterion unless it is given one.
+    if asked.terms.seated && asked.completion_response.is_none() {
+        return Ok(if checks.is_empty() { Completion::Never } else { Completion::ChecksOnly });
+    }
     let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
     if word.is_empty() {
         return Err(CliError::usage("the completion response is empty")
@@ -100,4 +130,23 @@ fn completion(
         return Err(CliError::usage(format!("the completion response is longer than {LONGEST} characters")));
     }
     Ok(Completion::Response(word.to_string()))
+}
+
+pub fn bad_pattern(cause: &DonePatternError) -> CliError {
+    let shown = CliError::usage(cause.to_string());
+    match cause {
+        DonePatternError::Unsupported(_) => shown.hint("write the pattern without it"),
+        DonePatternError::Empty | DonePatternError::Invalid(_) => {
+            shown.hint("a plain text such as \"All tasks complete\" is a pattern too")
+        }
+    }
+}
+
+/// How many a worker may begin is for whoever spawns it to say.
+fn iterations(terms: &Terms, settings: &Settings) -> Result<u32, CliError> {
+    match terms.max_iterations {
+        Some(most) => Ok(most),
+        None if terms.seated => Err(CliError::usage("spawn requires --max-iterations")),
+        None => Ok(settings.maximum_iterations),
+    }
 }

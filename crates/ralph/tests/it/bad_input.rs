@@ -165,12 +165,9 @@ fn a_prompt_file_that_is_deleted_in_mid_run_stops_the_run_until_it_is_back() {
     let ran = sandbox.run(&["-f", "PROMPT.md", "--format", "json"], &agent);
     let result = ran.stops(1, "error", 1);
     let message = result["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("cannot read the prompt file: ") && message.contains("PROMPT.md"),
-        "{message}"
-    );
+    assert!(message.starts_with("prompt file not found: ") && message.contains("PROMPT.md"), "{message}");
     assert_eq!(result["error"]["hint"], format!("carry on: ralph resume {}", sandbox.only_run()));
-    sandbox.ralph(&["resume"]).exits(1).says("cannot read the prompt file: ").says("carry on: ralph resume ");
+    sandbox.ralph(&["resume"]).exits(1).says("prompt file not found: ").says("carry on: ralph resume ");
     sandbox.write("PROMPT.md", "\n");
     sandbox.ralph(&["resume"]).exits(1).says("the prompt file is empty: ");
     sandbox.write("PROMPT.md", "Mend it now.");

@@ -39,4 +39,5 @@ mod signals;
 mod stories_files;
 mod support;
 mod terminal;
+mod workers;
 mod worktree;

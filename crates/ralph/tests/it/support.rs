@@ -146,6 +146,7 @@ impl Sandbox {
         let mut command = Command::new(program);
         command.current_dir(self.project()).env_clear().stdin(Stdio::null());
         command.env("PATH", path).env("HOME", self.root.join("user")).env("RALPH_HOME", self.home());
+        command.env("TMUX_TMPDIR", self.root.join("tmp"));
         command.env("TMPDIR", self.root.join("tmp")).env("LANG", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1");
         command
     }

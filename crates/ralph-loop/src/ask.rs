@@ -1,0 +1,87 @@
+//! What a person asks of a loop while it runs, and what the loop notices by itself.
+//!
+//! Asks are facts like all others: they are recorded before anything follows from them, so a
+//! paused loop is still paused after a crash and a changed limit stays changed.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// Finish the iteration and begin no other; the loop stays where it is.
+    Pause,
+    /// Begin again after a pause.
+    Continue,
+    /// Finish the current step and stop as paused: a signal to a worker. A second one ends the
+    /// step at once.
+    Leave,
+    /// End everything now.
+    Kill,
+    Set(Changes),
+    /// A note for the next prompt, by hash.
+    Say {
+        text: String,
+    },
+}
+
+impl Ask {
+    /// What may also be asked of a run that has stopped: it counts once it is resumed.
+    pub fn can_wait(&self) -> bool {
+        match self {
+            Ask::Set(_) | Ask::Say { .. } => true,
+            Ask::Pause | Ask::Continue | Ask::Leave | Ask::Kill => false,
+        }
+    }
+}
+
+/// What `ralph set` changes; the rest stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Changes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_pattern: Option<String>,
+}
+
+/// An agent that has shown no sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// The limit that it has reached.
+    pub after_ms: u64,
+    /// One of its tools was running: that has a limit of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tool: bool,
+}
+
+/// Notes that wait for a prompt; more are refused.
+pub const MOST_NOTES: usize = 100;
+
+/// What was asked and still counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Since when nothing of the run has been done because of a pause, in its own time.
+    pub paused_since_ms: Option<u64>,
+    /// Whoever asks to stop means a pause.
+    pub leaving: bool,
+    pub killed: bool,
+    /// Texts by hash, oldest first.
+    pub notes: Vec<String>,
+    /// So many of them are in the prompt of the current iteration.
+    pub notes_given: usize,
+}
+
+impl Asked {
+    pub fn paused(&self) -> bool {
+        self.paused_since_ms.is_some()
+    }
+
+    /// The notes of the current prompt have been heard.
+    pub fn notes_heard(&mut self) {
+        self.notes.drain(..self.notes_given);
+        self.notes_given = 0;
+    }
+}

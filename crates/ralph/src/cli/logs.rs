@@ -1,0 +1,142 @@
+//! `ralph logs`: what a worker and its agents say.
+
+use super::home;
+use crate::error::CliError;
+use crate::report::Out;
+use crate::seat::workers::find;
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  ralph logs agent --follow
+  ralph logs agent --events | grep FAIL")]
+pub struct LogsArgs {
+    /// The worker
+    name: String,
+    /// Go on as more is written, over iterations and restarts, until Ctrl+C
+    #[arg(short, long)]
+    follow: bool,
+    /// The starts and ends of iterations instead of the output
+    #[arg(long)]
+    events: bool,
+}
+
+pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let worker = find(&home, &args.name)?;
+    let path = if args.events { worker.dir.iterations() } else { worker.dir.output() };
+    let unreadable = |cause: io::Error| {
+        CliError::failed(format!("cannot read the log of worker '{}'", worker.name)).cause(cause)
+    };
+    let mut out = Out::stdout();
+    let mut log = Log { path, file: None };
+    // Watched before it is read, so that nothing falls in between.
+    let watch = if args.follow { Some(Watch::over(worker.dir.dir()).map_err(unreadable)?) } else { None };
+    loop {
+        log.print(&mut out).map_err(unreadable)?;
+        let Some(watch) = &watch else { break };
+        // Without its record a worker is gone for good.
+        if !out.is_heard() || !worker.dir.record().exists() {
+            break;
+        }
+        watch.wait();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A log that may be written on, begun anew, or not be there yet.
+struct Log {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Log {
+    fn print(&mut self, out: &mut Out) -> io::Result<()> {
+        self.rest(out)?;
+        // Another one may stand in its place.
+        let there = match File::open(&self.path) {
+            Ok(there) => there,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(cause) => return Err(cause),
+        };
+        let same =
+            |open: &File| -> io::Result<bool> { Ok(open.metadata()?.ino() == there.metadata()?.ino()) };
+        let same = self.file.as_ref().map(same).transpose()?.unwrap_or(false);
+        if !same {
+            self.file = Some(there);
+            self.rest(out)?;
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self, out: &mut Out) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if file.metadata()?.len() < file.stream_position()? {
+            file.seek(SeekFrom::Start(0))?;
+        }
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                n => out.bytes(&buffer[..n]),
+            }
+        }
+        out.flush();
+        Ok(())
+    }
+}
+
+/// Wakes up when something happens to a worker's files: two hundred panes must cost nothing.
+struct Watch {
+    #[cfg(target_os = "linux")]
+    inotify: rustix::fd::OwnedFd,
+}
+
+/// Where the system cannot tell, or forgets to.
+#[cfg(target_os = "linux")]
+const LOOK: Duration = Duration::from_secs(30);
+#[cfg(not(target_os = "linux"))]
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Watch {
+    #[cfg(target_os = "linux")]
+    fn over(dir: &Path) -> io::Result<Watch> {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let changes = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        add_watch(&inotify, dir, changes)?;
+        Ok(Watch { inotify })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn over(_: &Path) -> io::Result<Watch> {
+        Ok(Watch {})
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wait(&self) {
+        let limit = Timespec::try_from(LOOK).ok();
+        let _ = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN), hung_up()], limit.as_ref());
+        let mut events = [0; 4096];
+        while rustix::io::read(self.inotify.as_fd(), &mut events).is_ok_and(|read| read > 0) {}
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn wait(&self) {
+        let _ = poll(&mut [hung_up()], Timespec::try_from(LOOK).ok().as_ref());
+    }
+}
+
+/// A reader that has gone is noticed also while nothing is written.
+fn hung_up() -> PollFd<'static> {
+    PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())
+}

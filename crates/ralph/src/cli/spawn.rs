@@ -1,0 +1,152 @@
+//! `ralph spawn`: any loop as a named worker in the background.
+
+use super::workers::{end_of, show_window};
+use super::{home, run};
+use crate::error::{CliError, Code};
+use crate::layout::Home;
+use crate::process::{Detached, Exit};
+use crate::report::{Out, say};
+use crate::seat::workers::{check_name, look_for, name_taken};
+use crate::seat::{self, Opened};
+use crate::tmux;
+use clap::Args;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct SpawnArgs {
+    /// What the worker is called
+    #[arg(long)]
+    name: Option<String>,
+    /// Stay until the worker ends, and exit with its code
+    #[arg(long)]
+    wait: bool,
+    /// As always: a worker loops
+    #[arg(long)]
+    ralph: bool,
+    /// As always: a worker has a tmux window
+    #[arg(long)]
+    tmux: bool,
+    /// As always: an agent is asked once it is ready
+    #[arg(long)]
+    ready_wait: bool,
+    /// A loop command (run, stories, tasks) with its arguments; without one, those of `ralph run`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "LOOP")]
+    rest: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ralph spawn --name agent --prompt-file ./PROMPT.md --max-iterations 10 -- claude
+  ralph spawn --name agent -f PROMPT.md -n 50 --done-pattern \"All tasks complete\" -- codex
+  ralph spawn --name night --worktree -f PROMPT.md -n 100 --check \"make test\" -- claude
+  ralph spawn --name epic-2 stories
+  ralph spawn --name agent -f PROMPT.md -n 10 --wait -- claude && notify-send done
+
+A prompt's worker ends after --max-iterations, or when -c, --done-pattern or its checks say so. An
+agent that prints nothing for --inactivity-timeout (60 s) is ended, and the next iteration begins.
+The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with
+pause, resume, set, say and kill.";
+
+/// Commands that can be spawned.
+const LOOPS: &[&str] = &["run", "loop", "stories", "tasks"];
+
+/// The worker's own flags, apart from those of its loop.
+struct Own {
+    name: Option<String>,
+    wait: bool,
+    rest: Vec<OsString>,
+}
+
+impl SpawnArgs {
+    /// The flags of `spawn` are known wherever they stand before `--`.
+    fn own(&self) -> Result<Own, CliError> {
+        let mut own = Own { name: self.name.clone(), wait: self.wait, rest: Vec::new() };
+        let mut words = self.rest.iter();
+        while let Some(word) = words.next() {
+            match word.to_str() {
+                Some("--") => {
+                    own.rest.push(word.clone());
+                    own.rest.extend(words.cloned());
+                    break;
+                }
+                Some("--name") => {
+                    let value = words.next().and_then(|value| value.to_str());
+                    own.name = Some(value.ok_or_else(|| CliError::usage("--name needs a name"))?.to_string());
+                }
+                Some("--wait") => own.wait = true,
+                Some("--ralph" | "--tmux" | "--ready-wait") => {}
+                Some(flag) if flag.starts_with("--name=") => {
+                    own.name = Some(flag["--name=".len()..].to_string());
+                }
+                _ => own.rest.push(word.clone()),
+            }
+        }
+        Ok(own)
+    }
+}
+
+pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let own = args.own()?;
+    let plan = plan_words(&own.rest);
+    if plan[0] == "run" {
+        run::check_spawned(&plan)?;
+    }
+    let Some(name) = own.name else {
+        return Err(CliError::usage("spawn requires --name").hint("ralph spawn --name agent …"));
+    };
+    check_name(&name)?;
+    tmux::check()?;
+    refuse_taken(&home, &name)?;
+    let opened = seat_worker(&name, &plan)?;
+    let opened = match opened {
+        Ok(opened) => opened,
+        // It has said why by itself.
+        Err(code) => return Ok(code),
+    };
+    let window = show_window(&home, &name);
+    let Opened { iteration, of, run } = opened;
+    let mut out = Out::stdout();
+    out.line(&format!("spawned {name} ({window}) [ralph mode: iteration {iteration}/{of}]"));
+    out.flush();
+    if own.wait { end_of(&home, &run) } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// The loop command that is meant.
+fn plan_words(rest: &[OsString]) -> Vec<OsString> {
+    let named = rest.first().and_then(|word| word.to_str()).is_some_and(|word| LOOPS.contains(&word));
+    if named { rest.to_vec() } else { [&["run".into()][..], rest].concat() }
+}
+
+/// A worker that has ended gives its name away; one that could go on by itself does not.
+fn refuse_taken(home: &Home, name: &str) -> Result<(), CliError> {
+    let Some(worker) = look_for(home, name)? else { return Ok(()) };
+    if worker.alive && worker.state.reason.is_none() {
+        return Err(name_taken(name));
+    }
+    if worker.is_abandoned() || worker.state.reason.as_deref() == Some("paused") {
+        return Err(name_taken(name)
+            .hint(format!("carry on with `ralph resume {name}`, or end it with `ralph kill {name}`")));
+    }
+    Ok(())
+}
+
+/// Starts a process that becomes the worker of that name and runs the command. Its exit code, if
+/// it did not get that far.
+pub(super) fn seat_worker(name: &str, words: &[OsString]) -> Result<Result<Opened, ExitCode>, CliError> {
+    let failed = |cause: std::io::Error| CliError::failed("cannot start the worker").cause(cause);
+    let args = [&[seat::WORKER.into(), name.into(), "--".into()][..], words].concat();
+    match Detached::start(&args).and_then(Detached::first_words).map_err(failed)? {
+        Ok(words) => serde_json::from_slice(&words).map(Ok).map_err(|cause| failed(cause.into())),
+        Err(Exit::Code(0)) => {
+            say("ralph: warning: the command ended without a run, so there is no worker");
+            Ok(Err(ExitCode::SUCCESS))
+        }
+        Err(Exit::Code(code)) => Ok(Err(ExitCode::from(u8::try_from(code).unwrap_or(Code::Failed as u8)))),
+        Err(Exit::Signal(signal)) => {
+            Err(CliError::failed(format!("the worker was ended by signal {signal} before it began")))
+        }
+    }
+}

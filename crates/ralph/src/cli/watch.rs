@@ -1,0 +1,108 @@
+//! `ralph attach`, `wait`, `rm`: seeing a worker, its end, and the last of it.
+
+use super::home;
+use super::steer::end;
+use super::workers::end_of;
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::is_safe_name;
+use crate::process::Exit;
+use crate::report::Out;
+use crate::seat::workers::{find, look_for};
+use crate::tmux::{self, Tmux};
+use clap::Args;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Detach with your tmux prefix and D (Ctrl+B D): the worker goes on. Inside a tmux of your own, press
+the prefix twice.")]
+pub struct AttachArgs {
+    /// The worker
+    name: String,
+}
+
+#[derive(Args)]
+pub struct WaitArgs {
+    /// The worker
+    #[arg(required = true)]
+    name: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The record of its run stays: see `ralph runs` and `ralph clean`.")]
+pub struct RmArgs {
+    /// The worker
+    #[arg(required = true)]
+    name: Vec<String>,
+    /// Kill it first if it runs
+    #[arg(long)]
+    force: bool,
+}
+
+pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let worker = find(&home, &args.name)?;
+    if !rustix::stdio::stdout().is_terminal() || !rustix::stdio::stdin().is_terminal() {
+        return Err(
+            CliError::failed("attach needs a terminal").hint(format!("ralph logs {} --follow", worker.name))
+        );
+    }
+    tmux::check()?;
+    match Tmux::of(&home).attach(&worker.name)? {
+        Exit::Code(0) => Ok(ExitCode::SUCCESS),
+        Exit::Code(_) | Exit::Signal(_) => {
+            Err(CliError::failed("tmux could not attach")
+                .hint(format!("ralph logs {} --follow", worker.name)))
+        }
+    }
+}
+
+/// Exits with the first code that is not 0.
+pub fn wait(args: &WaitArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let mut code = ExitCode::SUCCESS;
+    for name in &args.name {
+        let worker = find(&home, name)?;
+        let ended = end_of(&home, &worker.run)?;
+        if code == ExitCode::SUCCESS {
+            code = ended;
+        }
+    }
+    Ok(code)
+}
+
+pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    for name in &args.name {
+        match look_for(&home, name) {
+            Ok(Some(worker)) => {
+                let goes_on = worker.alive && worker.state.reason.is_none();
+                if goes_on && !args.force {
+                    return Err(CliError::failed(format!(
+                        "worker '{name}' is {}",
+                        worker.state.status.word()
+                    ))
+                    .hint(format!("ralph kill {name} first, or ralph rm --force {name}")));
+                }
+                if goes_on {
+                    end(&home, &worker)?;
+                }
+            }
+            // A record that cannot be read can still be removed.
+            Ok(None) | Err(_) if is_safe_name(name) && home.worker(name).dir().exists() => {}
+            Ok(None) | Err(_) => {
+                find(&home, name)?;
+            }
+        }
+        Tmux::of(&home).close(name);
+        fsx::remove_tree(home.worker(name).dir())
+            .map_err(|cause| CliError::failed(format!("cannot remove worker '{name}'")).cause(cause))?;
+        let mut out = Out::stdout();
+        out.line(&format!("removed {name}"));
+        out.flush();
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,36 @@
+//! What the commands about workers share.
+
+use super::exit_code;
+use crate::error::{CliError, Code};
+use crate::journal;
+use crate::layout::Home;
+use crate::lock::RunLock;
+use crate::report::say;
+use crate::tmux::{SESSION, Tmux};
+use std::process::ExitCode;
+
+/// Waits for the end of a run and tells its exit code.
+pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
+    let run_dir = home.run(run);
+    RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
+    let replayed = journal::replay(&run_dir, |_, _, _| {})
+        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    match &replayed.state.stopped {
+        Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state.limits)),
+        None => {
+            Err(CliError::failed("its loop is gone without a word")
+                .hint(format!("carry on: ralph resume {run}")))
+        }
+    }
+}
+
+/// A worker lives without its window: what goes wrong there is only told.
+pub(super) fn show_window(home: &Home, name: &str) -> String {
+    match Tmux::of(home).show(name) {
+        Ok(()) => format!("tmux: {SESSION}:{name}"),
+        Err(cause) => {
+            say(&format!("ralph: warning: no tmux window for '{name}': {cause}"));
+            "no tmux".to_string()
+        }
+    }
+}

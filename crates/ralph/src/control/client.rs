@@ -1,0 +1,55 @@
+//! The end of whoever asks.
+
+use super::{Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
+use crate::layout::RunDir;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The loop answers at once; one that does not is stuck.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Error)]
+pub enum TalkError {
+    /// No loop is there to be talked to.
+    #[error("its loop is not running")]
+    Nobody,
+    #[error("its loop does not answer: {0}")]
+    Broken(#[source] io::Error),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Talk {
+    pub answer: Answer,
+}
+
+pub fn talk(run: &RunDir, command: &Command) -> Result<Talk, TalkError> {
+    let address = address(run).map_err(|_| TalkError::Nobody)?;
+    let stream = UnixStream::connect(&address.path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => TalkError::Nobody,
+        _ => TalkError::Broken(cause),
+    })?;
+    exchange(stream, command).map(|answer| Talk { answer }).map_err(|cause| match cause.kind() {
+        // It has ended in this moment.
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
+            TalkError::Nobody
+        }
+        _ => TalkError::Broken(cause),
+    })
+}
+
+fn exchange(mut stream: UnixStream, command: &Command) -> io::Result<Answer> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut text = serde_json::to_vec(&Line { v: VERSION, body: Asking { command: command.clone() } })?;
+    text.push(b'\n');
+    stream.write_all(&text)?;
+    let mut answer = Vec::new();
+    stream.take(LINE_MAX as u64).read_to_end(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice::<Line<Answering>>(&answer)?.body.answer)
+}

@@ -1,0 +1,160 @@
+//! Words to a loop that runs, from another process of the same user.
+//!
+//! A unix socket in the directory of the run (which only its user can enter). One line of JSON
+//! each way: a [`Command`], an [`Answer`]. Only the loop writes its journal: it answers once
+//! what was asked is recorded.
+//!
+//! Invariant: nobody who connects can hold the loop up. Connections are read beside it, are few,
+//! small and short.
+
+mod client;
+mod server;
+
+pub use client::{Talk, TalkError, talk};
+pub use server::{Control, Request};
+
+use crate::layout::{CONTROL, RunDir};
+use ralph_loop::ask::Changes;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// The version of the language.
+const VERSION: u32 = 1;
+
+/// No line is longer.
+const LINE_MAX: usize = 256 << 10;
+
+/// The longest note: prompts have to stay readable.
+pub const LONGEST_NOTE: usize = 64 << 10;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    Pause,
+    Continue,
+    Kill,
+    Set(Changes),
+    Say { text: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is recorded.
+    Done,
+    /// It was so already.
+    Already,
+    Refused {
+        why: String,
+    },
+}
+
+/// A line, either way.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line<T> {
+    v: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Asking {
+    command: Command,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Answering {
+    answer: Answer,
+}
+
+/// A socket's path has little more than 100 bytes, a home may have more. The directory is then
+/// reached through its descriptor, which has to stay open as long as the path is used.
+struct Address {
+    path: PathBuf,
+    _dir: Option<File>,
+}
+
+const PATH_MAX: usize = 100;
+
+fn address(run: &RunDir) -> io::Result<Address> {
+    let path = run.control();
+    if path.as_os_str().len() <= PATH_MAX {
+        return Ok(Address { path, _dir: None });
+    }
+    let dir = File::open(run.dir())?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
+    Ok(Address { path: PathBuf::from(format!("/proc/self/fd/{number}/{CONTROL}")), _dir: Some(dir) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fsx;
+    use crate::layout::Home;
+
+    fn with_server(name: &str, then: impl FnOnce(&RunDir) + Send + 'static) {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Home::at(dir.path().join(name)).run("r");
+        fsx::private_dir(run.dir()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut control = Control::listen(&run).unwrap();
+            let there = run.clone();
+            let asking = tokio::task::spawn_blocking(move || then(&there));
+            let serving = async {
+                loop {
+                    let Request { command, answer } = control.next().await;
+                    let _ = answer.send(match command {
+                        Command::Say { text } => Answer::Refused { why: text },
+                        _ => Answer::Done,
+                    });
+                }
+            };
+            tokio::select! {
+                () = serving => {}
+                asked = asking => asked.unwrap(),
+            }
+        });
+        drop(runtime);
+    }
+
+    #[test]
+    fn what_is_asked_is_answered_also_where_paths_are_long() {
+        for name in ["h", &"long".repeat(40)] {
+            with_server(name, |run| {
+                assert!(matches!(talk(run, &Command::Pause), Ok(Talk { answer: Answer::Done, .. })));
+                let said = talk(run, &Command::Say { text: "x".repeat(LONGEST_NOTE) }).unwrap();
+                assert!(matches!(said.answer, Answer::Refused { why } if why.len() == LONGEST_NOTE));
+            });
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_hurts_nobody() {
+        use std::io::{Read, Write};
+        use std::os::unix::net::UnixStream;
+        with_server("h", |run| {
+            for nonsense in ["\n", "{\"v\":1}\n", "{\"v\":99,\"command\":\"pause\"}\n", "\0\n"] {
+                let mut stream = UnixStream::connect(run.control()).unwrap();
+                stream.write_all(nonsense.as_bytes()).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                assert!(answer.contains("refused"), "{nonsense:?}: {answer}");
+            }
+            // Too much is not even read to its end.
+            let mut stream = UnixStream::connect(run.control()).unwrap();
+            let _ = stream.write_all(&vec![b'x'; 4 * LINE_MAX]);
+            drop(stream);
+            assert!(matches!(talk(run, &Command::Pause), Ok(Talk { answer: Answer::Done, .. })));
+        });
+    }
+
+    #[test]
+    fn where_nobody_listens_that_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Home::at(dir.path().to_path_buf()).run("r");
+        assert!(matches!(talk(&run, &Command::Pause), Err(TalkError::Nobody)));
+    }
+}

@@ -1,0 +1,142 @@
+//! The loop's end.
+
+use super::{Address, Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
+use crate::fsx;
+use crate::layout::RunDir;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// So many may be talking at once.
+const CONNECTIONS: usize = 16;
+
+/// Whoever has connected speaks at once, and hears the answer as soon as it is recorded.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the end of a loop waits for answers to be heard.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Something that was asked, and where the answer goes.
+pub struct Request {
+    pub command: Command,
+    pub answer: oneshot::Sender<Answer>,
+}
+
+/// The socket of a loop; gone when it is dropped.
+pub struct Control {
+    requests: mpsc::Receiver<Request>,
+    accepting: JoinHandle<()>,
+    places: Arc<Semaphore>,
+    run: RunDir,
+}
+
+impl Control {
+    /// To be called within a runtime, by whoever holds the run's lock: a socket that is there
+    /// already was left by a life that is over.
+    pub fn listen(run: &RunDir) -> io::Result<Control> {
+        let _ = fsx::remove(&run.control());
+        let address = address(run)?;
+        let listener = UnixListener::bind(&address.path)?;
+        fsx::only_for_user(&run.control())?;
+        let (sender, requests) = mpsc::channel(CONNECTIONS);
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let accepting = tokio::spawn(accept(listener, address, sender, Arc::clone(&places)));
+        Ok(Control { requests, accepting, places, run: run.clone() })
+    }
+
+    pub async fn next(&mut self) -> Request {
+        match self.requests.recv().await {
+            Some(request) => request,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Control {
+    /// The loop is about to end: nobody new is let in, and whoever was answered gets to hear it.
+    pub async fn farewell(&mut self) {
+        self.accepting.abort();
+        self.requests.close();
+        while let Ok(request) = self.requests.try_recv() {
+            drop(request);
+        }
+        let all = self.places.acquire_many(CONNECTIONS as u32);
+        let _ = timeout(LAST_WORDS, all).await;
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        // What cannot be removed is removed by the next life.
+        let _ = fsx::remove(&self.run.control());
+    }
+}
+
+async fn accept(
+    listener: UnixListener,
+    _address: Address,
+    sender: mpsc::Sender<Request>,
+    places: Arc<Semaphore>,
+) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of descriptors, for instance: not to be tried again in a hurry.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            serve(stream, &sender).await;
+            drop(place);
+        });
+    }
+}
+
+async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>) {
+    let user = stream.peer_cred().map(|peer| peer.uid());
+    if user.ok() != Some(rustix::process::geteuid().as_raw()) {
+        return;
+    }
+    let Ok(line) = timeout(PATIENCE, read_line(&mut stream)).await else { return };
+    let refused = |why: &str| Answer::Refused { why: why.to_string() };
+    let answer = match serde_json::from_slice::<Line<Asking>>(&line) {
+        Ok(Line { v: VERSION, body }) => match ask(sender, body.command).await {
+            Some(answer) => answer,
+            None => refused("the loop does not answer"),
+        },
+        Ok(Line { v, .. }) => refused(&format!("version {v} of the language is not known here")),
+        Err(_) => refused("that cannot be understood"),
+    };
+    if let Ok(mut text) = serde_json::to_vec(&Line { v: VERSION, body: Answering { answer } }) {
+        text.push(b'\n');
+        let _ = timeout(PATIENCE, stream.write_all(&text)).await;
+    }
+}
+
+async fn ask(sender: &mpsc::Sender<Request>, command: Command) -> Option<Answer> {
+    let (answer, heard) = oneshot::channel();
+    timeout(PATIENCE, sender.send(Request { command, answer })).await.ok()?.ok()?;
+    timeout(PATIENCE, heard).await.ok()?.ok()
+}
+
+async fn read_line(stream: &mut UnixStream) -> Vec<u8> {
+    let (mut line, mut piece) = (Vec::new(), [0; 4096]);
+    while line.len() <= LINE_MAX {
+        match stream.read(&mut piece).await {
+            Ok(0) | Err(_) => break,
+            Ok(n) => line.extend_from_slice(&piece[..n]),
+        }
+        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            line.truncate(end);
+            break;
+        }
+    }
+    line
+}

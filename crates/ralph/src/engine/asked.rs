@@ -1,0 +1,114 @@
+//! What others ask of the loop, and an agent's silence, made facts.
+
+use super::host::RealHost;
+use super::lane::Current;
+use crate::control::{Answer, Command, LONGEST_NOTE, Request};
+use ralph_loop::ask::{Ask, Changes, MOST_NOTES};
+use ralph_loop::done_pattern::DonePattern;
+use ralph_loop::event::Fact;
+use ralph_loop::plan::Plan;
+use ralph_loop::{Run, State};
+use std::time::Instant;
+
+impl RealHost<'_> {
+    /// The fact that a request amounts to. Who asked is answered once it is recorded, or at once
+    /// if there is nothing to record.
+    pub(super) fn asked(&mut self, run: &Run, state: &State, request: Request) -> Option<Fact> {
+        let Request { command, answer } = request;
+        let ask = match weigh(run, state, command) {
+            Ok(Weighed::Ask(ask)) => Ok(ask),
+            Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
+                Ok(hash) => Ok(Ask::Say { text: hash }),
+                Err(cause) => Err(Answer::Refused { why: format!("the note cannot be kept: {cause}") }),
+            },
+            Err(answer) => Err(answer),
+        };
+        match ask {
+            Ok(ask) => {
+                self.answer_due = Some(answer);
+                Some(Fact::Asked(ask))
+            }
+            Err(refused) => {
+                // Whoever has left does not need the answer.
+                let _ = answer.send(refused);
+                None
+            }
+        }
+    }
+
+    /// Nothing more will be recorded by this process.
+    pub async fn farewell(&mut self) {
+        if let Some(control) = &mut self.control {
+            control.farewell().await;
+        }
+    }
+
+    /// Called for each fact that is recorded.
+    pub(super) fn note_asked(&mut self, fact: &Fact) {
+        let Fact::Asked(ask) = fact else { return };
+        if let Some(answer) = self.answer_due.take() {
+            let _ = answer.send(Answer::Done);
+        }
+        if let (Ask::Continue, Current::Agent(step)) = (ask, &mut self.lane.current) {
+            // The silence of a pause does not count.
+            step.activity.excuse(Instant::now());
+        }
+    }
+
+    pub(super) fn silent_at(&self) -> Option<Instant> {
+        match &self.lane.current {
+            Current::Agent(step) if !step.silence_told => step.activity.deadline(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn fell_silent(&mut self, state: &State) -> Option<Fact> {
+        let Current::Agent(step) = &mut self.lane.current else { return None };
+        let silence = step.activity.silent(Instant::now())?;
+        // One that is being ended is not ended once more.
+        step.silence_told = true;
+        let steered = state.flights.first().is_none_or(|flight| flight.cancel.is_some());
+        (!steered).then_some(Fact::Silent { id: self.step, silence })
+    }
+}
+
+enum Weighed {
+    Ask(Ask),
+    Note(String),
+}
+
+fn weigh(run: &Run, state: &State, command: Command) -> Result<Weighed, Answer> {
+    let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
+    match command {
+        Command::Pause if state.asked.paused() => Err(Answer::Already),
+        Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
+        Command::Continue if !state.asked.paused() => Err(Answer::Already),
+        Command::Continue => Ok(Weighed::Ask(Ask::Continue)),
+        Command::Kill => Ok(Weighed::Ask(Ask::Kill)),
+        Command::Set(changes) => match why_not(run, &changes) {
+            None => Ok(Weighed::Ask(Ask::Set(changes))),
+            Some(why) => refused(&why),
+        },
+        Command::Say { .. } if state.asked.notes.len() >= MOST_NOTES => {
+            refused("too many notes wait for the next prompt")
+        }
+        Command::Say { text } if text.len() > LONGEST_NOTE => refused("the note is too long"),
+        Command::Say { text } => Ok(Weighed::Note(text)),
+    }
+}
+
+/// Why a run cannot be changed like this.
+pub fn why_not(run: &Run, changes: &Changes) -> Option<String> {
+    let of_prompt = changes.prompt_file.is_some() || changes.done_pattern.is_some();
+    match &run.plan {
+        Plan::Prompt(_) => {}
+        Plan::Stories(_) | Plan::Tasks(_) if of_prompt => {
+            let why =
+                format!("it works through {}: they have no prompt file and no done pattern", run.plan.name());
+            return Some(why);
+        }
+        Plan::Stories(_) | Plan::Tasks(_) => {}
+    }
+    let pattern = changes.done_pattern.as_deref().map(DonePattern::new)?;
+    pattern.err().map(|cause| cause.to_string())
+}

@@ -1,0 +1,60 @@
+//! Processes of ralph's own that outlive the one that starts them, and programs that get this
+//! terminal.
+#![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
+
+use super::Exit;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// A process on its way to a life of its own.
+#[derive(Debug)]
+pub struct Detached {
+    child: Child,
+    channel: UnixStream,
+}
+
+impl Detached {
+    /// Starts this program. Its standard input is a channel to us, its complaints are seen here
+    /// until it lets go of both.
+    pub fn start(args: &[OsString]) -> io::Result<Detached> {
+        let (channel, theirs) = UnixStream::pair()?;
+        let program =
+            if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
+        let mut command = Command::new(program);
+        command.arg0("ralph").args(args).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        // It is in nobody's pane, and neither are its agents.
+        command.env_remove("TMUX").env_remove("TMUX_PANE");
+        let child = command.spawn()?;
+        drop(command);
+        Ok(Detached { child, channel })
+    }
+
+    /// What it says when it stands on its own feet; how it ended, if it never did.
+    pub fn first_words(mut self) -> io::Result<Result<Vec<u8>, Exit>> {
+        const MOST: u64 = 64 << 10;
+        let mut words = Vec::new();
+        (&self.channel).take(MOST).read_to_end(&mut words)?;
+        if !words.is_empty() {
+            return Ok(Ok(words));
+        }
+        Ok(Err(exit_of(self.child.wait()?)))
+    }
+}
+
+/// Runs a program that has this terminal to itself.
+pub fn in_terminal(program: &str, args: &[&str], without: &[&str]) -> io::Result<Exit> {
+    let mut command = Command::new(program);
+    command.args(args);
+    for name in without {
+        command.env_remove(name);
+    }
+    command.status().map(exit_of)
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or(0)), Exit::Code)
+}

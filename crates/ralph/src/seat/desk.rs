@@ -1,0 +1,68 @@
+//! Where a worker's files and its spoken lines come from while it lives.
+
+use super::record::Record;
+use crate::report::Reporter;
+use ralph_loop::dialect::AgentEvent;
+use ralph_loop::event::Event;
+use ralph_loop::text::printable;
+use ralph_loop::{Run, State};
+use std::time::Duration;
+
+/// Stands before another reporter: what the lines of a worker do not tell, that one does. For a
+/// run in a terminal it only passes on.
+pub struct Desk<'r> {
+    record: Option<Record>,
+    inner: &'r mut dyn Reporter,
+    warned: bool,
+}
+
+impl<'r> Desk<'r> {
+    /// `record` has followed whatever was recorded before.
+    pub fn new(record: Option<Record>, inner: &'r mut dyn Reporter) -> Desk<'r> {
+        Desk { record, inner, warned: false }
+    }
+}
+
+impl Reporter for Desk<'_> {
+    fn event(&mut self, run: &Run, state: &State, event: &Event) {
+        self.inner.event(run, state, event);
+        let Some(record) = &mut self.record else { return };
+        for line in record.follow(run, state, event) {
+            self.inner.aside(&format!("[ralph] {}: {}", record.name(), printable(&line)));
+        }
+        if let Err(cause) = record.write()
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            self.inner.warn(&format!("cannot write the worker's state: {cause}"));
+        }
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.inner.prompt(text);
+    }
+
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.inner.agent(event);
+    }
+
+    fn agent_stderr(&mut self, line: &str) {
+        self.inner.agent_stderr(line);
+    }
+
+    fn aside(&mut self, text: &str) {
+        self.inner.aside(text);
+    }
+
+    fn dry(&mut self) {
+        self.inner.dry();
+    }
+
+    /// Nobody watches a worker's clock, and an idle one should sleep.
+    fn tick_every(&self) -> Option<Duration> {
+        if self.record.is_some() { None } else { self.inner.tick_every() }
+    }
+
+    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+        self.inner.tick(run, state, up_ms);
+    }
+}

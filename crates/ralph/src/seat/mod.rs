@@ -1,0 +1,116 @@
+//! A worker: the same loop as any other, in a process that nobody's terminal holds.
+//!
+//! `ralph spawn` starts `ralph __worker NAME -- …` with the words of any loop command. That
+//! process leaves its session, takes its name, and lives the run; whoever spawned it sees its
+//! complaints until the run is open, and nothing of it afterwards. What can be known of a worker
+//! is its run's journal and lock: `state.json` and `iterations.log` are projections of the
+//! former, written by [`record`].
+//!
+//! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
+
+mod desk;
+pub mod record;
+mod tell;
+pub mod workers;
+
+pub use desk::Desk;
+
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::{Home, WorkerDir};
+use crate::lock::NameLock;
+use ralph_loop::{Run, State};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The first word of a worker's command line; it never meets clap.
+pub const WORKER: &str = "__worker";
+
+/// This process as a worker.
+#[derive(Debug)]
+pub struct Seat {
+    pub name: String,
+    /// To whoever has spawned it, until the run is open.
+    spawner: Mutex<Option<File>>,
+    _name: NameLock,
+}
+
+static SEAT: OnceLock<Seat> = OnceLock::new();
+
+/// What a worker tells whoever has spawned it, once its run is open.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Opened {
+    pub run: String,
+    pub iteration: u32,
+    pub of: u32,
+}
+
+/// Which run is a worker's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    pub name: String,
+    pub run: String,
+}
+
+/// The seat of this process, if it is a worker.
+pub fn current() -> Option<&'static Seat> {
+    SEAT.get()
+}
+
+/// Makes this process the worker of that name. Its standard input is the way to its spawner.
+pub fn take(home: &Home, name: &str) -> Result<(), CliError> {
+    let failed = |cause: io::Error| CliError::failed("cannot become a worker").cause(cause);
+    // A process that was started by a shell may lead its group and then keeps its session.
+    let _ = rustix::process::setsid();
+    let spawner = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|e| failed(e.into()))?;
+    let nothing = File::open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|cause| failed(cause.into()))?;
+    [home.root().to_path_buf(), home.locks(), home.workers()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir))
+        .map_err(failed)?;
+    let lock = NameLock::acquire(home, name).map_err(failed)?.ok_or_else(|| workers::name_taken(name))?;
+    let seat = Seat { name: name.to_string(), spawner: Mutex::new(Some(spawner.into())), _name: lock };
+    SEAT.set(seat).map_err(|_| CliError::failed("a process can be one worker only"))
+}
+
+impl Seat {
+    pub fn dir(&self, home: &Home) -> WorkerDir {
+        home.worker(&self.name)
+    }
+
+    /// The run is open: from here on this process speaks to its files. `fresh` is a run that
+    /// begins; what another worker of this name has left is not its own.
+    pub fn sit_down(&self, home: &Home, run: &Run, state: &State, fresh: bool) -> Result<(), CliError> {
+        self.settle_in(home, run, state, fresh).map_err(|cause| {
+            CliError::failed(format!("cannot write the worker's files: {}", self.dir(home).dir().display()))
+                .cause(cause)
+        })
+    }
+
+    fn settle_in(&self, home: &Home, run: &Run, state: &State, fresh: bool) -> io::Result<()> {
+        let dir = self.dir(home);
+        fsx::private_dir(dir.dir())?;
+        if fresh {
+            for left in [dir.state(), dir.iterations(), dir.output()] {
+                let _ = fsx::remove(&left);
+            }
+        }
+        let record = WorkerRecord { name: self.name.clone(), run: run.id.clone() };
+        fsx::write_whole(&dir.record(), &serde_json::to_vec(&record)?)?;
+        let output: OwnedFd = fsx::appending(&dir.output())?.into();
+        rustix::stdio::dup2_stdout(&output)?;
+        rustix::stdio::dup2_stderr(&output)?;
+        let opened =
+            Opened { run: run.id.clone(), iteration: state.iteration(), of: state.limits.iterations };
+        let mut spawner = self.spawner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut spawner) = spawner.take() {
+            // A spawner that has gone meanwhile is not needed any more.
+            let _ = spawner.write_all(&serde_json::to_vec(&opened)?);
+        }
+        Ok(())
+    }
+}

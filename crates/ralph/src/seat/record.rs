@@ -1,0 +1,250 @@
+//! `state.json` and `iterations.log` of a worker, folded from its journal.
+//!
+//! Projections: whoever wants to know for certain folds the journal with [`Record::replay`] and
+//! gets the same. A life that takes a worker up writes anew what a crash has kept from the files.
+
+use super::tell::{Teller, Told};
+use crate::fsx;
+use crate::journal::{self, JournalError};
+use crate::layout::{RunDir, WorkerDir};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ralph_loop::event::{Event, Fact, Step, StopReason};
+use ralph_loop::plan::prompt::PromptSource;
+use ralph_loop::plan::{Plan, PlanState};
+use ralph_loop::state::Flight;
+use ralph_loop::verdict::Verdict;
+use ralph_loop::{Run, State};
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+use std::io;
+use std::path::PathBuf;
+
+/// The word for how a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Running,
+    Paused,
+    /// Done, at a limit, or killed.
+    Stopped,
+    Failed,
+}
+
+impl Status {
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Paused => "paused",
+            Status::Stopped => "stopped",
+            Status::Failed => "failed",
+        }
+    }
+
+    fn of(state: &State) -> Status {
+        match state.stopped.as_ref().map(|stopped| stopped.reason) {
+            None if state.asked.paused() || state.asked.leaving => Status::Paused,
+            None => Status::Running,
+            Some(StopReason::Paused | StopReason::Interrupted) => Status::Paused,
+            Some(
+                StopReason::Completed
+                | StopReason::MaxIterations
+                | StopReason::BudgetExhausted
+                | StopReason::Timeout
+                | StopReason::Stalled
+                | StopReason::Killed,
+            ) => Status::Stopped,
+            Some(
+                StopReason::TooManyFailures
+                | StopReason::Halted
+                | StopReason::Outage
+                | StopReason::Authentication
+                | StopReason::Error,
+            ) => Status::Failed,
+        }
+    }
+}
+
+/// `state.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerState {
+    pub worker_name: String,
+    pub prompt_file: Option<PathBuf>,
+    pub max_iterations: u32,
+    pub current_iteration: u32,
+    pub status: Status,
+    pub started: String,
+    pub last_iteration_started: Option<String>,
+    pub consecutive_failures: u32,
+    pub total_failures: u32,
+    pub done_pattern: Option<String>,
+    /// Seconds.
+    pub inactivity_timeout: Option<Number>,
+    /// Why it has stopped, and a word more.
+    pub reason: Option<String>,
+    pub note: Option<String>,
+    /// Whether what was asked is done.
+    pub success: bool,
+    /// Whether it can be taken up where it is.
+    pub resumable: bool,
+    pub run: String,
+    pub plan: String,
+    pub workspace: PathBuf,
+    /// US dollars.
+    pub cost: f64,
+}
+
+/// Follows a worker's events.
+pub struct Record {
+    name: String,
+    dir: WorkerDir,
+    teller: Teller,
+    started: i64,
+    last_started: Option<i64>,
+    total_failures: u32,
+    state: Option<WorkerState>,
+    /// Lines that are not in the log yet; until the first write, all lines there are.
+    log: String,
+    /// The files as they were left.
+    state_written: Option<WorkerState>,
+    log_joined: bool,
+}
+
+impl Record {
+    pub fn new(name: &str, dir: WorkerDir) -> Record {
+        Record {
+            name: name.to_string(),
+            dir,
+            teller: Teller::default(),
+            started: 0,
+            last_started: None,
+            total_failures: 0,
+            state: None,
+            log: String::new(),
+            state_written: None,
+            log_joined: false,
+        }
+    }
+
+    /// A worker as its journal tells it.
+    pub fn replay(name: &str, dir: WorkerDir, run: &RunDir) -> Result<Record, JournalError> {
+        let mut record = Record::new(name, dir);
+        journal::replay(run, |run, state, event| drop(record.follow(run, state, event)))?;
+        Ok(record)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn state(&self) -> Option<&WorkerState> {
+        self.state.as_ref()
+    }
+
+    /// Returns what there is to say to who watches.
+    pub fn follow(&mut self, run: &Run, state: &State, event: &Event) -> Vec<String> {
+        match &event.fact {
+            Fact::Opened(_) => self.started = event.at,
+            Fact::Began { step: Step::Agent { .. }, .. } => self.last_started = Some(event.at),
+            Fact::Judged(judgement) => {
+                self.total_failures += u32::from(matches!(judgement.verdict, Verdict::AgentFailed { .. }));
+            }
+            _ => {}
+        }
+        let Told { log, lines } = self.teller.follow(run, state, event);
+        for line in log {
+            self.log.push_str(&format!("{} {line}\n", local(event.at, "%Y-%m-%dT%H:%M:%S")));
+        }
+        self.state = Some(self.now(run, state));
+        lines
+    }
+
+    fn now(&self, run: &Run, state: &State) -> WorkerState {
+        let prompt_file = match (&run.plan, &state.plan) {
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.source(plan) {
+                PromptSource::File { path } => Some(path.clone()),
+                PromptSource::Text { .. } => None,
+            },
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+        };
+        let stopped = state.stopped.as_ref();
+        let precise = |at| local(at, "%Y-%m-%dT%H:%M:%S%.6f");
+        WorkerState {
+            worker_name: self.name.clone(),
+            prompt_file,
+            max_iterations: state.limits.iterations,
+            current_iteration: current(state),
+            status: Status::of(state),
+            started: precise(self.started),
+            last_iteration_started: self.last_started.map(precise),
+            consecutive_failures: state.streaks.failures,
+            total_failures: self.total_failures,
+            done_pattern: run.plan.pattern(&state.plan).map(String::from),
+            inactivity_timeout: state.limits.patience.silence_ms.and_then(in_seconds),
+            reason: stopped.map(|stopped| stopped.reason.word().to_string()),
+            note: stopped.and_then(|stopped| stopped.note.clone()),
+            success: stopped.is_some_and(|stopped| state.limits.are_met_by(stopped.reason)),
+            resumable: state.can_go_on(),
+            run: run.id.clone(),
+            plan: run.plan.name().to_string(),
+            workspace: run.workspace.clone(),
+            cost: state.spent.usd.dollars(),
+        }
+    }
+
+    /// Brings the files up to what was followed.
+    pub fn write(&mut self) -> io::Result<()> {
+        self.write_log()?;
+        if self.state == self.state_written {
+            return Ok(());
+        }
+        let Some(state) = &self.state else { return Ok(()) };
+        let mut text = serde_json::to_vec_pretty(state)?;
+        text.push(b'\n');
+        let lock = fsx::lock_file(&self.dir.state_lock())?;
+        lock.lock()?;
+        fsx::write_whole(&self.dir.state(), &text)?;
+        self.state_written.clone_from(&self.state);
+        Ok(())
+    }
+
+    /// Appended to, so that `tail -f` sees it. The first time in a life the log is compared with
+    /// what it should be: a crash may have kept lines from it.
+    fn write_log(&mut self) -> io::Result<()> {
+        let path = self.dir.iterations();
+        if !self.log_joined {
+            let there = fsx::read_regular(&path).unwrap_or_default();
+            match self.log.as_bytes().strip_prefix(&there[..]) {
+                Some(missing) => self.log = String::from_utf8_lossy(missing).into_owned(),
+                None => {
+                    fsx::write_whole(&path, self.log.as_bytes())?;
+                    self.log.clear();
+                }
+            }
+            self.log_joined = true;
+        }
+        if !self.log.is_empty() {
+            fsx::append(&path, self.log.as_bytes())?;
+            self.log.clear();
+        }
+        Ok(())
+    }
+}
+
+/// The iteration that is at work, or was the last.
+fn current(state: &State) -> u32 {
+    let of_next = |flight: &Flight| matches!(flight.step, Step::Snapshot { .. } | Step::Restore { .. });
+    let begun = state.attempts > 0 || state.flights.iter().any(of_next);
+    let first = state.judged == 0 && state.stopped.is_none();
+    state.judged + u32::from(begun || first)
+}
+
+fn in_seconds(ms: u64) -> Option<Number> {
+    if ms.is_multiple_of(1000) { Some((ms / 1000).into()) } else { Number::from_f64(ms as f64 / 1000.0) }
+}
+
+/// In the time zone of whoever looks.
+fn local(ms: i64, format: &str) -> String {
+    let time = Timestamp::from_millisecond(ms).map(|time| time.to_zoned(TimeZone::system()));
+    time.map_or_else(|_| String::from("?"), |time| time.strftime(format).to_string())
+}

@@ -1,0 +1,170 @@
+//! All the workers there are, as their journals and locks tell.
+//!
+//! A reader asks the run's lock whether a worker's loop is there, never a process id. Lists read
+//! the projections, which cost the same whatever the length of a journal, wherever nothing can
+//! have kept them from being up to date; whoever asks for one worker gets its journal's word.
+
+use super::WorkerRecord;
+use super::record::{Record, Status, WorkerState};
+use crate::catalog;
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::layout::{self, Home, RunDir, WorkerDir};
+use crate::lock::RunLock;
+use serde_json::{Value, json};
+
+/// A worker as it is now.
+#[derive(Debug)]
+pub struct Worker {
+    pub name: String,
+    pub dir: WorkerDir,
+    pub run_dir: RunDir,
+    pub run: String,
+    /// Its loop is there.
+    pub alive: bool,
+    pub state: WorkerState,
+}
+
+impl Worker {
+    /// It should be running or could go on, and nobody is there to do it.
+    pub fn is_abandoned(&self) -> bool {
+        !self.alive && self.state.reason.is_none()
+    }
+
+    /// The status in words, with what is to be known beside it.
+    pub fn status_line(&self) -> String {
+        let word = self.state.status.word();
+        match &self.state.reason {
+            _ if self.is_abandoned() => {
+                format!("{word}, but its loop is gone: ralph resume {}", self.name)
+            }
+            Some(reason) if reason != word => format!("{word} ({reason})"),
+            _ => word.to_string(),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let mut line = json!({
+            "name": self.name,
+            "status": self.state.status,
+            "reason": self.state.reason,
+            "loop_gone": self.is_abandoned(),
+            "run": self.run,
+            "workspace": self.state.workspace,
+            "tmux": { "session": crate::tmux::SESSION, "window": self.name },
+            "started": self.state.started,
+            "metadata": { "ralph": true, "ralph_iteration": self.state.current_iteration },
+        });
+        line["max_iterations"] = self.state.max_iterations.into();
+        line
+    }
+}
+
+/// Every worker, by name. Those whose record cannot be read are named with why.
+pub fn all(home: &Home) -> Result<(Vec<Worker>, Vec<String>), CliError> {
+    let entries = match fs_err::read_dir(home.workers()) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok((vec![], vec![])),
+        Err(cause) => return Err(CliError::failed("cannot list the workers").cause(cause)),
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| layout::is_safe_name(name))
+        .collect();
+    names.sort_unstable();
+    let (mut workers, mut problems) = (Vec::new(), Vec::new());
+    for name in names {
+        match look(home, &name, Care::Enough) {
+            Ok(Some(worker)) => workers.push(worker),
+            // A directory without a record: somebody is just making or removing it.
+            Ok(None) => {}
+            Err(error) => problems.push(format!("worker '{name}': {}", error.message)),
+        }
+    }
+    Ok((workers, problems))
+}
+
+/// The worker of that name.
+pub fn find(home: &Home, name: &str) -> Result<Worker, CliError> {
+    if let Some(worker) = look_for(home, name)? {
+        return Ok(worker);
+    }
+    if catalog::find(home, name).is_ok() {
+        return Err(CliError::failed(format!("worker '{name}' is not a ralph worker"))
+            .hint("that is a run in a terminal: stop it there, and see it with `ralph show`"));
+    }
+    Err(CliError::failed(format!("worker '{name}' not found")).hint("`ralph ls` lists them"))
+}
+
+/// The same; nothing where there is none.
+pub fn look_for(home: &Home, name: &str) -> Result<Option<Worker>, CliError> {
+    if layout::is_safe_name(name) { look(home, name, Care::Exact) } else { Ok(None) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// By the files, unless they may be out of date.
+    Enough,
+    /// By the journal.
+    Exact,
+}
+
+fn look(home: &Home, name: &str, care: Care) -> Result<Option<Worker>, CliError> {
+    let dir = home.worker(name);
+    let Ok(text) = fsx::read_regular(&dir.record()) else { return Ok(None) };
+    let damaged = |cause: &dyn std::fmt::Display| {
+        CliError::failed(format!("the record of worker '{name}' cannot be read"))
+            .cause(cause)
+            .hint(format!("remove it with `ralph rm {name}`; its run stays in `ralph runs`"))
+    };
+    let record: WorkerRecord = serde_json::from_slice(&text).map_err(|cause| damaged(&cause))?;
+    if !layout::is_safe_name(&record.run) {
+        return Err(damaged(&"it names no run"));
+    }
+    let run_dir = home.run(&record.run);
+    // Asked before the files are read: what a loop did last is in them once it is gone.
+    let alive = RunLock::is_held(&run_dir);
+    let quick = if care == Care::Enough { projected(&dir, &run_dir, alive) } else { None };
+    let state = match quick {
+        Some(state) => state,
+        None => {
+            let replayed = Record::replay(name, dir.clone(), &run_dir)
+                .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+            let Some(state) = replayed.state() else { return Ok(None) };
+            state.clone()
+        }
+    };
+    Ok(Some(Worker { name: name.to_string(), dir, run_dir, run: record.run, alive, state }))
+}
+
+/// The projection, where it can be relied on: its loop is there to write it, or it was written
+/// after the last fact of the journal.
+fn projected(dir: &WorkerDir, run_dir: &RunDir, alive: bool) -> Option<WorkerState> {
+    let state: WorkerState = serde_json::from_slice(&fsx::read_regular(&dir.state()).ok()?).ok()?;
+    let modified = |path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let current = alive || modified(dir.state())? >= modified(run_dir.journal())?;
+    (current && state.status != Status::Running || alive).then_some(state)
+}
+
+pub fn name_taken(name: &str) -> CliError {
+    CliError::failed(format!("worker '{name}' already exists"))
+        .hint(format!("choose another name, or end it first: ralph kill {name}"))
+}
+
+/// Names become directories, branches and tmux windows.
+pub fn check_name(name: &str) -> Result<(), CliError> {
+    if !layout::is_safe_name(name) {
+        let shown: String = name.chars().take(80).collect();
+        return Err(CliError::usage(format!("not a name for a worker: '{shown}'"))
+            .hint("letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"));
+    }
+    if looks_like_a_run(name) {
+        return Err(CliError::usage(format!("a worker cannot be named like a run: '{name}'")));
+    }
+    Ok(())
+}
+
+/// `20261115-221503-4f2a`, or the beginning of it.
+fn looks_like_a_run(name: &str) -> bool {
+    name.len() >= 8 && name.bytes().take(8).all(|byte| byte.is_ascii_digit())
+}

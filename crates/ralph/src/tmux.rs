@@ -1,0 +1,148 @@
+//! Windows onto workers, in a tmux server of ralph's own.
+//!
+//! A window runs `ralph logs NAME --follow` and nothing else: closing it, or killing the server,
+//! never hurts the work. The server is not the user's, so neither their sessions nor a `$TMUX`
+//! that ralph is called from are touched; their configuration and keys apply.
+//!
+//! Deliberately absent: asking tmux how a worker is. Its journal tells.
+
+use crate::error::CliError;
+use crate::layout::Home;
+use crate::process::tool::{Tool, ToolError, ToolOutput};
+use crate::process::{self, Exit};
+use std::io;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The session that all windows are in.
+pub const SESSION: &str = "ralph";
+
+/// The first version with everything that is used here.
+const OLDEST: (u32, u32) = (2, 6);
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What tmux sets in its panes, and takes as a reason to refuse.
+const INSIDE: &[&str] = &["TMUX", "TMUX_PANE"];
+
+#[derive(Debug, Error)]
+pub enum TmuxError {
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    #[error("tmux says: {0}")]
+    Refused(String),
+    #[error("cannot find ralph's own program: {0}")]
+    Own(io::Error),
+}
+
+pub struct Tmux<'h> {
+    home: &'h Home,
+    server: String,
+}
+
+/// Whether tmux can be relied on.
+pub fn check() -> Result<(), CliError> {
+    let missing = || {
+        CliError::usage("spawn needs tmux, and it is not installed")
+            .hint("install it (apt install tmux, brew install tmux), or use `ralph run` in a terminal")
+    };
+    let said = Tool::new("tmux").arg("-V").timeout(TIMEOUT).run().map_err(|_| missing())?;
+    let said = String::from_utf8_lossy(&said.stdout).trim().to_string();
+    match version(&said) {
+        Some(found) if found < OLDEST => {
+            let (major, minor) = OLDEST;
+            Err(CliError::usage(format!("tmux is too old: {said}"))
+                .hint(format!("ralph needs {major}.{minor} or newer")))
+        }
+        // `tmux master`: whoever builds it knows.
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// `tmux 3.3a`, `tmux next-3.5`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let numbers = said.split(|c: char| !c.is_ascii_digit() && c != '.').find(|word| word.contains('.'))?;
+    let (major, minor) = numbers.split_once('.')?;
+    Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+}
+
+impl Tmux<'_> {
+    pub fn of(home: &Home) -> Tmux<'_> {
+        Tmux { home, server: home.tmux_server() }
+    }
+
+    /// Makes sure that a worker has a window.
+    pub fn show(&self, name: &str) -> Result<(), TmuxError> {
+        if self.window(name).is_some() {
+            return Ok(());
+        }
+        let program = std::env::current_exe().map_err(TmuxError::Own)?;
+        let program = program.to_string_lossy();
+        let home = format!("RALPH_HOME={}", self.home.root().display());
+        let follow = ["env", &home, &program, "logs", name, "--follow"];
+        let target = format!("={SESSION}:");
+        let window = [&["new-window", "-d", "-t", &target, "-n", name][..], &follow].concat();
+        let session = [&["new-session", "-d", "-s", SESSION, "-n", name][..], &follow].concat();
+        // Two workers may be spawned at once: whoever comes second finds the session there.
+        for args in [&window, &session, &window] {
+            if self.tmux(args)?.success() {
+                return Ok(());
+            }
+        }
+        let output = self.tmux(&session)?;
+        if output.success() {
+            return Ok(());
+        }
+        Err(TmuxError::Refused(String::from_utf8_lossy(&output.stderr).trim().to_string()))
+    }
+
+    /// Closes a worker's window, if it has one.
+    pub fn close(&self, name: &str) {
+        if let Some(window) = self.window(name) {
+            // A window that stays open shows the end of the log.
+            let _ = self.tmux(&["kill-window", "-t", &window]);
+        }
+    }
+
+    /// Gives this terminal to tmux, showing a worker, until somebody detaches.
+    pub fn attach(&self, name: &str) -> Result<Exit, CliError> {
+        let failed = |cause: &dyn std::fmt::Display| {
+            CliError::failed("cannot attach with tmux")
+                .cause(cause)
+                .hint(format!("ralph logs {name} --follow"))
+        };
+        self.show(name).map_err(|cause| failed(&cause))?;
+        let window = self.window(name).unwrap_or_default();
+        let _ = self.tmux(&["select-window", "-t", &window]);
+        let session = format!("={SESSION}");
+        process::in_terminal("tmux", &["-L", &self.server, "attach-session", "-t", &session], INSIDE)
+            .map_err(|cause| failed(&cause))
+    }
+
+    /// By id: a name with a dot would be read as a window and a pane.
+    fn window(&self, name: &str) -> Option<String> {
+        let target = format!("={SESSION}");
+        let listed = self.tmux(&["list-windows", "-t", &target, "-F", "#{window_id} #{window_name}"]).ok()?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let found =
+            listed.lines().filter_map(|line| line.split_once(' ')).find(|(_, window)| *window == name);
+        found.map(|(id, _)| id.to_string())
+    }
+
+    fn tmux(&self, args: &[&str]) -> Result<ToolOutput, TmuxError> {
+        let tool = Tool::new("tmux").args(["-L", &self.server]).args(args).cwd("/").timeout(TIMEOUT);
+        Ok(INSIDE.iter().fold(tool, Tool::env_remove).run()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_are_read_as_tmux_tells_them() {
+        assert_eq!(version("tmux 3.3a"), Some((3, 3)));
+        assert_eq!(version("tmux next-3.5"), Some((3, 5)));
+        assert_eq!(version("tmux 1.8"), Some((1, 8)));
+        assert_eq!(version("tmux master"), None);
+    }
+}

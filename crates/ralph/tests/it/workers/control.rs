@@ -1,0 +1,94 @@
+//! Changing a loop while it runs, and telling it something.
+
+use super::Yard;
+use serde_json::json;
+
+#[test]
+fn a_note_is_in_the_next_prompt_and_in_no_other() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "3"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.ralph(&["say", "agent", "mind the gap"]).exits(0).says("noted for the next iteration of agent\n");
+    yard.0.ralph(&["say", "agent", "and the step"]).exits(0);
+    for iteration in 1..=3 {
+        yard.go(iteration, 0);
+    }
+    yard.ends("agent", 0);
+    assert_eq!(yard.0.read("got.1"), "Do task A\n");
+    let second = yard.0.read("got.2");
+    assert!(
+        second.contains("A note from the user:\nmind the gap\n\nA note from the user:\nand the step"),
+        "{second}"
+    );
+    assert_eq!(yard.0.read("got.3"), "Do task A\n");
+}
+
+#[test]
+fn another_prompt_file_and_done_pattern_take_over() {
+    let yard = Yard::new();
+    yard.0.write("OTHER.md", "All tasks complete\n");
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let set = ["set", "agent", "--prompt-file", "OTHER.md", "--done-pattern", "at w.rk"];
+    yard.0
+        .ralph(&set)
+        .exits(0)
+        .says("set prompt-file of agent to ")
+        .says("set done-pattern of agent to at w.rk\n");
+    let state = yard.state("agent");
+    assert_eq!(state["done_pattern"], "at w.rk");
+    assert_eq!(state["prompt_file"], yard.0.project().join("OTHER.md").to_str().unwrap());
+    // What the agent of this iteration says was not listened to yet.
+    yard.go(1, 0);
+    yard.until_begun(2);
+    assert_eq!(yard.0.read("got.2"), "All tasks complete\n");
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    assert_eq!((yard.judged(), yard.state("agent")["reason"].clone()), (vec![1, 2], json!("completed")));
+}
+
+#[test]
+fn what_is_asked_of_a_worker_that_does_not_run_waits_for_it() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.kill_loop();
+    yard.0.ralph(&["set", "agent", "-n", "2"]).exits(0);
+    yard.0.ralph(&["say", "agent", "welcome back"]).exits(0);
+    assert_eq!(yard.state("agent")["max_iterations"], 2);
+    assert!(yard.status("agent").contains("loop is gone"), "it is still gone");
+    yard.0.sh("rm got.1");
+    yard.0.ralph(&["resume", "agent"]).exits(0);
+    yard.until_exists("got.1");
+    yard.go(1, 0);
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    assert!(yard.0.read("got.1").ends_with("welcome back"));
+    assert_eq!(yard.judged(), [1, 2]);
+}
+
+#[test]
+fn the_socket_is_for_its_user_and_goes_with_the_loop() {
+    use std::os::unix::fs::PermissionsExt;
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let socket = yard.0.run_dir().join("control.sock");
+    assert_eq!(socket.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(yard.0.run_dir().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    yard.go(1, 0);
+    yard.ends("agent", 0);
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_home_with_a_long_path_has_workers_too() {
+    let yard = Yard::new();
+    let long = yard.0.root().join("x".repeat(120));
+    let script = format!(
+        "export RALPH_HOME={}; $RALPH spawn --name agent -f PROMPT.md -n 1 -- sleep 60 && \
+         $RALPH pause agent && $RALPH kill agent",
+        long.display()
+    );
+    yard.0.shell(&script).exits(0).says("paused ralph loop for agent\nkilled agent\n");
+}

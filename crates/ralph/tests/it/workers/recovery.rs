@@ -1,0 +1,102 @@
+//! Every recovery procedure of the system that workers come from.
+
+use super::Yard;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn ralph_loop_crashed_mid_iteration() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "2"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.kill_loop();
+    let told = yard.status("agent");
+    assert!(told.contains("Status: running, but its loop is gone: ralph resume agent\n"), "{told}");
+    yard.0.ralph(&["ls"]).exits(0).says("running, loop is gone");
+    yard.0.ralph(&["resume", "agent"]).exits(0);
+    yard.go(1, 0);
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    assert_eq!(yard.judged(), [1, 2]);
+}
+
+#[test]
+fn stuck_in_backoff() {
+    let yard = Yard::new();
+    yard.0.settings(&json!({"context": false, "backoff": {"base": 3600, "cap": 3600}}));
+    yard.spawn(&["-n", "2"], &yard.0.sh_agent("cat > got; grep -q fixed got")).exits(0);
+    yard.until_log("agent", "retrying in 3600s");
+    yard.0.ralph(&["pause", "agent"]).exits(0).says("paused ralph loop for agent\n");
+    yard.0.write("PROMPT.md", "fixed\n");
+    yard.0.ralph(&["resume", "agent"]).exits(0).says("resumed ralph loop for agent\n");
+    yard.ends("agent", 0);
+    assert_eq!(yard.state("agent")["total_failures"], 1);
+}
+
+/// The seed edits a file by hand; here it is asked for.
+#[test]
+fn want_to_change_max_iterations_mid_loop() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0
+        .ralph(&["set", "agent", "--max-iterations", "2"])
+        .exits(0)
+        .says("set max-iterations of agent to 2\n");
+    assert_eq!(yard.state("agent")["max_iterations"], 2);
+    yard.go(1, 0);
+    yard.until_begun(2);
+    yard.until_log("agent", "[START] iteration 2/2");
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    // Also once it has ended there.
+    yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
+    yard.0.ralph(&["set", "agent", "--max-iterations", "3"]).exits(0);
+    yard.0.ralph(&["resume", "agent"]).exits(0);
+    yard.go(3, 0);
+    yard.ends("agent", 0);
+    assert_eq!(yard.judged(), [1, 2, 3]);
+}
+
+#[test]
+fn pause_kill_respawn_with_new_value() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "100"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.ralph(&["pause", "agent"]).exits(0);
+    yard.0.ralph(&["kill", "agent"]).exits(0);
+    yard.spawn(&["-n", "200"], &yard.waiting_agent())
+        .exits(0)
+        .says("spawned agent (tmux: ralph:agent) [ralph mode: iteration 1/200]\n");
+    yard.until_log("agent", "[START] iteration 1/200");
+    assert!(!yard.log("agent").contains("/100"), "{}", yard.log("agent"));
+    assert_eq!(yard.windows(), ["agent"]);
+}
+
+#[test]
+fn clean_up_ralph_state() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+    yard.0.ralph(&["rm", "agent"]).exits(0).says("removed agent\n");
+    assert!(!yard.file("agent", "").exists());
+    assert_eq!(yard.0.listed()["status"], "max_iterations", "its run is still there");
+    // By hand, as people are used to.
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+    fs::remove_dir_all(yard.0.home().join("workers/agent")).unwrap();
+    yard.0.ralph(&["ls"]).exits(0).says("No workers.");
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+    fs::remove_dir_all(yard.0.home().join("workers")).unwrap();
+    yard.0.ralph(&["status"]).exits(0).says("No workers.");
+    yard.0.ralph(&["status", "agent"]).exits(1).says("ralph: error: worker 'agent' not found\n");
+}
+
+#[test]
+fn a_running_worker_is_not_removed_unless_forced() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.ralph(&["rm", "agent"]).exits(1).says("ralph: error: worker 'agent' is running\n");
+    yard.0.ralph(&["rm", "--force", "agent"]).exits(0);
+    yard.0.soon_nothing_is_left();
+    assert_eq!(yard.0.listed()["status"], "killed");
+}
