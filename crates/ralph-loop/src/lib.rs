@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod claim;
+pub mod context;
 pub mod dialect;
 pub mod echo;
 pub mod event;

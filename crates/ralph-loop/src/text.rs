@@ -66,6 +66,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// A text as one word of a shell command.
+pub fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// A command as part of a file name: `./mvnw clean install -T 2C` is `mvnw_clean_install_T_2C`.
 ///
 /// Only ASCII letters and digits are kept, as not every file system takes the others.
@@ -187,6 +192,11 @@ fn skip_string(chars: &mut Peekable<CharIndices<'_>>) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn no_text_can_leave_its_quotes() {
+        assert_eq!(shell_word("/a'; rm -rf $HOME #/ralph"), r"'/a'\''; rm -rf $HOME #/ralph'");
+    }
 
     #[test]
     fn a_cut_is_marked_and_a_fitting_text_is_not() {

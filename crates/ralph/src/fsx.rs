@@ -53,17 +53,33 @@ pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The content of a regular file; a fifo or a device is refused instead of waited for.
-pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+/// A regular file to read; a fifo or a device is refused instead of waited for.
+pub fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let mut file = options.open(path)?;
+    let file = options.open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
+    Ok(file)
+}
+
+/// The content of a regular file.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    file.read_to_end(&mut content)?;
+    open_regular(path)?.read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// Makes an empty file that only this user can read. Whether it is new: of several that try at
+/// once, one is told so.
+pub fn mark(path: &Path) -> io::Result<bool> {
+    let mut options = std::fs::OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(true),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(cause) => Err(named(&cause, "create", path)),
+    }
 }
 
 /// A new, empty file to be written piece by piece; what stood there before is gone, also if

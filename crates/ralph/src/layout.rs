@@ -39,6 +39,20 @@ impl Home {
         RunDir { dir: self.runs().join(id) }
     }
 
+    /// What hooks remember of the sessions that call them.
+    pub fn hooks(&self) -> PathBuf {
+        self.root.join("hooks")
+    }
+
+    /// There if something has happened in a session. Agents choose the names of sessions.
+    pub fn hook_mark(&self, session: &str, what: &str) -> PathBuf {
+        let name = match is_safe_name(session) {
+            true => session.to_owned(),
+            false => hash(session.as_bytes())[..32].to_owned(),
+        };
+        self.hooks().join(format!("{name}.{what}"))
+    }
+
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
@@ -151,6 +165,16 @@ impl Project {
 
     pub fn progress(&self) -> PathBuf {
         self.ralph_dir().join("progress.md")
+    }
+
+    /// The task list.
+    pub fn tasks(&self) -> PathBuf {
+        self.dir.join("ralph/tasks.json")
+    }
+
+    /// There while a run works on the task list: for hooks that know no better.
+    pub fn active(&self) -> PathBuf {
+        self.dir.join(".ralph-active")
     }
 
     /// The worktree of a run.

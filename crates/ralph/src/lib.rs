@@ -28,6 +28,7 @@ mod engine;
 mod error;
 mod fsx;
 mod git;
+pub mod hook;
 mod journal;
 mod layout;
 mod library;

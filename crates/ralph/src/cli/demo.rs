@@ -20,6 +20,7 @@ use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions};
+use ralph_loop::text::shell_word;
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -87,7 +88,8 @@ fn set_up(root: &Path) -> io::Result<Run> {
     let agent = root.join("claude");
     let ralph = std::env::current_exe()?;
     let role = fake_agent::SUBCOMMAND;
-    let wrapper = format!("#!/bin/sh\nexec {} {role} {} \"$@\"\n", quoted(&ralph), quoted(&script));
+    let [ralph, script] = [&ralph, &script].map(|path| shell_word(&path.to_string_lossy()));
+    let wrapper = format!("#!/bin/sh\nexec {ralph} {role} {script} \"$@\"\n");
     fsx::write_program(&agent, wrapper.as_bytes())?;
     Ok(Run {
         id: "demo".into(),
@@ -158,9 +160,4 @@ fn script_of_three() -> Value {
             ],
         ],
     })
-}
-
-/// A path as one word of a shell script.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod diff;
 mod doctor;
+mod hook;
 mod init;
 mod resume;
 mod run;
@@ -74,6 +75,8 @@ enum Command {
     Agents(agents::AgentsArgs),
     /// Tell which agents, tools and sandboxes are here, and what to do about what is not
     Doctor(doctor::DoctorArgs),
+    /// Answer an agent that calls while it works
+    Hook(hook::HookArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page
@@ -90,6 +93,11 @@ pub fn main() -> ExitCode {
     match args.first().and_then(|arg| arg.to_str()) {
         Some(KEEPER) => return process::keeper_main(),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
+        Some("hook") => {
+            if let Some(code) = hook::at_once(&args[1..]) {
+                return code;
+            }
+        }
         _ => {}
     }
     let cli = match Cli::try_parse() {
@@ -123,6 +131,7 @@ pub fn main() -> ExitCode {
         Command::Schema(args) => (Format::Human, schema::schema(args)),
         Command::Agents(args) => (Format::Human, agents::agents(args)),
         Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
+        Command::Hook(args) => (Format::Human, hook::hook(args)),
         Command::Completions(args) => (Format::Human, completions::completions(args)),
         Command::Man(args) => (Format::Human, completions::man(args)),
         Command::Undo(args) => (Format::Human, undo::undo(args)),

@@ -22,6 +22,8 @@ mod disk;
 mod doctor;
 mod formats;
 mod history;
+mod hooks;
+mod hooks_stop;
 mod journal;
 mod limits;
 mod locks;

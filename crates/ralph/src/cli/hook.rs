@@ -1,0 +1,87 @@
+//! `ralph hook`: what agents call while they work.
+
+use crate::error::CliError;
+use crate::hook::{self, Hook, Whose};
+use crate::report::{Out, say};
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+/// What an agent may say to a hook. A tool's whole result is part of it.
+const INPUT_MAX: u64 = 64 << 20;
+
+#[derive(Args)]
+#[command(after_help = "\
+Agents that ralph starts are told to call these; nobody else needs to. They read the
+agent's JSON from standard input and do nothing outside of ralph's own agents.")]
+pub struct HookArgs {
+    #[command(subcommand)]
+    hook: HookCommand,
+}
+
+#[derive(Subcommand)]
+enum HookCommand {
+    /// After a tool call: say so when the context fills up
+    ContextMonitor(WhoseArgs),
+    /// When a session begins: forget which alerts there were
+    SessionStart(WhoseArgs),
+    /// When the agent wants to stop: not before its task list is in order
+    Stop,
+}
+
+#[derive(Args)]
+struct WhoseArgs {
+    /// In every session, not only in those of ralph's agents
+    #[arg(long)]
+    always: bool,
+}
+
+impl WhoseArgs {
+    fn whose(&self) -> Whose {
+        if self.always { Whose::Everybodys } else { Whose::Ours }
+    }
+}
+
+pub fn hook(args: &HookArgs) -> Result<ExitCode, CliError> {
+    let (hook, whose) = match &args.hook {
+        HookCommand::ContextMonitor(args) => (Hook::ContextMonitor, args.whose()),
+        HookCommand::SessionStart(args) => (Hook::SessionStart, args.whose()),
+        HookCommand::Stop => (Hook::Stop, Whose::Ours),
+    };
+    Ok(answer(hook, whose))
+}
+
+/// A hook runs after every tool call: the usual ones do not wait for the command line to be
+/// parsed. Whatever else there is after `ralph hook` is told apart there.
+pub fn at_once(args: &[OsString]) -> Option<ExitCode> {
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str()).collect::<Option<_>>()?;
+    let (hook, whose) = match &words[..] {
+        ["context-monitor"] => (Hook::ContextMonitor, Whose::Ours),
+        ["context-monitor", "--always"] => (Hook::ContextMonitor, Whose::Everybodys),
+        ["session-start"] => (Hook::SessionStart, Whose::Ours),
+        ["stop"] => (Hook::Stop, Whose::Ours),
+        _ => return None,
+    };
+    Some(answer(hook, whose))
+}
+
+fn answer(hook: Hook, whose: Whose) -> ExitCode {
+    // Read to its end even if nothing is done with it: the agent is writing it.
+    let mut told = Vec::new();
+    let told = match io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut told) {
+        Ok(_) if told.len() as u64 > INPUT_MAX => Err(format!("more than {INPUT_MAX} bytes")),
+        Ok(_) => Ok(&told[..]),
+        Err(cause) => Err(cause.to_string()),
+    };
+    let answer = hook::answer(hook, whose, told);
+    for remark in &answer.remarks {
+        say(&format!("ralph hook: {remark}"));
+    }
+    if let Some(output) = &answer.output {
+        let mut out = Out::stdout();
+        out.line(&output.to_string());
+        out.flush();
+    }
+    if answer.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

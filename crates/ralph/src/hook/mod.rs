@@ -1,0 +1,132 @@
+//! What agents call while they work: `ralph hook …`.
+//!
+//! A hook gets a JSON object from the agent and may answer with one. It acts only in ralph's
+//! own agents, which have `RALPH_RUN` in their environment: a person who works in the same
+//! repository is never held up. Hooks run after every tool call, so they read no more than they
+//! need and start nothing that they can do without.
+//!
+//! A hook that guards (`stop`) fails closed: if it cannot look, it does not let the agent go.
+//! One that only advises fails open. Both say why.
+
+mod assignment;
+mod context;
+mod install;
+mod marker;
+mod session;
+mod state;
+mod stop;
+
+pub use assignment::{ASSIGNMENT, Assignment};
+pub use install::{claude_settings, codex_hooks};
+
+use crate::layout::Home;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Set in the environment of every agent that ralph starts.
+const RUN: &str = "RALPH_RUN";
+
+/// Tokens in the agent's context, where they are not the usual number.
+const WINDOW: &str = "CLAUDE_CONTEXT_WINDOW";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    ContextMonitor,
+    SessionStart,
+    Stop,
+}
+
+/// In whose sessions a hook acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of ralph's agents.
+    Ours,
+    /// A person's too, because the person said so.
+    Everybodys,
+}
+
+/// What the agent says to a hook; whatever is missing is empty.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Input {
+    session_id: String,
+    transcript_path: PathBuf,
+    cwd: PathBuf,
+    hook_event_name: String,
+    /// Why a session starts: `startup`, `resume`, `clear`, `compact`.
+    source: String,
+    /// Whether the agent is at work only because a Stop hook did not let it go.
+    stop_hook_active: bool,
+}
+
+/// What a hook says to the agent.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    pub output: Option<Value>,
+    /// For people, on standard error.
+    pub remarks: Vec<String>,
+    /// Whether it could do its work. Agents take an error of a hook for no more than that.
+    pub failed: bool,
+}
+
+impl Answer {
+    fn nothing() -> Answer {
+        Answer { output: None, remarks: Vec::new(), failed: false }
+    }
+
+    fn failed(remark: String) -> Answer {
+        Answer { output: None, remarks: vec![remark], failed: true }
+    }
+
+    /// Text that the agent finds in its context.
+    fn context(event: &str, text: &str) -> Answer {
+        let output = json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}});
+        Answer { output: Some(output), ..Answer::nothing() }
+    }
+
+    /// The agent may not stop yet.
+    fn block(reason: &str) -> Answer {
+        Answer { output: Some(json!({"decision": "block", "reason": reason})), ..Answer::nothing() }
+    }
+
+    fn remark(mut self, remark: impl Into<String>) -> Answer {
+        self.remarks.push(remark.into());
+        self
+    }
+}
+
+/// What a hook knows besides what it is told.
+struct Surroundings {
+    run: Option<OsString>,
+    home: Option<Home>,
+}
+
+impl Surroundings {
+    fn here() -> Surroundings {
+        Surroundings { run: variable(RUN), home: Home::find() }
+    }
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Answers an agent. `told` is its JSON, or why that could not be had.
+pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> Answer {
+    let around = Surroundings::here();
+    if around.run.is_none() && whose == Whose::Ours {
+        return Answer::nothing();
+    }
+    let input = told.and_then(|told| serde_json::from_slice::<Input>(told).map_err(|why| why.to_string()));
+    match (hook, input) {
+        (Hook::Stop, input) => stop::stop(&around, input),
+        (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),
+        (Hook::SessionStart, Ok(input)) => session::start(&around, &input),
+        (Hook::ContextMonitor | Hook::SessionStart, Err(why)) => {
+            Answer::failed(format!("cannot read what the agent says: {why}"))
+        }
+    }
+}

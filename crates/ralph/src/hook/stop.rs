@@ -1,0 +1,194 @@
+//! `ralph hook stop`: an agent may not end as long as it leaves something that ralph would undo.
+//!
+//! The engine looks again once the agent has ended, so a hook that is gone, tricked or given up
+//! on loses nothing but time. That is why it gives up: after five blocks in a session the agent
+//! will not mend it, and Codex has no limit of its own.
+
+use super::assignment::{ASSIGNMENT, Assignment, read_outline};
+use super::marker::Marker;
+use super::state::Memory;
+use super::{Answer, Input, Surroundings, variable};
+use crate::fsx;
+use crate::git::Repository;
+use crate::layout::Project;
+use ralph_loop::review::{Terms, Violation, owed, standing, transitions, violations};
+use ralph_loop::task_list::{Mode, TaskList, Unreadable};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How often a session is blocked at most.
+pub(super) const BLOCKS: u8 = 5;
+
+/// How the memory calls the n-th block.
+pub(super) fn blocked(number: u8) -> String {
+    format!("block-{number}")
+}
+
+/// What was found: reasons to go on for the agent, remarks for people.
+#[derive(Default)]
+struct Found {
+    violations: Vec<String>,
+    uncommitted: bool,
+    remarks: Vec<String>,
+}
+
+pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> Answer {
+    if around.run.is_none() {
+        return Answer::nothing();
+    }
+    let mut found = Found::default();
+    let input = input.unwrap_or_else(|why| {
+        found.remarks.push(format!("cannot read what the agent says: {why}"));
+        Input::default()
+    });
+    match variable(ASSIGNMENT) {
+        Some(path) => by_assignment(Path::new(&path), &mut found),
+        None => by_marker(&project(&input), &mut found),
+    }
+    let answer = match found.reason() {
+        None => Answer::nothing(),
+        Some(reason) => block(around, &input, &reason),
+    };
+    found.remarks.into_iter().fold(answer, Answer::remark)
+}
+
+fn by_assignment(path: &Path, found: &mut Found) {
+    let outline = match read_outline(path) {
+        Ok(outline) => outline,
+        Err(cause) => return found.violations.push(no_assignment(path, &cause)),
+    };
+    let after = read_list(&outline.tasks_file);
+    let (terms, before) = (outline.terms(), &outline.before.0);
+    if wrong(before, &after, &terms) {
+        // Now it matters what was wrong before, and for that the whole of the snapshot is needed.
+        match Assignment::read(path) {
+            Ok(Assignment { before, .. }) => {
+                found.add(violations(Some(&before), after.as_ref(), &terms));
+                found.add(after.as_ref().ok().and_then(|after| owed(&before, after, &terms)));
+            }
+            Err(cause) => found.violations.push(no_assignment(path, &cause)),
+        }
+    }
+    if outline.check_commits {
+        look_for_uncommitted(&outline.tasks_file, found);
+    }
+    // The process is about to end, which frees them faster.
+    std::mem::forget((outline, after));
+}
+
+fn wrong(before: &TaskList, after: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> bool {
+    !standing(after.as_ref(), terms).is_empty()
+        || after.as_ref().is_ok_and(|after| {
+            !transitions(before, after, terms).is_empty() || owed(before, after, terms).is_some()
+        })
+}
+
+/// The agent cannot mend this, but ending would be taken for consent.
+fn no_assignment(path: &Path, cause: &io::Error) -> String {
+    format!("ralph cannot read what this agent was sent to do ({}): {cause}", path.display())
+}
+
+fn by_marker(project: &Project, found: &mut Found) {
+    let marker = match Marker::read(&project.active()) {
+        Ok(None) => return,
+        Ok(Some(marker)) => marker,
+        Err(cause) => {
+            found.remarks.push(format!("cannot read {}: {cause}", project.active().display()));
+            Marker::default()
+        }
+    };
+    let mode = marker.iteration_mode;
+    let terms = Terms {
+        mode: mode.unwrap_or(Mode::Implement),
+        story: None,
+        skip_review: marker.skip_review,
+        review_cap: marker.review_cap(),
+    };
+    let after = read_list(&project.tasks());
+    found.add(standing(after.as_ref(), &terms));
+    match (mode, marker.snapshot(), &after) {
+        (Some(_), Some(before), Ok(after)) => {
+            found.add(transitions(&before, after, &terms));
+            found.add(owed(&before, after, &terms));
+        }
+        (_, _, Err(_)) => {}
+        (None, ..) | (_, None, _) if marker.skip_review => {}
+        (None, ..) | (_, None, _) => {
+            let why =
+                "transitions are not checked: .ralph-active has no iterationMode and preIterationSnapshot";
+            found.remarks.push(why.to_owned());
+        }
+    }
+    look_for_uncommitted(&project.tasks(), found);
+}
+
+fn read_list(path: &Path) -> Result<TaskList, Unreadable> {
+    match fsx::read_regular(path) {
+        Ok(bytes) => TaskList::parse_bytes(&bytes),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Unreadable::Missing),
+        Err(cause) => Err(Unreadable::Denied(cause.to_string())),
+    }
+}
+
+/// Without git there is nothing that could be committed.
+fn look_for_uncommitted(tasks_file: &Path, found: &mut Found) {
+    // The agent may have removed the list's directory.
+    let Some(dir) = tasks_file.ancestors().skip(1).find(|dir| dir.is_dir()) else { return };
+    let Some(repository) = Repository::around(dir) else { return };
+    match repository.has_uncommitted() {
+        Ok(uncommitted) => found.uncommitted = uncommitted,
+        Err(cause) => {
+            found.violations.push(format!("ralph cannot tell whether everything is committed: {cause}"));
+        }
+    }
+}
+
+/// The project that the agent works in, where only the agent says which.
+fn project(input: &Input) -> Project {
+    let dir = variable("CLAUDE_PROJECT_DIR").map_or_else(|| input.cwd.clone(), PathBuf::from);
+    Project::at(dir)
+}
+
+const COMMIT: &str = "\
+There are uncommitted changes. Before you stop:
+1. Update ralph/progress.txt with what was accomplished and what was learned.
+2. Consider whether any lasting pattern belongs in CLAUDE.md or .claude/rules/.
+3. Commit ALL changes, including progress.txt and the updates of tasks.json.";
+
+impl Found {
+    fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
+        self.violations.extend(violations.into_iter().map(|violation| violation.message));
+    }
+
+    fn reason(&self) -> Option<String> {
+        let list = self.violations.iter().map(|violation| format!("\n- {violation}")).collect::<String>();
+        match (list.is_empty(), self.uncommitted) {
+            (true, false) => None,
+            (true, true) => Some(COMMIT.to_owned()),
+            (false, false) => Some(format!("The task list is not in order:{list}")),
+            (false, true) => Some(format!("The task list is not in order:{list}\n\n{COMMIT}")),
+        }
+    }
+}
+
+fn block(around: &Surroundings, input: &Input, reason: &str) -> Answer {
+    let memory = Memory::of(around, input);
+    for number in 1..=BLOCKS {
+        match memory.note(&blocked(number)) {
+            Ok(true) => {
+                let reason = format!("{reason}\n\nThen stop again. (Block {number} of {BLOCKS}.)");
+                return Answer::block(&reason);
+            }
+            Ok(false) => {}
+            // Blocks that cannot be counted could go on for ever: there is one.
+            Err(cause) => {
+                let remark = format!("cannot count the blocks of this session: {cause}");
+                return match input.stop_hook_active {
+                    true => Answer::nothing().remark(remark).remark(reason),
+                    false => Answer::block(reason).remark(remark),
+                };
+            }
+        }
+    }
+    Answer::nothing().remark(format!("blocked {BLOCKS} times already; ralph decides. {reason}"))
+}
