@@ -1,7 +1,7 @@
 //! What must hold of any two lists, however an agent made the second from the first.
 
 use super::*;
-use crate::task_list::{Json, Outline, field};
+use crate::task_list::{Json, Outline, Shapes, field};
 use proptest::prelude::*;
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", ""];
@@ -140,15 +140,23 @@ proptest! {
     }
 
     #[test]
-    fn an_outline_of_the_list_before_shows_the_same_transitions(
+    fn outlines_and_shapes_show_the_same(
         before in list(),
         edits in prop::collection::vec(edit(), 0..5),
         terms in terms(),
     ) {
         let after = edited(&before, edits);
-        let Outline(outline) = serde_json::from_str(&before.to_text()).unwrap();
+        let outline: Outline = serde_json::from_str(&before.to_text()).unwrap();
+        prop_assert_eq!(&outline, &Outline::of(&before));
+        let Outline(outline) = outline;
         prop_assert_eq!(transitions(&outline, &after, &terms), transitions(&before, &after, &terms));
         prop_assert_eq!(owed(&outline, &after, &terms), owed(&before, &after, &terms));
+        let Shapes(shapes) = Shapes::parse_bytes(after.to_text().as_bytes()).unwrap();
+        prop_assert_eq!(transitions(&outline, &shapes, &terms).len(), transitions(&before, &after, &terms).len());
+        let rules = |list| -> Vec<_> {
+            standing(Ok(list), &terms).into_iter().map(|found| (found.rule, found.story)).collect()
+        };
+        prop_assert_eq!(rules(&shapes), rules(&after));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{AT_CAP, Rule, Terms, Violation};
 use crate::task_list::{Json, Mode, ReviewStatus, Story, TaskList, field};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The fields that a mode watches. Feedback is free text; check 2 asks for it where it must be.
 const WATCHED: [&str; 3] = [field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT];
@@ -15,11 +15,11 @@ pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Ve
     }
     let mut found = Vec::new();
     let mut changes = Vec::new();
-    let mut known = HashSet::with_capacity(before.stories.len());
-    for old in named(before).filter(|story| known.insert(story.id())) {
+    for (at, old) in named(before).enumerate() {
         match now.remove(old.id()) {
             Some(new) => changes.extend(Change::between(old, new)),
             None if old.is_done(terms.skip_review) => {}
+            None if named(before).take(at).any(|first| first.id() == old.id()) => {}
             None => found.push(vanished(old)),
         }
     }
@@ -27,8 +27,11 @@ pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Ve
         return found;
     }
     found.extend(judged(&changes, terms));
-    let added = named(after).filter(|story| now.remove(story.id()).is_some());
-    found.extend(added.flat_map(not_initial));
+    // What is left was not there before. Usually nothing is, and the list is not gone through.
+    if !now.is_empty() {
+        let added = named(after).filter(|story| now.remove(story.id()).is_some());
+        found.extend(added.flat_map(not_initial));
+    }
     found
 }
 

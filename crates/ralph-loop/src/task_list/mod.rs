@@ -14,7 +14,7 @@ mod schema;
 mod story;
 
 pub use json::{Json, Object};
-pub use outline::Outline;
+pub use outline::{Outline, Shapes};
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
@@ -106,8 +106,7 @@ impl TaskList {
 
     /// The content of a file; no text but UTF-8 is JSON.
     pub fn parse_bytes(bytes: &[u8]) -> Result<TaskList, Unreadable> {
-        let text = str::from_utf8(bytes).map_err(|why| Unreadable::Syntax(why.to_string()))?;
-        TaskList::parse(text.strip_prefix('\u{FEFF}').unwrap_or(text))
+        TaskList::parse(text_of(bytes)?)
     }
 
     fn from_json(json: Json) -> Result<TaskList, Unreadable> {
@@ -194,6 +193,12 @@ impl TaskList {
     pub fn unfinished(&self, skip_review: bool) -> impl Iterator<Item = &Story> {
         self.stories.iter().filter(move |story| !story.is_done(skip_review))
     }
+}
+
+/// Without the mark that some editors begin a file with.
+fn text_of(bytes: &[u8]) -> Result<&str, Unreadable> {
+    let text = str::from_utf8(bytes).map_err(|why| Unreadable::Syntax(why.to_string()))?;
+    Ok(text.strip_prefix('\u{FEFF}').unwrap_or(text))
 }
 
 impl Serialize for TaskList {

@@ -1,22 +1,50 @@
-//! A list read for where its stories stand, and for nothing else.
+//! Lists read for as much as a hook needs that finds nothing wrong, which is the usual case.
 //!
-//! Whether an iteration did only what it may is told by ids and review fields alone. A hook that
-//! finds nothing wrong needs no more of the snapshot, and most of the time nothing is wrong.
+//! Of the snapshot, ids and review fields tell whether an iteration did only what it may. Of the
+//! list as it is, shapes tell whether it is in order: what a text says does not matter, only
+//! whether there is one. What is found wrong is told from the whole lists.
 
-use super::json::{Json, Object, object};
-use super::{Story, TaskList, field};
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use super::json::{Json, Keep, Object, Texts, object};
+use super::{Story, TaskList, Unreadable, field};
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
-/// A task list whose stories have their id and review fields only.
+/// A task list whose texts are there or not, but for ids and states.
+pub struct Shapes(pub TaskList);
+
+impl Shapes {
+    pub fn parse_bytes(bytes: &[u8]) -> Result<Shapes, Unreadable> {
+        let broken = |why: serde_json::Error| Unreadable::Syntax(why.to_string());
+        let mut json = serde_json::Deserializer::from_str(super::text_of(bytes)?);
+        let list = Texts::Hinted.deserialize(&mut json).map_err(broken)?;
+        json.end().map_err(broken)?;
+        TaskList::from_json(list).map(Shapes)
+    }
+}
+
+/// A task list of nothing but stories with `id`, `passes`, `reviewStatus` and `reviewCount`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outline(pub TaskList);
+
+impl Outline {
+    pub fn of(list: &TaskList) -> Outline {
+        Outline(TaskList {
+            fields: stories_only(),
+            stories: list.stories.iter().map(Story::outline).collect(),
+        })
+    }
+}
+
+fn stories_only() -> Object {
+    [(field::USER_STORIES, Json::Null)].into_iter().collect()
+}
 
 impl<'de> Deserialize<'de> for Outline {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Outline, D::Error> {
         let stories = deserializer.deserialize_map(ListVisitor)?;
-        let mut fields = Object::default();
-        fields.set(field::USER_STORIES, Json::Null);
-        Ok(Outline(TaskList { fields, stories: stories.into_iter().map(|Sketch(story)| story).collect() }))
+        let stories = stories.into_iter().map(|Sketch(story)| story).collect();
+        Ok(Outline(TaskList { fields: stories_only(), stories }))
     }
 }
 
@@ -49,9 +77,6 @@ impl<'de> Visitor<'de> for ListVisitor {
     }
 }
 
-const KEPT: [&str; 5] =
-    [field::ID, field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::REVIEW_FEEDBACK];
-
 struct StoryVisitor;
 
 impl<'de> Visitor<'de> for StoryVisitor {
@@ -62,6 +87,6 @@ impl<'de> Visitor<'de> for StoryVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sketch, A::Error> {
-        object(map, KEPT.len(), |name| KEPT.contains(&name)).map(|fields| Sketch(Story::from_fields(fields)))
+        object(map, Texts::Whole, Keep::Standing).map(|fields| Sketch(Story::from_fields(fields)))
     }
 }

@@ -36,7 +36,7 @@ impl ReviewStatus {
     fn from_json(json: &Json) -> Option<ReviewStatus> {
         match json {
             Json::Null => Some(ReviewStatus::Unreviewed),
-            Json::String(word) => match word.as_str() {
+            Json::String(word) => match &**word {
                 "needs_review" => Some(ReviewStatus::NeedsReview),
                 "changes_requested" => Some(ReviewStatus::ChangesRequested),
                 "approved" => Some(ReviewStatus::Approved),
@@ -81,6 +81,10 @@ impl Story {
 
     pub(super) fn from_fields(fields: Object) -> Story {
         Story { fields }
+    }
+
+    pub(super) fn outline(&self) -> Story {
+        Story { fields: self.fields.standing() }
     }
 
     pub fn field(&self, name: &str) -> Option<&Json> {

@@ -11,6 +11,7 @@
 
 mod checkpoint;
 mod gap;
+mod hooks;
 mod lab;
 mod long;
 mod proc;
@@ -24,7 +25,7 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 7] = [
+const MEASURES: [(&str, Measure); 8] = [
     ("gap", gap::measure),
     ("stream", stream::events),
     ("line", stream::one_line),
@@ -32,6 +33,7 @@ const MEASURES: [(&str, Measure); 7] = [
     ("silent", small::silent),
     ("long", long::measure),
     ("checkpoint", checkpoint::measure),
+    ("hooks", hooks::measure),
 ];
 
 fn main() -> ExitCode {

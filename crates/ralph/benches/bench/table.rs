@@ -67,6 +67,19 @@ impl Table {
         });
     }
 
+    /// A time of ralph's that is to be short, and so many times shorter than another program's.
+    pub fn faster(&mut self, measure: &str, (ralph, other): (f64, f64), most: f64, times: f64) {
+        let reached = ralph <= most && other / ralph >= times;
+        self.0.push(Row {
+            measure: measure.to_owned(),
+            ralph: number(ralph, "ms"),
+            floor: number(other, "ms"),
+            ratio: format!("1 : {:.1}", other / ralph),
+            goal: format!("≤ {most} ms, 1 : {times}"),
+            verdict: if reached { "ok" } else { "MISSED" },
+        });
+    }
+
     /// Something that either holds or does not.
     pub fn holds(&mut self, measure: &str, found: &str, goal: &str, holds: bool) {
         self.0.push(Row {

@@ -3,9 +3,8 @@
 use crate::fsx;
 use ralph_loop::review::Terms;
 use ralph_loop::task_list::{Mode, Outline, TaskList};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The environment variable with the path of the file.
@@ -27,24 +26,40 @@ pub struct Assignment<List = TaskList> {
 }
 
 impl Assignment {
+    /// Two lines of the same form: what a hook needs that finds nothing wrong, then all of it. A
+    /// hook has no time to read a long list that it does not need.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        fsx::write_whole(path, &serde_json::to_vec(self)?)
+        let mut text = serde_json::to_vec(&self.with(Outline::of(&self.before)))?;
+        text.push(b'\n');
+        text.extend(serde_json::to_vec(self)?);
+        text.push(b'\n');
+        fsx::write_whole(path, &text)
     }
 
+    /// The last line; or all of them, if the file is one object on several.
     pub fn read(path: &Path) -> io::Result<Assignment> {
-        read_as(path)
+        let text = fsx::read_regular(path)?;
+        let text = text.trim_ascii_end();
+        let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok(serde_json::from_slice(line).or_else(|_| serde_json::from_slice(text))?)
+    }
+
+    fn with<List>(&self, before: List) -> Assignment<List> {
+        let Assignment { mode, story, tasks_file, skip_review, review_cap, check_commits, .. } = self.clone();
+        Assignment { mode, story, tasks_file, skip_review, review_cap, check_commits, before }
     }
 }
 
-/// Only as much as a hook needs that finds nothing wrong.
+/// The first line; or all of them, if the file is one object on several.
 pub(super) fn read_outline(path: &Path) -> io::Result<Assignment<Outline>> {
-    read_as(path)
-}
-
-fn read_as<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
-    // Checking the text as a whole is faster than at every string in it.
-    let text = String::from_utf8(fsx::read_regular(path)?).map_err(io::Error::other)?;
-    Ok(serde_json::from_str(&text)?)
+    let mut file = BufReader::with_capacity(64 << 10, fsx::open_regular(path)?);
+    let mut text = Vec::new();
+    file.read_until(b'\n', &mut text)?;
+    if let Ok(outline) = serde_json::from_slice(&text) {
+        return Ok(outline);
+    }
+    file.read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
 }
 
 impl<List> Assignment<List> {
@@ -59,6 +74,7 @@ impl<List> Assignment<List> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
     use serde_json::json;
@@ -88,8 +104,17 @@ mod tests {
         );
         let stories = |list: &TaskList| serde_json::to_value(&list.stories).unwrap();
         assert_eq!(stories(&outline.before.0), json!([{"id": "a", "passes": true}]));
-        let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let written: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!(written["mode"], "review-fix");
         assert_eq!(written["before"]["userStories"], json!([{"id": "a", "z": [], "b": {}, "passes": true}]));
+        // One object, whoever wrote it, on however many lines.
+        for text in [written.to_string(), format!("{written:#}\n")] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(serde_json::to_value(Assignment::read(&path).unwrap()).unwrap(), written);
+            assert_eq!(stories(&read_outline(&path).unwrap().before.0), json!([{"id": "a", "passes": true}]));
+        }
+        std::fs::write(&path, "{").unwrap();
+        assert!(Assignment::read(&path).is_err() && read_outline(&path).is_err());
     }
 }

@@ -12,7 +12,7 @@ use crate::fsx;
 use crate::git::Repository;
 use crate::layout::Project;
 use ralph_loop::review::{Terms, Violation, owed, standing, transitions, violations};
-use ralph_loop::task_list::{Mode, TaskList, Unreadable};
+use ralph_loop::task_list::{Mode, Shapes, TaskList, Unreadable};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,10 +57,11 @@ fn by_assignment(path: &Path, found: &mut Found) {
         Ok(outline) => outline,
         Err(cause) => return found.violations.push(no_assignment(path, &cause)),
     };
-    let after = read_list(&outline.tasks_file);
     let (terms, before) = (outline.terms(), &outline.before.0);
-    if wrong(before, &after, &terms) {
-        // Now it matters what was wrong before, and for that the whole of the snapshot is needed.
+    let shapes = read(&outline.tasks_file, |bytes| Shapes::parse_bytes(bytes).map(|Shapes(list)| list));
+    if wrong(before, &shapes, &terms) {
+        // Now it matters what it is, and what was wrong before: for that the lists are read whole.
+        let after = read(&outline.tasks_file, TaskList::parse_bytes);
         match Assignment::read(path) {
             Ok(Assignment { before, .. }) => {
                 found.add(violations(Some(&before), after.as_ref(), &terms));
@@ -73,7 +74,7 @@ fn by_assignment(path: &Path, found: &mut Found) {
         look_for_uncommitted(&outline.tasks_file, found);
     }
     // The process is about to end, which frees them faster.
-    std::mem::forget((outline, after));
+    std::mem::forget((outline, shapes));
 }
 
 fn wrong(before: &TaskList, after: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> bool {
@@ -104,7 +105,7 @@ fn by_marker(project: &Project, found: &mut Found) {
         skip_review: marker.skip_review,
         review_cap: marker.review_cap(),
     };
-    let after = read_list(&project.tasks());
+    let after = read(&project.tasks(), TaskList::parse_bytes);
     found.add(standing(after.as_ref(), &terms));
     match (mode, marker.snapshot(), &after) {
         (Some(_), Some(before), Ok(after)) => {
@@ -122,9 +123,9 @@ fn by_marker(project: &Project, found: &mut Found) {
     look_for_uncommitted(&project.tasks(), found);
 }
 
-fn read_list(path: &Path) -> Result<TaskList, Unreadable> {
+fn read(path: &Path, parse: impl Fn(&[u8]) -> Result<TaskList, Unreadable>) -> Result<TaskList, Unreadable> {
     match fsx::read_regular(path) {
-        Ok(bytes) => TaskList::parse_bytes(&bytes),
+        Ok(bytes) => parse(&bytes),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Unreadable::Missing),
         Err(cause) => Err(Unreadable::Denied(cause.to_string())),
     }
