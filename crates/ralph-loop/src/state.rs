@@ -296,7 +296,7 @@ impl State {
             self.streaks.failures = 0;
             if stopped.reason == StopReason::Halted {
                 // A person has seen to the tree as it was left.
-                (self.base, self.restore_due) = (None, false);
+                (self.restore_due, self.tried) = (false, None);
             }
             self.plan.apply(&PlanFact::Resumed);
         }
@@ -306,6 +306,11 @@ impl State {
         }
         if self.flights.iter().any(|flight| matches!(flight.step, Step::Agent { .. })) {
             self.leave_unjudged();
+        }
+        // No agent has been at the tree since it was recorded; what has changed is a person's.
+        if self.base.is_some() && !self.restore_due && matches!(self.phase, Phase::Ready { .. }) {
+            self.base = None;
+            self.phase = Phase::Ready { snapshot_taken: false };
         }
         self.flights.clear();
         self.stopped = None;

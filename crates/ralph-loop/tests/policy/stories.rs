@@ -1,6 +1,6 @@
 //! Stories: attempts that begin where the story began, and what ends the run.
 
-use crate::story::check;
+use crate::story::{check, tell};
 
 const TWO: &str = "stories:1.1+1.2<1.1 backoff:0-0 git";
 
@@ -41,10 +41,28 @@ fn three_failures_halt_with_the_tree_as_it_was_left() {
     let halted = format!("start {attempt} back {attempt} back {attempt}");
     check(TWO, &halted, "judged 3 retry (too hard), snapshot 4");
     check(TWO, &format!("{halted} tree:Z@main"), "stop halted (story 1.1 failed 3 times)");
-    // Whoever resumes has seen to the tree: it is where the story begins now.
-    check(TWO, &format!("{halted} tree:Z@main resumed"), "agent 4");
-    let again = format!("{halted} tree:Z@main resumed told:FAIL-1.1@main");
-    check(TWO, &again, "judged 4 retry (too hard), snapshot 5");
+}
+
+#[test]
+fn whoever_resumes_a_halted_run_has_seen_to_the_tree_and_the_story_begins_there() {
+    let attempt = "tree:A@main told:FAIL-1.1@main";
+    let resumed = format!("start {attempt} back {attempt} back {attempt} tree:Z@main resumed");
+    check(TWO, &resumed, "snapshot 4");
+    check(TWO, &format!("{resumed} tree:Y@main"), "agent 4");
+    let again = format!("{resumed} tree:Y@main told:FAIL-1.1@main");
+    check(TWO, &again, "judged 4 retry (too hard), restore 5");
+    let (story, _) = tell(TWO, &again);
+    assert_eq!(story.state.base.unwrap().tree, "Y");
+}
+
+#[test]
+fn what_a_person_changed_while_no_agent_was_at_work_is_where_the_story_begins() {
+    // Cut short between the record of the tree and the agent.
+    let (story, did) = tell(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");
+    assert_eq!((did.as_str(), story.state.base), ("snapshot 2", None));
+    // One that is still to be put back is put back to where it was.
+    let (story, did) = tell(TWO, "start tree:A@main stop told:FAIL-1.1@main resumed");
+    assert_eq!((did.as_str(), story.state.base.unwrap().tree.as_str()), ("restore 2", "A"));
 }
 
 #[test]
