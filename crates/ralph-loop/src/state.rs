@@ -297,6 +297,10 @@ impl State {
             if stopped.reason == StopReason::Halted {
                 // A person has seen to the tree as it was left.
                 (self.restore_due, self.tried) = (false, None);
+                if !self.limits.iterations_are_the_goal {
+                    let again = self.plan.counted_anew();
+                    self.limits.iterations = self.limits.iterations.saturating_add(again);
+                }
             }
             self.plan.apply(&PlanFact::Resumed);
         }

@@ -56,6 +56,17 @@ fn whoever_resumes_a_halted_run_has_seen_to_the_tree_and_the_story_begins_there(
 }
 
 #[test]
+fn attempts_that_are_counted_anew_are_not_used_up() {
+    let attempt = "tree:A@main told:FAIL-1.1@main";
+    let resumed = format!("start {attempt} back {attempt} back {attempt} tree:Z@main resumed tree:Y@main");
+    check("n:3 stories:1.1 backoff:0-0 git", &resumed, "agent 4");
+    let over = format!("{resumed} told:FAIL-1.1@main back {attempt} back {attempt} tree:Z@main");
+    check("n:3 stories:1.1 backoff:0-0 git", &over, "stop halted (story 1.1 failed 3 times)");
+    // A number that was asked for stays what it is.
+    check("goal:3 stories:1.1 backoff:0-0 git", &resumed, "stop max_iterations");
+}
+
+#[test]
 fn what_a_person_changed_while_no_agent_was_at_work_is_where_the_story_begins() {
     // Cut short between the record of the tree and the agent.
     let (story, did) = tell(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");

@@ -64,7 +64,7 @@ pub fn tell(asked: &str, words: &str) -> (Story, String) {
 }
 
 /// `n:10 checks:0 check-timeout:120 stall:0 max-failures:5 backoff:1-300`, unless told
-/// otherwise; also `git`, `worktree`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
+/// otherwise; also `goal:10`, `git`, `worktree`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
 pub fn run(asked: &str) -> Run {
     let mut run = Run {
         id: "r".into(),
@@ -106,6 +106,7 @@ pub fn run(asked: &str) -> Run {
         let ms = || u64::from(number()) * 1000;
         match name {
             "n" => run.limits.iterations = number(),
+            "goal" => (run.limits.iterations, run.limits.iterations_are_the_goal) = (number(), true),
             "checks" => run.checks = (1..=number()).map(|n| check_spec(&format!("check {n}"))).collect(),
             "check-timeout" => check_timeout = number(),
             "checks-only" => run.plan = plan(Completion::ChecksOnly),

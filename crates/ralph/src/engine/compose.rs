@@ -73,7 +73,7 @@ pub(super) fn prompt(
         base: &base,
         failures: failures.collect(),
         iteration: state.iteration(),
-        of: run.limits.iterations,
+        of: state.limits.iterations,
         iteration_count: run.prompt.iteration_count,
         context,
     }))

@@ -87,7 +87,7 @@ impl Human {
         }
     }
 
-    fn opened(&mut self, run: &Run) {
+    fn opened(&mut self, run: &Run, state: &State) {
         let style = self.style;
         let field =
             |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
@@ -113,12 +113,12 @@ impl Human {
                     Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                     Completion::ChecksOnly => "the checks pass".to_string(),
                 };
-                self.line(&field("until", &format!("{until}, at most {} iterations", run.limits.iterations)));
+                self.line(&field("until", &format!("{until}, at most {} iterations", state.limits.iterations)));
             }
             Plan::Stories(plan) => {
                 let stories = plan.todo.iter().map(|story| story.id.to_string()).collect::<Vec<_>>();
                 self.line(&field("stories", &format!("{} to do: {}", stories.len(), stories.join(" "))));
-                self.line(&field("tries", &tries(run, plan)));
+                self.line(&field("tries", &tries(state, plan)));
             }
         }
         if let Some(log) = &run.log {
@@ -135,10 +135,10 @@ impl Human {
         }
     }
 
-    fn began(&mut self, run: &Run, step: &Step) {
+    fn began(&mut self, run: &Run, state: &State, step: &Step) {
         match step {
             Step::Agent { iteration, attempt, item, .. } => {
-                let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
+                let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
                 if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (item, &run.plan) {
                     let name = plan.story(*id).map_or("", |story| &story.title);
                     title = format!("{title}: story {id}, {}", printable(name));
@@ -290,7 +290,7 @@ impl Human {
                 let failures =
                     format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
                 let goes_on =
-                    state.streaks.failures < run.limits.max_failures && state.judged < run.limits.iterations;
+                    state.streaks.failures < run.limits.max_failures && state.judged < state.limits.iterations;
                 let wait = run.limits.backoff.wait_ms(state.streaks.failures);
                 self.line(&if goes_on {
                     format!("{failures}, next try in {}", span(wait))
@@ -360,13 +360,13 @@ impl Human {
 impl Reporter for Human {
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         match &event.fact {
-            Fact::Opened(run) => self.opened(run),
+            Fact::Opened(run) => self.opened(run, state),
             Fact::Resumed { .. } => {
-                self.opened(run);
+                self.opened(run, state);
                 let (iteration, spent) = (state.iteration(), state.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
-            Fact::Began { step, .. } => self.began(run, step),
+            Fact::Began { step, .. } => self.began(run, state, step),
             Fact::Ended { end, .. } => match end {
                 End::Agent(end) => {
                     self.stream.reset();
@@ -446,9 +446,9 @@ fn is_done(state: &State, id: StoryId) -> bool {
 }
 
 /// How many iterations to expect, and what ends one.
-fn tries(run: &Run, plan: &StoriesPlan) -> String {
-    let (best, most) = (plan.todo.len(), run.limits.iterations);
-    let each = run.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
+fn tries(state: &State, plan: &StoriesPlan) -> String {
+    let (best, most) = (plan.todo.len(), state.limits.iterations);
+    let each = state.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
     format!("{best} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
 
