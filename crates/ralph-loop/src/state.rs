@@ -594,8 +594,9 @@ impl State {
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);
-        let green = judgement.verdict.is_green();
-        self.scm = green.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
+        // Nobody commits what is put back next.
+        let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
+        self.scm = kept.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();

@@ -122,3 +122,11 @@ fn what_waits_for_something_that_is_not_done_is_not_begun() {
     let waits = "stop halted (story 1.2 waits for 9.9, which is not done)";
     check("stories:1.2<9.9", "start", waits);
 }
+
+#[test]
+fn only_what_is_done_is_committed() {
+    let committed = "stories:1.1+1.2 scm:commit backoff:0-0 git";
+    check(committed, "start tree:A@main told:DONE-1.1@main", "judged 1 done, message 1");
+    let failed = "judged 1 retry (too hard), restore 2";
+    check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
+}
