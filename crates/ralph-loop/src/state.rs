@@ -54,7 +54,8 @@ pub struct State {
     pub branch: Option<Branch>,
     /// Something is in the tree that the next agent must not find there.
     pub restore_due: bool,
-    /// Attempts that were put aside, and what the last one at the current item had done.
+    /// Attempts that were put aside, and what the last one at the current item had done that was
+    /// judged.
     pub restored: u32,
     pub tried: Option<RestoreEnd>,
     /// What is left in a worktree has been committed since an agent last ran.
@@ -422,7 +423,8 @@ impl State {
             // A failure is told, and no reason to try for ever.
             End::Rest(_) => self.rest_committed = true,
             End::Restore(end) => {
-                self.tried = Some(end.clone());
+                // What nobody has judged after it tells nothing about why it failed.
+                self.tried.get_or_insert_with(|| end.clone());
                 self.restore_due = false;
                 self.restored += 1;
                 self.phase = Phase::Ready { snapshot_taken: false };
@@ -605,7 +607,9 @@ impl State {
         match judgement.settlement {
             Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
             // What the last attempt left is for the person who is asked for.
-            Settlement::Retry { .. } => self.restore_due = matches!(self.plan.pick(), Pick::Work(_)),
+            Settlement::Retry { .. } => {
+                (self.restore_due, self.tried) = (matches!(self.plan.pick(), Pick::Work(_)), None);
+            }
             Settlement::Continue => {}
         }
         self.phase = Phase::Ready { snapshot_taken: false };

@@ -130,3 +130,19 @@ fn only_what_is_done_is_committed() {
     let failed = "judged 1 retry (too hard), restore 2";
     check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
 }
+
+#[test]
+fn what_the_next_prompt_tells_of_is_the_attempt_that_failed() {
+    let kept = |words: &str| tell(TWO, words).0.state.tried.and_then(|tried| tried.kept);
+    let failed = "start tree:A@main told:FAIL-1.1@main back:1";
+    assert_eq!(kept(failed).as_deref(), Some("1"));
+    // The one after it was refused by its service, or killed, and is put aside as well.
+    assert_eq!(kept(&format!("{failed} tree:A@main limited:60@main back:2")).as_deref(), Some("1"));
+    assert_eq!(kept(&format!("{failed} tree:A@main resumed back:2")).as_deref(), Some("1"));
+    let twice = format!("{failed} tree:A@main told:FAIL-1.1@main");
+    assert_eq!(kept(&twice), None);
+    assert_eq!(kept(&format!("{twice} back:2")).as_deref(), Some("2"));
+    // Of the attempt that halted the run nothing was put aside.
+    let halted = format!("{twice} back:2 tree:A@main told:FAIL-1.1@main tree:Z@main resumed");
+    assert_eq!(kept(&halted), None);
+}

@@ -13,7 +13,7 @@
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
 //! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
-//! | `back`                  | the tree is put back                                     |
+//! | `back` `back:R`         | the tree is put back; what was there is kept as R        |
 //! | `message` `did`         | a commit message was written; a task was done            |
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
@@ -317,7 +317,10 @@ pub fn end(word: &str, step: &Step) -> End {
         ("impossible", _) => End::Impossible { why: rest.into() },
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest), branch),
         ("ended", Step::Snapshot { .. }) => snapshot(None, None),
-        ("back", Step::Restore { .. }) => End::Restore(RestoreEnd::default()),
+        ("back", Step::Restore { .. }) => {
+            let kept = Some(rest.to_string()).filter(|kept| !kept.is_empty());
+            End::Restore(RestoreEnd { kept, ..RestoreEnd::default() })
+        }
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
