@@ -14,7 +14,8 @@ use ralph_loop::plan::{Item, Pick, Plan, PlanFact};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -62,7 +63,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 
 impl RunArgs {
     fn request(&self) -> Result<StoriesRequest, CliError> {
-        let log_file = self.log_file.as_ref().map(std::path::absolute).transpose();
+        let log_file = self.log_file.as_deref().map(real).transpose();
         let mut terms = self.common.terms();
         // Nothing is made for a run that does not begin.
         terms.worktree = terms.worktree && !self.dry_run;
@@ -76,6 +77,13 @@ impl RunArgs {
             terms,
         })
     }
+}
+
+/// A path by its real directory, as git calls those of its work tree.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+    Ok(dir.zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name)))
 }
 
 /// So much of each prompt is shown.
