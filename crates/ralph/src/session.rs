@@ -67,13 +67,17 @@ pub fn open(
 
 fn begin(
     home: &Home,
-    Asked { run, texts }: Asked,
+    Asked { run, texts, branch }: Asked,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     prepare_project(&run)?;
     let workspace_lock = lock_workspace(home, &run, conduct)?;
+    // Not before the lock: another run may be at work on the branch that is left.
+    if let Some(branch) = &branch {
+        place::switch_to(&run.workspace, branch)?;
+    }
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
         .iter()
