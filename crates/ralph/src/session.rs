@@ -225,7 +225,11 @@ impl Ended {
             reason: self.stopped.reason,
             success: self.run.succeeded(self.stopped.reason),
             stories: match &self.state.plan {
-                PlanState::Stories(stories) => Some(StoriesLeft { failed: stories.current }),
+                PlanState::Stories(stories) => {
+                    // One that only waits for another has not failed.
+                    let failed = stories.current.filter(|_| self.state.plan.counted_anew() > 0);
+                    Some(StoriesLeft { failed })
+                }
                 PlanState::Prompt(_) => None,
             },
             note: self.stopped.note.clone(),

@@ -324,7 +324,7 @@ impl Human {
     fn restored(&mut self, end: &RestoreEnd) {
         if let Some(kept) = &end.kept {
             self.line("  the tree is back where the story began; what was there is kept:");
-            self.line(&format!("  git show {kept}"));
+            self.line(&format!("  git diff HEAD {kept}"));
         }
         if !end.spared.is_empty() {
             let paths = printable(&end.spared.join(", ")).into_owned();
