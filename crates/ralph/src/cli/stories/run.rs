@@ -3,9 +3,10 @@
 use crate::cli::loops::LoopArgs;
 use crate::error::{CliError, Code};
 use crate::fsx;
+use crate::layout::Project;
 use crate::report::{Out, say};
 use crate::request::stories::{self, StoriesRequest};
-use crate::stories::state_file;
+use crate::stories::{progress_txt, state_file};
 use crate::template::{self, StoryGaps};
 use clap::Args;
 use ralph_loop::Run;
@@ -143,15 +144,19 @@ fn first_prompt(
     let spec = fsx::read_regular(&path).map_err(|cause| {
         CliError::failed(format!("cannot read the spec: {}", path.display())).cause(cause)
     })?;
+    let before = fsx::read_regular(&Project::at(run.workspace.clone()).progress_txt()).unwrap_or_default();
+    let learnings = progress_txt::learned(&String::from_utf8_lossy(&before));
+    let spec = String::from_utf8_lossy(&spec);
     let gaps = StoryGaps {
         story,
         attempt,
         last_failure: None,
         last_diff: None,
         last_kept: None,
-        spec: &String::from_utf8_lossy(&spec),
+        spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
-        learnings: &[],
+        learnings: &learnings,
+        git: run.git,
     };
     template::story(template, plan, &gaps).map_err(|cause| CliError::from_error(&cause, Code::Usage))
 }
