@@ -113,7 +113,10 @@ impl Human {
                     Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                     Completion::ChecksOnly => "the checks pass".to_string(),
                 };
-                self.line(&field("until", &format!("{until}, at most {} iterations", state.limits.iterations)));
+                self.line(&field(
+                    "until",
+                    &format!("{until}, at most {} iterations", state.limits.iterations),
+                ));
             }
             Plan::Stories(plan) => {
                 let stories = plan.todo.iter().map(|story| story.id.to_string()).collect::<Vec<_>>();
@@ -276,11 +279,11 @@ impl Human {
                     self.line(&line);
                 }
                 Settlement::Retry { why } => {
-                    let why = printable(why);
                     let of = plan.max_retries;
-                    let line =
-                        format!("{} story {id} failed: {why} (try {attempt} of {of})", self.style.bad());
+                    let line = format!("{} story {id} failed, try {attempt} of {of}", self.style.bad());
                     self.line(&line);
+                    let why = fit(&printable(why), self.style.width.saturating_sub(4));
+                    self.line(&self.style.paint(Tone::Quiet, &format!("{}{why}", self.style.under())));
                 }
                 Settlement::Continue => {}
             };
@@ -289,8 +292,8 @@ impl Human {
             (Verdict::AgentFailed { .. }, _) => {
                 let failures =
                     format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
-                let goes_on =
-                    state.streaks.failures < run.limits.max_failures && state.judged < state.limits.iterations;
+                let goes_on = state.streaks.failures < run.limits.max_failures
+                    && state.judged < state.limits.iterations;
                 let wait = run.limits.backoff.wait_ms(state.streaks.failures);
                 self.line(&if goes_on {
                     format!("{failures}, next try in {}", span(wait))
