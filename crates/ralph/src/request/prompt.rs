@@ -29,8 +29,11 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
     let completion = completion(asked, settings, &checks)?;
     let plan = Plan::Prompt(PromptPlan { source, completion });
     let limits = limits(terms, settings);
-    super::assemble(plan, checks, limits, terms, settings, project)
-        .map(|run| Asked { run, texts: prompt.into_iter().collect(), branch: None })
+    super::assemble(plan, checks, limits, terms, settings, project).map(|run| Asked {
+        run,
+        texts: prompt.into_iter().collect(),
+        branch: None,
+    })
 }
 
 fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), CliError> {
