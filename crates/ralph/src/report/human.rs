@@ -144,10 +144,12 @@ impl Human {
                 let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
                 if let (Item::Story { id, attempt }, Plan::Stories(plan)) = (item, &run.plan) {
                     let name = plan.story(*id).map_or("", |story| &story.title);
-                    title = format!("{title}: story {id}, {}", printable(name));
-                    if *attempt > 1 {
-                        title += &format!(", try {attempt} of {}", plan.max_retries);
-                    }
+                    // A long name must not hide the attempt.
+                    let again = match attempt {
+                        1 => String::new(),
+                        n => format!(" (try {n} of {})", plan.max_retries),
+                    };
+                    title = format!("{title}: story {id}{again}, {}", printable(name));
                     title = fit(&title, self.style.width.saturating_sub(8));
                 } else if *attempt > 1 {
                     title += &format!(" (attempt {attempt})");

@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_loop::event::Step;
+use ralph_loop::plan::{Item, Pick};
 use ralph_loop::state::Flight;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State, time, wake_at};
@@ -43,7 +44,12 @@ impl StatusLine {
 pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
     let iteration = state.iteration().min(state.limits.iterations);
     let of = state.limits.iterations;
-    format!("iteration {iteration}/{of} | {} | {} | {}", whole(up_ms), state.spent, doing(run, state, up_ms))
+    let story = match state.plan.pick() {
+        Pick::Work(Item::Story { id, .. }) => format!("story {id} | "),
+        Pick::Work(Item::Prompt) | Pick::Done | Pick::Stuck(_) => String::new(),
+    };
+    let (time, doing) = (whole(up_ms), doing(run, state, up_ms));
+    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", state.spent)
 }
 
 /// The current step and how long it has taken.

@@ -28,6 +28,17 @@ fn a_run_told_to_people_fits_80_columns() {
 }
 
 #[test]
+fn a_long_title_hides_neither_the_story_nor_the_attempt() {
+    let stage = Stage::without_git("");
+    let spec = format!("---\ntitle: {}\nstatus: pending\n---\n", "much to say ".repeat(20));
+    stage.sandbox.write("specs/epic-8/story-8.3-x.md", spec);
+    let ran = stage.run(&[], "FAIL no").exits(1);
+    let title = ran.stdout.lines().find(|line| line.contains("Iteration 2/3")).unwrap();
+    assert!(title.starts_with("--- Iteration 2/3: story 8.3 (try 2 of 3), much to say"), "{title}");
+    assert!(title.chars().count() <= 80, "{title}");
+}
+
+#[test]
 fn programs_get_the_story_of_each_iteration() {
     let stage = project();
     let result = stage.run(&["--format", "json"], SCRIPT).stops(1, "halted", 4);
