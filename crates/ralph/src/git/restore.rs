@@ -99,11 +99,12 @@ pub fn put_back(
     }
     repository.move_head(tip.as_deref(), target.head)?;
     let done = shadow.put_back(&changes, &tree, target.tree, target.own_files)?;
-    if let Some(index) = &target.head.index {
-        checked("read-tree", quiet(&repository.top).args(["read-tree", index]))?;
-        // Says which files differ, which is no failure.
-        let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
+    if let Some(index) = target.head.index.as_ref().filter(|_| staged) {
+        // Unlike a plain one, this keeps what the index knows of a sparse checkout.
+        checked("read-tree", quiet(&repository.top).args(["read-tree", "--reset", index]))?;
     }
+    // Says which files differ, which is no failure.
+    let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
     let diff = String::from_utf8_lossy(&diff).into_owned();
     Ok(PutAside { kept: Some(kept), diff: Some(diff).filter(|diff| !diff.is_empty()), spared: done.spared })
 }

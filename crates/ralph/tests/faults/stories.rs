@@ -120,7 +120,14 @@ impl Stage {
     fn stories(&self) -> Command {
         let mut command = self.ralph();
         // Each death of an agent is a failed attempt, and none of them the point here.
-        command.args(["stories", "--max-retries", "60", "--check", "test -e made-$RALPH_STORY", "--"]);
+        command.args([
+            "stories",
+            "--max-retries",
+            "60",
+            "--check",
+            "sleep 0.02; test -e made-$RALPH_STORY",
+            "--",
+        ]);
         command.arg("sh").arg(self.path("agent.sh")).arg(self.path("calls"));
         command
     }

@@ -128,6 +128,18 @@ fn the_users_own_uncommitted_work_is_part_of_where_the_story_began() {
 }
 
 #[test]
+fn a_sparse_checkout_stays_one() {
+    let stage = Stage::new("1.1");
+    stage.sandbox.write("far/away", "not wanted here\n");
+    stage.sandbox.sh("git add . && git commit -q -m far && git sparse-checkout set --no-cone '/*' '!/far/'");
+    assert!(!stage.sandbox.has("far/away"));
+    check(&stage, "echo a > a; git add a; echo b > README; commit b", &[(":README", "b\n")]);
+    assert_eq!(stage.sandbox.sh("git ls-files -t far"), "S far/away\n");
+    stage.run(&["-n", "3", "--max-retries", "9"], "echo a > a; FAIL no").exits(0);
+    assert!(!stage.sandbox.has("far/away"), "nor after a second time");
+}
+
+#[test]
 fn a_repository_without_a_commit() {
     let stage = Stage::without_git("1.1");
     stage.sandbox.sh("git init -q -b main && git config user.name a && git config user.email a@localhost");

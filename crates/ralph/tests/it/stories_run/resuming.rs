@@ -72,7 +72,7 @@ fn halted_it_begins_at_0_from_the_tree_as_it_is() {
     assert!(told.contains("attempt 1 of 3") && told.contains("It failed: no 1.1#3"), "{told}");
     assert!(!told.contains("put aside"), "the last attempt is in the tree\n{told}");
     let attempts: Vec<String> =
-        stage.progress().iter().map(|line| line.split('(').last().unwrap().into()).collect();
+        stage.progress().iter().map(|line| line.split('(').next_back().unwrap().into()).collect();
     let of = |n: u32| format!("attempt {n}/3)");
     assert_eq!(attempts[..5], [of(1), of(2), of(3), of(1), of(2)]);
 }

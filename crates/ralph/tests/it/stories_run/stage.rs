@@ -123,7 +123,13 @@ impl Stage {
     /// Waits until the state says so.
     #[track_caller]
     pub fn until_state(&self, expected: &str) {
-        until(expected, || self.sandbox.has(".ralph/state.json") && self.state() == expected);
+        self.until_transition("a change", expected);
+    }
+
+    #[track_caller]
+    pub fn until_transition(&self, name: &str, expected: &str) {
+        let what = format!("{name}: {expected}");
+        until(&what, || self.sandbox.has(".ralph/state.json") && self.state() == expected);
     }
 
     pub fn write_state(&self, done: &[&str], current: Option<&str>, retries: u32) {
@@ -139,7 +145,7 @@ impl Stage {
     /// `ralph.log` without its times.
     pub fn log(&self) -> Vec<String> {
         let log = self.sandbox.read("ralph.log");
-        log.lines().map(|line| line.split_once("] ").expect(line).1.to_owned()).collect()
+        log.lines().map(|line| line.split_once("] ").unwrap().1.to_owned()).collect()
     }
 
     /// Commits after that of the specs, oldest first.

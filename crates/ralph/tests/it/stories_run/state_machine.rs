@@ -14,9 +14,8 @@ fn every_transition_is_in_the_state_while_it_happens() {
         ("1.3#2", "RUNNING -> RETRY", "1.1 1.2 / 1.3 / 1"),
         ("1.3#3", "RUNNING -> RETRY", "1.1 1.2 / 1.3 / 2"),
     ] {
-        println!("{transition}");
         stage.until_held(attempt);
-        stage.until_state(state);
+        stage.until_transition(transition, state);
         stage.let_go(attempt);
     }
     running.end().exits(1);
