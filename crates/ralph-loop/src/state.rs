@@ -57,7 +57,8 @@ pub struct State {
     pub branch: Option<Branch>,
     /// Something is in the tree that the next agent must not find there.
     pub restore_due: bool,
-    /// Attempts that were put aside, and what the last one at the current item had done.
+    /// Attempts that were put aside, and what the last one at the current item had done that was
+    /// judged.
     pub restored: u32,
     pub tried: Option<RestoreEnd>,
     /// What is left in a worktree has been committed since an agent last ran.
@@ -317,7 +318,11 @@ impl State {
             self.streaks.failures = 0;
             if stopped.reason == StopReason::Halted {
                 // A person has seen to the tree as it was left.
-                (self.base, self.restore_due) = (None, false);
+                (self.restore_due, self.tried) = (false, None);
+                if !self.limits.iterations_are_the_goal {
+                    let again = self.plan.counted_anew();
+                    self.limits.iterations = self.limits.iterations.saturating_add(again);
+                }
             }
         }
         self.plan.apply(&PlanFact::Resumed { had_stopped: self.stopped.is_some() });
@@ -327,6 +332,11 @@ impl State {
         }
         if self.flights.iter().any(|flight| matches!(flight.step, Step::Agent { .. })) {
             self.leave_unjudged();
+        }
+        // No agent has been at the tree since it was recorded; what has changed is a person's.
+        if self.base.is_some() && !self.restore_due && matches!(self.phase, Phase::Ready { .. }) {
+            self.base = None;
+            self.phase = Phase::Ready { snapshot_taken: false };
         }
         self.flights.clear();
         self.stopped = None;
@@ -512,7 +522,8 @@ impl State {
             }
             End::Left(_) => self.left_due = None,
             End::Restore(end) => {
-                self.tried = Some(end.clone());
+                // What nobody has judged after it tells nothing about why it failed.
+                self.tried.get_or_insert_with(|| end.clone());
                 self.restore_due = false;
                 self.restored += 1;
                 self.phase = Phase::Ready { snapshot_taken: false };
@@ -690,8 +701,9 @@ impl State {
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict);
-        let green = judgement.verdict.is_green();
-        self.scm = green.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
+        // Nobody commits what is put back next.
+        let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
+        self.scm = kept.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
@@ -702,7 +714,9 @@ impl State {
         match judgement.settlement {
             Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
             // What the last attempt left is for the person who is asked for.
-            Settlement::Retry { .. } => self.restore_due = matches!(self.plan.pick(), Pick::Work(_)),
+            Settlement::Retry { .. } => {
+                (self.restore_due, self.tried) = (matches!(self.plan.pick(), Pick::Work(_)), None);
+            }
             Settlement::Continue => {}
         }
         self.phase = Phase::Ready { snapshot_taken: false };

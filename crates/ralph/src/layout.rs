@@ -317,10 +317,11 @@ impl Project {
         path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()
     }
 
-    /// Files of ralph's that git may know, relative to a directory above the project.
-    pub fn own_files_below(&self, top: &Path) -> Vec<String> {
-        let below = |path: PathBuf| path.strip_prefix(top).ok()?.to_str().map(String::from);
-        below(self.progress_txt()).into_iter().collect()
+    /// Files of ralph's that git may know, relative to a directory above the project; `log` is
+    /// where the run's log is, if it has one.
+    pub fn own_files_below(&self, top: &Path, log: Option<&Path>) -> Vec<String> {
+        let below = |path: &Path| path.strip_prefix(top).ok()?.to_str().map(String::from);
+        [Some(self.progress_txt().as_path()), log].into_iter().flatten().filter_map(below).collect()
     }
 
     /// The task list.

@@ -59,6 +59,16 @@ fn add(repository: &Repository, path: &Path, branch: &str, origin: &Path) -> Res
     }
 }
 
+/// Goes to a branch of the user's own, which is made if there is none of that name.
+pub fn switch_to(workspace: &Path, branch: &str) -> Result<(), CliError> {
+    let Some(repository) = Repository::around(workspace) else {
+        return Err(CliError::usage("--branch needs a git repository, and this is none"));
+    };
+    repository.switch_to(branch).map_err(|cause| {
+        CliError::from_error(&cause, Code::Usage).hint("name another branch, or commit what is in the way")
+    })
+}
+
 /// The branch of a run's worktree.
 pub fn branch(run_id: &str) -> String {
     format!("ralph/{run_id}")

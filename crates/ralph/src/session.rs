@@ -72,13 +72,17 @@ pub fn open(
 
 fn begin(
     home: &Home,
-    Asked { run, texts }: Asked,
+    Asked { run, texts, branch }: Asked,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     prepare_project(&run)?;
     let workspace_lock = lock_workspace(home, &run, conduct)?;
+    // Not before the lock: another run may be at work on the branch that is left.
+    if let Some(branch) = &branch {
+        place::switch_to(&run.workspace, branch)?;
+    }
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
         .iter()
@@ -274,7 +278,11 @@ impl Ended {
             reason: self.stopped.reason,
             success: self.state.limits.are_met_by(self.stopped.reason),
             stories: match &self.state.plan {
-                PlanState::Stories(stories) => Some(StoriesLeft { failed: stories.current }),
+                PlanState::Stories(stories) => {
+                    // One that only waits for another has not failed.
+                    let failed = stories.current.filter(|_| self.state.plan.counted_anew() > 0);
+                    Some(StoriesLeft { failed })
+                }
                 PlanState::Prompt(_) | PlanState::Tasks(_) => None,
             },
             note: self.stopped.note.clone(),

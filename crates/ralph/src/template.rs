@@ -38,6 +38,8 @@ pub struct StoryGaps<'a> {
     pub spec: &'a str,
     pub verify: Vec<&'a str>,
     pub learnings: &'a [String],
+    /// Whether there is a repository: then work is committed, and put back if it fails.
+    pub git: bool,
 }
 
 pub fn story(template: &str, plan: &StoriesPlan, gaps: &StoryGaps<'_>) -> Result<String, TemplateError> {
@@ -57,6 +59,7 @@ pub fn story(template: &str, plan: &StoriesPlan, gaps: &StoryGaps<'_>) -> Result
             verify => gaps.verify.iter().map(ToString::to_string).collect::<Vec<String>>(),
             rules => plan.rules.clone(),
             learnings => gaps.learnings.to_vec(),
+            git => gaps.git,
         },
     )
 }
@@ -82,6 +85,7 @@ pub fn check_story(template: &str) -> Result<(), TemplateError> {
         spec: "the specification",
         verify: vec!["make test"],
         learnings: &["a thing".into()],
+        git: true,
     };
     story(template, &plan, &gaps).map(drop)
 }

@@ -214,6 +214,14 @@ impl PlanState {
         }
     }
 
+    /// Attempts that have halted the run, and that are counted anew for whoever resumes it.
+    pub fn counted_anew(&self) -> u32 {
+        match self {
+            PlanState::Prompt(_) | PlanState::Tasks(_) => 0,
+            PlanState::Stories(state) => state.counted_anew(),
+        }
+    }
+
     pub fn apply(&mut self, fact: &PlanFact<'_>) {
         match self {
             PlanState::Prompt(state) => state.apply(fact),

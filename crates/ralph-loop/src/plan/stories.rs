@@ -133,6 +133,10 @@ impl StoriesState {
         story.depends_on.iter().copied().find(|needed| !self.done.contains(needed))
     }
 
+    pub(super) fn counted_anew(&self) -> u32 {
+        if self.retries >= self.max_retries { self.retries } else { 0 }
+    }
+
     fn attempt(&self, id: StoryId) -> u32 {
         if self.current == Some(id) { self.retries + 1 } else { 1 }
     }
@@ -146,7 +150,7 @@ impl StoriesState {
             }
             PlanFact::Judged(judgement) => self.judged(judgement),
             // A person has seen to it: the attempts are counted anew.
-            PlanFact::Resumed { had_stopped: true } if self.retries >= self.max_retries => self.retries = 0,
+            PlanFact::Resumed { had_stopped: true } if self.counted_anew() > 0 => self.retries = 0,
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }

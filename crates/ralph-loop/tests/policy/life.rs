@@ -209,7 +209,7 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
 /// reruns, the checks, a commit message, or the tasks of an iteration, or the last snapshot; between two of those so many can be lost; every
 /// other step was cut short by a chance or by the end of the run.
 fn most_events(run: &Run, chances: usize) -> usize {
-    let iterations = run.limits.iterations as usize;
+    let iterations = run.limits.iterations as usize + chances * ATTEMPTS;
     let tasks = run.scm.as_ref().map_or(0, |scm| 1 + scm.tasks.len());
     let shown = iterations * (8 + 2 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
     // Beyond the chances the world acts by itself only to wait a failure out.
@@ -227,7 +227,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
     let numbers: Vec<u32> = judged.iter().map(|judgement| judgement.iteration).collect();
     let expected: Vec<u32> = (1..).take(judged.len()).collect();
     assert_eq!(numbers, expected, "numbered from 1, without a gap, none twice");
-    assert!(numbers.len() <= run.limits.iterations as usize, "{numbers:?}");
+    assert!(numbers.len() <= allowed(run, events), "{numbers:?}");
 
     let mut in_flight = None;
     for (at, event) in events.iter().enumerate() {
@@ -236,7 +236,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
                 assert_eq!(in_flight, None, "one step at a time");
                 in_flight = Some(*id);
                 if let Step::Agent { iteration, .. } = step {
-                    assert!(*iteration <= run.limits.iterations);
+                    assert!(*iteration as usize <= allowed(run, &events[..at]));
                     assert!(run.limits.max_time_ms.is_none_or(|most| event.up_ms < most));
                 }
             }
@@ -253,6 +253,24 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             | Fact::Woke => {}
         }
     }
+}
+
+/// Attempts at a story, as `story::run` gives them.
+const ATTEMPTS: usize = 3;
+
+/// Iterations that a run may use up; those of a story that halted it are given back to whoever
+/// resumes.
+fn allowed(run: &Run, events: &[Event]) -> usize {
+    let failed = |note: &String| note.ends_with(&format!("failed {ATTEMPTS} times"));
+    let (mut halted, mut given_back) = (false, 0);
+    for event in events {
+        match &event.fact {
+            Fact::Stopped { reason: StopReason::Halted, note: Some(note) } => halted = failed(note),
+            Fact::Resumed { .. } => given_back += usize::from(std::mem::take(&mut halted)),
+            _ => {}
+        }
+    }
+    run.limits.iterations as usize + given_back * ATTEMPTS
 }
 
 fn judgement(fact: &Fact) -> Option<&Judgement> {
@@ -277,7 +295,7 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
     let limits = &run.limits;
     let justified = match reason {
         StopReason::Completed => proven(run, before),
-        StopReason::MaxIterations => judged.len() == limits.iterations as usize,
+        StopReason::MaxIterations => judged.len() == allowed(run, before),
         // Or another like those before would have been too much; a median is no more than the sum.
         StopReason::BudgetExhausted => {
             limits.max_cost.is_some_and(|most| cost(before) + cost(before) >= most)

@@ -1,6 +1,6 @@
 //! Stories: attempts that begin where the story began, and what ends the run.
 
-use crate::story::check;
+use crate::story::{check, tell};
 
 const TWO: &str = "stories:1.1+1.2<1.1 backoff:0-0 git";
 
@@ -41,10 +41,39 @@ fn three_failures_halt_with_the_tree_as_it_was_left() {
     let halted = format!("start {attempt} back {attempt} back {attempt}");
     check(TWO, &halted, "judged 3 retry (too hard), snapshot 4");
     check(TWO, &format!("{halted} tree:Z@main"), "stop halted (story 1.1 failed 3 times)");
-    // Whoever resumes has seen to the tree: it is where the story begins now.
-    check(TWO, &format!("{halted} tree:Z@main resumed"), "agent 4");
-    let again = format!("{halted} tree:Z@main resumed told:FAIL-1.1@main");
-    check(TWO, &again, "judged 4 retry (too hard), snapshot 5");
+}
+
+#[test]
+fn whoever_resumes_a_halted_run_has_seen_to_the_tree_and_the_story_begins_there() {
+    let attempt = "tree:A@main told:FAIL-1.1@main";
+    let resumed = format!("start {attempt} back {attempt} back {attempt} tree:Z@main resumed");
+    check(TWO, &resumed, "snapshot 4");
+    check(TWO, &format!("{resumed} tree:Y@main"), "agent 4");
+    let again = format!("{resumed} tree:Y@main told:FAIL-1.1@main");
+    check(TWO, &again, "judged 4 retry (too hard), restore 5");
+    let (story, _) = tell(TWO, &again);
+    assert_eq!(story.state.base.unwrap().tree, "Y");
+}
+
+#[test]
+fn attempts_that_are_counted_anew_are_not_used_up() {
+    let attempt = "tree:A@main told:FAIL-1.1@main";
+    let resumed = format!("start {attempt} back {attempt} back {attempt} tree:Z@main resumed tree:Y@main");
+    check("n:3 stories:1.1 backoff:0-0 git", &resumed, "agent 4");
+    let over = format!("{resumed} told:FAIL-1.1@main back {attempt} back {attempt} tree:Z@main");
+    check("n:3 stories:1.1 backoff:0-0 git", &over, "stop halted (story 1.1 failed 3 times)");
+    // A number that was asked for stays what it is.
+    check("goal:3 stories:1.1 backoff:0-0 git", &resumed, "stop max_iterations");
+}
+
+#[test]
+fn what_a_person_changed_while_no_agent_was_at_work_is_where_the_story_begins() {
+    // Cut short between the record of the tree and the agent.
+    let (story, did) = tell(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");
+    assert_eq!((did.as_str(), story.state.base), ("snapshot 2", None));
+    // One that is still to be put back is put back to where it was.
+    let (story, did) = tell(TWO, "start tree:A@main stop told:FAIL-1.1@main resumed");
+    assert_eq!((did.as_str(), story.state.base.unwrap().tree.as_str()), ("restore 2", "A"));
 }
 
 #[test]
@@ -92,4 +121,28 @@ fn attempts_are_iterations() {
 fn what_waits_for_something_that_is_not_done_is_not_begun() {
     let waits = "stop halted (story 1.2 waits for 9.9, which is not done)";
     check("stories:1.2<9.9", "start", waits);
+}
+
+#[test]
+fn only_what_is_done_is_committed() {
+    let committed = "stories:1.1+1.2 scm:commit backoff:0-0 git";
+    check(committed, "start tree:A@main told:DONE-1.1@main", "judged 1 done, message 1");
+    let failed = "judged 1 retry (too hard), restore 2";
+    check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
+}
+
+#[test]
+fn what_the_next_prompt_tells_of_is_the_attempt_that_failed() {
+    let kept = |words: &str| tell(TWO, words).0.state.tried.and_then(|tried| tried.kept);
+    let failed = "start tree:A@main told:FAIL-1.1@main back:1";
+    assert_eq!(kept(failed).as_deref(), Some("1"));
+    // The one after it was refused by its service, or killed, and is put aside as well.
+    assert_eq!(kept(&format!("{failed} tree:A@main limited:60@main back:2")).as_deref(), Some("1"));
+    assert_eq!(kept(&format!("{failed} tree:A@main resumed back:2")).as_deref(), Some("1"));
+    let twice = format!("{failed} tree:A@main told:FAIL-1.1@main");
+    assert_eq!(kept(&twice), None);
+    assert_eq!(kept(&format!("{twice} back:2")).as_deref(), Some("2"));
+    // Of the attempt that halted the run nothing was put aside.
+    let halted = format!("{twice} back:2 tree:A@main told:FAIL-1.1@main tree:Z@main resumed");
+    assert_eq!(kept(&halted), None);
 }

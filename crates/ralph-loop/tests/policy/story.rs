@@ -15,7 +15,7 @@
 //! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
 //! | `list:A=new+B=right2`   | the task list was read, or is that after a comparison    |
 //! | `left`                  | what an iteration left uncommitted is seen to            |
-//! | `back`                  | the tree is put back                                     |
+//! | `back` `back:R`         | the tree is put back; what was there is kept as R        |
 //! | `message` `did`         | a commit message was written; a task was done            |
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
@@ -75,7 +75,7 @@ pub fn tell(asked: &str, words: &str) -> (Story, String) {
 }
 
 /// `n:10 checks:0 check-timeout:120 stall:0 max-failures:5 backoff:1-300`, unless told
-/// otherwise; also `git`, `worktree`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
+/// otherwise; also `goal:10`, `never`, `git`, `worktree`, `checks-only`, `timeout:S`, `max-time:S`, `max-cost:D`, `scm:commit+push`.
 pub fn run(asked: &str) -> Run {
     let mut run = Run {
         id: "r".into(),
@@ -119,9 +119,10 @@ pub fn run(asked: &str) -> Run {
         let ms = || u64::from(number()) * 1000;
         match name {
             "n" => run.limits.iterations = number(),
+            "goal" => (run.limits.iterations, run.limits.iterations_are_the_goal) = (number(), true),
             "checks" => run.checks = (1..=number()).map(|n| check_spec(&format!("check {n}"))).collect(),
             "check-timeout" => check_timeout = number(),
-            "goal" => {
+            "never" => {
                 run.plan = plan(Completion::Never);
                 run.limits.iterations_are_the_goal = true;
             }
@@ -404,7 +405,10 @@ pub fn end(word: &str, step: &Step) -> End {
             End::Plan(Box::new(PlanEnd::Tasks(end)))
         }
         ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),
-        ("back", Step::Restore { .. }) => End::Restore(RestoreEnd::default()),
+        ("back", Step::Restore { .. }) => {
+            let kept = Some(rest.to_string()).filter(|kept| !kept.is_empty());
+            End::Restore(RestoreEnd { kept, ..RestoreEnd::default() })
+        }
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),

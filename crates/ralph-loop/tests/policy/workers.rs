@@ -93,7 +93,7 @@ fn an_agent_that_falls_silent_is_ended_and_that_is_no_failure() {
     check("", "start silent due", "kill (silent)");
     check("", "start silent ended", "judged 1 green, agent 2");
     check("", "start silent:tool", "ask (silent tool)");
-    check("n:1 goal", "start silent ended", "judged 1 green, stop max_iterations");
+    check("n:1 never", "start silent ended", "judged 1 green, stop max_iterations");
     let (story, _) = tell("", "start fail due silent ended");
     assert_eq!(story.state.streaks.failures, 0);
 }
@@ -125,9 +125,9 @@ fn a_matched_pattern_is_a_claim_like_any_other() {
 
 #[test]
 fn without_any_criterion_the_iterations_are_the_work() {
-    check("goal n:2", "start done", "judged 1 green, agent 2");
-    check("goal n:2", "start empty", "judged 1 green, agent 2");
-    let (story, did) = tell("goal n:1", "start talk");
+    check("never n:2", "start done", "judged 1 green, agent 2");
+    check("never n:2", "start empty", "judged 1 green, agent 2");
+    let (story, did) = tell("never n:1", "start talk");
     assert_eq!(did, "judged 1 green, stop max_iterations");
     let reason = story.state.stopped.unwrap().reason;
     assert!(story.state.limits.are_met_by(reason));
@@ -146,9 +146,9 @@ fn a_limit_can_be_changed_while_the_loop_runs_and_after_it_has_reached_it() {
 
 #[test]
 fn a_done_pattern_that_is_set_takes_the_place_of_what_ended_the_loop() {
-    check("goal n:3", "start set:done=x matched", "judged 1 done, stop completed");
+    check("never n:3", "start set:done=x matched", "judged 1 done, stop completed");
     check("", "start set:done=x done", "judged 1 green, agent 2");
-    let (story, _) = tell("goal n:1", "start set:done=x talk");
+    let (story, _) = tell("never n:1", "start set:done=x talk");
     assert!(!story.state.limits.are_met_by(story.state.stopped.unwrap().reason));
 }
 

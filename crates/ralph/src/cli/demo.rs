@@ -65,7 +65,7 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let trouble = |cause: io::Error| CliError::failed("cannot set the demo up").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
-    let asked = Asked { run: set_up(&root).map_err(trouble)?, texts: vec![PROMPT.to_string()] };
+    let asked = Asked { run: set_up(&root).map_err(trouble)?, texts: vec![PROMPT.to_string()], branch: None };
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {

@@ -149,6 +149,7 @@ fn story_text(
         spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
         learnings: projections.learnings(),
+        git: run.git,
     };
     Ok(template::story(template.as_deref().unwrap_or(template::STORY), plan, &gaps)?)
 }

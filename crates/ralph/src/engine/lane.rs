@@ -347,9 +347,9 @@ impl Lane {
             return false;
         };
         let project = self.project.clone();
-        let keep_as = git::attempt_ref(&run.id, attempt);
+        let (keep_as, log) = (git::attempt_ref(&run.id, attempt), run.log.clone());
         self.current = Current::Restore(tokio::task::spawn_blocking(move || {
-            let own_files = project.own_files_below(checkpoints.top());
+            let own_files = project.own_files_below(checkpoints.top(), log.as_deref());
             let (tree, head) = (base.tree.as_str(), &base.head);
             let target = Target { tree, head, keep_as: &keep_as, own_files: &own_files };
             let restored = checkpoints.put_back(project.dir(), &target);

@@ -21,6 +21,8 @@ use std::path::PathBuf;
 pub(super) struct StoryFiles {
     /// Lines that are perhaps not in `progress.txt` yet.
     lines: Vec<String>,
+    /// Some of them may be there: another life of the run has been at it, or a write has failed.
+    unsure: bool,
     state: Option<StoryState>,
     /// Specs that are perhaps not marked yet.
     unmarked: Vec<PathBuf>,
@@ -53,7 +55,8 @@ impl StoryFiles {
             // It may have put a spec back to before it was marked.
             Fact::Ended { end: End::Restore(_), .. } => self.unmarked.clone_from(&self.done),
             Fact::Judged(judgement) => self.judged(plan, judgement, event.at),
-            Fact::Began { step: Step::Agent { .. }, .. } | Fact::Resumed { .. } => {}
+            Fact::Resumed { .. } => self.unsure = true,
+            Fact::Began { step: Step::Agent { .. }, .. } => {}
             _ => return,
         }
         self.state = Some(StoryState {
@@ -89,8 +92,10 @@ impl StoryFiles {
 
     pub(super) fn write(&mut self, project: &Project) -> io::Result<()> {
         if let Some(state) = &self.state {
-            add_missing(project, &self.lines)?;
+            let unsure = std::mem::replace(&mut self.unsure, true);
+            add(project, &self.lines, unsure)?;
             self.lines.clear();
+            self.unsure = false;
             fsx::dir(&project.ralph_dir())?;
             fsx::write_whole(&project.state(), state_file::render(state).as_bytes())?;
             self.state = None;
@@ -106,8 +111,9 @@ impl StoryFiles {
     }
 }
 
-/// Appends the lines that are not in the file yet, which is made if it is not there.
-fn add_missing(project: &Project, lines: &[String]) -> io::Result<()> {
+/// Appends lines to the file, which is made if it is not there; of lines that may be there only
+/// those that are not.
+fn add(project: &Project, lines: &[String], unsure: bool) -> io::Result<()> {
     let path = project.progress_txt();
     let before = match fsx::read_regular(&path) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
@@ -115,7 +121,7 @@ fn add_missing(project: &Project, lines: &[String]) -> io::Result<()> {
         Err(cause) => return Err(cause),
     };
     let known: std::collections::HashSet<&str> = before.lines().map(str::trim_end).collect();
-    let missing = lines.iter().filter(|line| !known.contains(line.trim_end()));
+    let missing = lines.iter().filter(|line| !unsure || !known.contains(line.trim_end()));
     let mut text: String = missing.map(|line| format!("{line}\n")).collect();
     if !text.is_empty() && !before.is_empty() && !before.ends_with('\n') {
         text.insert(0, '\n');

@@ -8,9 +8,11 @@
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{Shadow, ShadowError};
 use super::{GitError, Repository, checked, git};
+use crate::fsx;
 use crate::process::tool::{Tool, ToolOutput};
 use ralph_loop::event::{Branch, Head};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -44,13 +46,19 @@ pub struct PutAside {
     pub spared: Vec<String>,
 }
 
-/// Commands that may be unfinished, and the file that tells so.
-const UNFINISHED: [(&str, &str); 4] = [
+/// Commands that may be unfinished, and the file that tells so. A rebase may be one of them and
+/// also hold another.
+const UNFINISHED: [(&str, &str); 6] = [
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/rebasing", "rebase"),
+    ("rebase-apply/applying", "am"),
     ("MERGE_HEAD", "merge"),
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
-    ("rebase-merge", "rebase"),
 ];
+
+/// Far longer than git holds a lock on a file that it writes.
+const LEFTOVER_GIT: Duration = Duration::from_secs(2);
 
 pub fn put_back(
     shadow: &Shadow,
@@ -61,31 +69,42 @@ pub fn put_back(
     if is != target.head.branch {
         return Err(RestoreError::Switched { was: target.head.branch.clone(), is });
     }
+    repository.take_over_locks(&is);
+    let found = repository.head();
     let changes = shadow.changes()?;
     let tree = shadow.record(&changes)?;
-    let commit = repository.commit();
-    let moved = commit != target.head.commit;
-    let differs = shadow.differs(&tree, target.tree, target.own_files)?;
-    if !moved && !differs {
+    let tip = repository.tip(&found.branch);
+    let moved = [&found.commit, &tip].iter().any(|commit| **commit != target.head.commit);
+    let staged = found.index != target.head.index;
+    let unfinished = repository.unfinished();
+    if !moved && !staged && unfinished.is_empty() && !shadow.differs(&tree, target.tree, target.own_files)? {
         return Ok(PutAside::default());
     }
     let diff = shadow.diff(target.tree, &tree, &["--no-color"], CONTEXT_BYTES)?;
     let kept = repository.free_ref(target.keep_as);
-    shadow.hand_over(&tree, commit.as_deref(), &kept)?;
-    for (sign, command) in UNFINISHED {
-        if repository.git_path(sign).is_some_and(|path| path.exists()) {
-            checked(command, quiet(repository.top.as_path()).args([command, "--quit"]))?;
-        }
+    let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
+    parents.dedup();
+    let committed = repository.answer(&["rev-parse", "--verify", "-q", "HEAD^{tree}"]);
+    // Nothing else holds what is staged, once the index has gone back.
+    if let Some(index) = &found.index
+        && staged
+        && *index != tree
+        && committed.as_ref() != Some(index)
+    {
+        parents.push(shadow.commit(index, found.commit.as_slice(), "ralph: what was staged")?);
     }
-    if moved {
-        repository.move_head(commit.as_deref(), target.head.commit.as_deref())?;
+    shadow.hand_over(&tree, &parents, &kept)?;
+    for command in unfinished {
+        checked(command, quiet(&repository.top).args([command, "--quit"]))?;
     }
+    repository.move_head(tip.as_deref(), target.head)?;
     let done = shadow.put_back(&changes, &tree, target.tree, target.own_files)?;
-    if let Some(index) = &target.head.index {
-        checked("read-tree", quiet(&repository.top).args(["read-tree", index]))?;
-        // Says which files differ, which is no failure.
-        let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
+    if let Some(index) = target.head.index.as_ref().filter(|_| staged) {
+        // Unlike a plain one, this keeps what the index knows of a sparse checkout.
+        checked("read-tree", quiet(&repository.top).args(["read-tree", "--reset", index]))?;
     }
+    // Says which files differ, which is no failure.
+    let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
     let diff = String::from_utf8_lossy(&diff).into_owned();
     Ok(PutAside { kept: Some(kept), diff: Some(diff).filter(|diff| !diff.is_empty()), spared: done.spared })
 }
@@ -93,39 +112,83 @@ pub fn put_back(
 impl Repository {
     /// Where the repository stands.
     pub fn head(&self) -> Head {
-        let index = git(&self.top).args(["write-tree"]).run().ok().filter(ToolOutput::success);
-        Head {
-            branch: self.branch(),
-            commit: self.commit(),
-            index: index.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_string()),
-        }
+        Head { branch: self.branch(), commit: self.commit(), index: self.answer(&["write-tree"]) }
     }
 
+    /// The branch that HEAD is on, or that is being rebased meanwhile.
     pub fn branch(&self) -> Branch {
-        let answer = git(&self.top).args(["symbolic-ref", "-q", "--short", "HEAD"]).run();
-        match answer {
-            Ok(answer) if answer.success() => {
-                Branch::Named(String::from_utf8_lossy(&answer.stdout).trim().to_string())
-            }
-            Ok(_) | Err(_) => Branch::Detached,
-        }
+        self.branch_of_head().or_else(|| self.rebased_branch()).map_or(Branch::Detached, Branch::Named)
+    }
+
+    fn branch_of_head(&self) -> Option<String> {
+        self.answer(&["symbolic-ref", "-q", "--short", "HEAD"])
+    }
+
+    fn rebased_branch(&self) -> Option<String> {
+        ["rebase-merge/head-name", "rebase-apply/head-name"].iter().find_map(|name| {
+            let content = fs_err::read_to_string(self.git_path(name)?).ok()?;
+            content.trim().strip_prefix("refs/heads/").map(String::from)
+        })
     }
 
     fn commit(&self) -> Option<String> {
-        let answer = git(&self.top).args(["rev-parse", "--verify", "-q", "HEAD^{commit}"]).run().ok()?;
-        answer.success().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_string())
+        self.answer(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
     }
 
-    /// The branch goes where it was, if it still is where it was found.
-    fn move_head(&self, from: Option<&str>, to: Option<&str>) -> Result<(), GitError> {
-        let update = quiet(&self.top).args(["update-ref", "-m", "ralph: back to where the work began"]);
-        let update = match (from, to) {
-            (Some(from), Some(to)) => update.args(["HEAD", to, from]),
+    /// The last commit of a branch: not that of HEAD while the branch is being rebased.
+    fn tip(&self, branch: &Branch) -> Option<String> {
+        match branch {
+            Branch::Named(name) => {
+                self.answer(&["rev-parse", "--verify", "-q", &format!("refs/heads/{name}^{{commit}}")])
+            }
+            Branch::Detached => self.commit(),
+        }
+    }
+
+    fn unfinished(&self) -> Vec<&'static str> {
+        let begun = |sign: &str| self.git_path(sign).is_some_and(|path| path.exists());
+        UNFINISHED.iter().filter(|(sign, _)| begun(sign)).map(|(_, command)| *command).collect()
+    }
+
+    /// The attempt is over, and so is every git that it has started. A lock that stays is that of
+    /// one which was killed, and would stop everyone else.
+    fn take_over_locks(&self, branch: &Branch) {
+        let mut names = vec!["index.lock".to_string(), "HEAD.lock".to_string()];
+        if let Branch::Named(name) = branch {
+            names.push(format!("refs/heads/{name}.lock"));
+        }
+        let locks: Vec<_> = names.iter().filter_map(|name| self.git_path(name)).collect();
+        let deadline = Instant::now() + LEFTOVER_GIT;
+        while locks.iter().any(|lock| lock.exists()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for lock in locks {
+            let _ = fsx::remove(&lock);
+        }
+    }
+
+    /// HEAD is on its branch again, and that where it was, if it still is where it was found.
+    fn move_head(&self, tip: Option<&str>, to: &Head) -> Result<(), GitError> {
+        let why = "ralph: back to where the work began";
+        if let (Branch::Named(name), None) = (&to.branch, self.branch_of_head()) {
+            let head = ["symbolic-ref", "-m", why, "HEAD", &format!("refs/heads/{name}")];
+            checked("symbolic-ref", quiet(&self.top).args(head))?;
+        }
+        let update = quiet(&self.top).args(["update-ref", "-m", why]);
+        let update = match (tip, to.commit.as_deref()) {
+            (Some(tip), Some(to)) if tip == to => return Ok(()),
+            (Some(tip), Some(to)) => update.args(["HEAD", to, tip]),
             (None, Some(to)) => update.args(["HEAD", to]),
-            (Some(from), None) => update.args(["-d", "HEAD", from]),
+            (Some(tip), None) => update.args(["-d", "HEAD", tip]),
             (None, None) => return Ok(()),
         };
         checked("update-ref", update).map(drop)
+    }
+
+    /// What git answers on one line, if it does.
+    fn answer(&self, args: &[&str]) -> Option<String> {
+        let answer = git(&self.top).args(args).run().ok().filter(ToolOutput::success)?;
+        Some(String::from_utf8_lossy(&answer.stdout).trim().to_string())
     }
 
     /// The name, or with a number behind it if a life that was cut short has used it.
@@ -137,18 +200,20 @@ impl Repository {
 }
 
 impl Shadow {
-    /// Gives a tree, as a commit after `parent`, to the user's repository under a name.
-    fn hand_over(&self, tree: &str, parent: Option<&str>, name: &str) -> Result<(), ShadowError> {
-        let mut commit = self.git().args(["commit-tree", tree, "-m", "ralph: what an attempt has left"]);
-        if let Some(parent) = parent {
-            commit = commit.args(["-p", parent]);
-        }
-        let commit = String::from_utf8_lossy(&checked("commit-tree", commit)?).trim().to_string();
+    /// Gives a tree, as a commit after `parents`, to the user's repository under a name.
+    fn hand_over(&self, tree: &str, parents: &[String], name: &str) -> Result<(), ShadowError> {
+        let commit = self.commit(tree, parents, "ralph: what an attempt has left")?;
         checked("update-ref", self.git().args(["update-ref", name, &commit]))?;
         let fetch = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
         let fetch = quiet(self.top()).args(fetch).arg(self.dir()).arg(format!("{name}:{name}"));
         checked("fetch", fetch)?;
         Ok(())
+    }
+
+    fn commit(&self, tree: &str, parents: &[String], message: &str) -> Result<String, ShadowError> {
+        let commit = self.git().args(["commit-tree", tree, "-m", message]);
+        let commit = parents.iter().fold(commit, |commit, parent| commit.args(["-p", parent]));
+        Ok(String::from_utf8_lossy(&checked("commit-tree", commit)?).trim().to_string())
     }
 
     /// Whether two trees differ in more than ralph's own files.

@@ -283,7 +283,8 @@ impl Shadow {
                 done.written += 1;
             }
         }
-        checked("read-tree", self.git().args(["read-tree", to]))?;
+        // Unlike a plain one, this remembers which paths are not checked out.
+        checked("read-tree", self.git().args(["read-tree", "--reset", to]))?;
         if done.written > 0 {
             let checkout = ["checkout-index", "-f", "-u", "-z", "--stdin"];
             checked("checkout-index", self.git().args(checkout).stdin(&written))?;

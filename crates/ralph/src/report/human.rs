@@ -87,7 +87,7 @@ impl Human {
         }
     }
 
-    fn opened(&mut self, run: &Run) {
+    fn opened(&mut self, run: &Run, state: &State) {
         let style = self.style;
         let field =
             |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
@@ -102,7 +102,7 @@ impl Human {
             }
             self.line(&field("agent", &text));
         }
-        for (name, text) in plans::fields(run) {
+        for (name, text) in plans::fields(run, state) {
             self.line(&field(name, &text));
         }
         if let Some(log) = &run.log {
@@ -246,7 +246,7 @@ impl Human {
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
-        if let Some(line) = plans::outcome(run, state, judgement, self.style) {
+        for line in plans::outcome(run, state, judgement, self.style) {
             self.line(&line);
         }
         if let Item::Story { .. } = judgement.item {
@@ -256,8 +256,8 @@ impl Human {
             (Verdict::AgentFailed { .. }, _) => {
                 let failures =
                     format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
-                let goes_on =
-                    state.streaks.failures < run.limits.max_failures && state.judged < run.limits.iterations;
+                let goes_on = state.streaks.failures < run.limits.max_failures
+                    && state.judged < state.limits.iterations;
                 let wait = run.limits.backoff.wait_ms(state.streaks.failures);
                 self.line(&if goes_on {
                     format!("{failures}, next try in {}", span(wait))
@@ -313,7 +313,7 @@ impl Human {
     fn restored(&mut self, end: &RestoreEnd) {
         if let Some(kept) = &end.kept {
             self.line("  the tree is back where the story began; what was there is kept:");
-            self.line(&format!("  git show {kept}"));
+            self.line(&format!("  git diff HEAD {kept}"));
         }
         if !end.spared.is_empty() {
             let paths = printable(&end.spared.join(", ")).into_owned();
@@ -349,9 +349,9 @@ impl Human {
 impl Reporter for Human {
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         match &event.fact {
-            Fact::Opened(run) => self.opened(run),
+            Fact::Opened(run) => self.opened(run, state),
             Fact::Resumed { .. } => {
-                self.opened(run);
+                self.opened(run, state);
                 let (iteration, spent) = (state.iteration(), state.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }

@@ -1,6 +1,6 @@
 //! What is said of a plan, whatever says it: what is to be done, what is worked on, how it went.
 
-use super::style::{Style, fit};
+use super::style::{Style, Tone, fit};
 use ralph_loop::plan::prompt::Completion;
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
@@ -21,7 +21,7 @@ pub(super) fn door(plan: &Plan) -> &'static str {
 }
 
 /// What is to be done, as names and texts of the banner.
-pub(super) fn fields(run: &Run) -> Vec<(&'static str, String)> {
+pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
     match &run.plan {
         Plan::Prompt(plan) => {
             let until = match &plan.completion {
@@ -31,11 +31,14 @@ pub(super) fn fields(run: &Run) -> Vec<(&'static str, String)> {
                 Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
                 Completion::Never => "all of them are done".to_string(),
             };
-            vec![("until", format!("{until}, at most {} iterations", run.limits.iterations))]
+            vec![("until", format!("{until}, at most {} iterations", state.limits.iterations))]
         }
         Plan::Stories(plan) => {
             let ids: Vec<String> = plan.todo.iter().map(|story| story.id.to_string()).collect();
-            vec![("stories", format!("{} to do: {}", ids.len(), ids.join(" "))), ("tries", tries(run, plan))]
+            vec![
+                ("stories", format!("{} to do: {}", ids.len(), ids.join(" "))),
+                ("tries", tries(state, plan)),
+            ]
         }
         Plan::Tasks(plan) => vec![
             ("tasks", format!("{}, {}", plan.dir.join("tasks.json").display(), reviews(plan))),
@@ -45,9 +48,9 @@ pub(super) fn fields(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 /// How many iterations to expect, and what ends one.
-fn tries(run: &Run, plan: &StoriesPlan) -> String {
-    let (best, most) = (plan.todo.len(), run.limits.iterations);
-    let each = run.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
+fn tries(state: &State, plan: &StoriesPlan) -> String {
+    let (best, most) = (plan.todo.len(), state.limits.iterations);
+    let each = state.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
     format!("{best} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
 
@@ -66,14 +69,16 @@ pub(super) fn title(
     item: &Item,
     style: Style,
 ) -> String {
-    let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
+    let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
     match (item, &run.plan) {
         (Item::Story { id, attempt }, Plan::Stories(plan)) => {
             let name = plan.story(*id).map_or("", |story| &story.title);
-            title += &format!(": story {id}, {}", printable(name));
-            if *attempt > 1 {
-                title += &format!(", try {attempt} of {}", plan.max_retries);
-            }
+            // A long name must not hide the attempt.
+            let again = match attempt {
+                1 => String::new(),
+                n => format!(" (try {n} of {})", plan.max_retries),
+            };
+            title += &format!(": story {id}{again}, {}", printable(name));
         }
         (Item::Task { id, mode }, _) => {
             let name = task(state, id).map_or("", Story::title);
@@ -85,23 +90,28 @@ pub(super) fn title(
     fit(&title, style.width.saturating_sub(8))
 }
 
-/// How an iteration over a story went; none for a prompt, of which the checks tell all.
-pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: Style) -> Option<String> {
+/// How an iteration over a story went; nothing for a prompt, of which the checks tell all.
+pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: Style) -> Vec<String> {
     match (&judgement.item, &run.plan, &judgement.settlement) {
         (Item::Story { id, .. }, Plan::Stories(plan), Settlement::Settled) => {
-            let PlanState::Stories(stories) = &state.plan else { return None };
+            let PlanState::Stories(stories) = &state.plan else { return Vec::new() };
             let left = plan.todo.iter().filter(|story| !stories.done.contains(&story.id)).count();
-            Some(format!("{} story {id} is done, {left} left", style.ok()))
+            vec![format!("{} story {id} is done, {left} left", style.ok())]
         }
         (Item::Story { id, attempt }, Plan::Stories(plan), Settlement::Retry { why }) => {
             let of = plan.max_retries;
-            Some(format!("{} story {id} failed: {} (try {attempt} of {of})", style.bad(), printable(why)))
+            let why = fit(&printable(why), style.width.saturating_sub(4));
+            vec![
+                format!("{} story {id} failed, try {attempt} of {of}", style.bad()),
+                style.paint(Tone::Quiet, &format!("{}{why}", style.under())),
+            ]
         }
         (Item::Task { id, .. }, _, _) => {
             let red = !judgement.verdict.failed_checks().is_empty();
-            Some(format!("  {} {}", printable(id), standing(task(state, id)?, red)))
+            let told = |story| format!("  {} {}", printable(id), standing(story, red));
+            task(state, id).map(told).into_iter().collect()
         }
-        (Item::Story { .. } | Item::Prompt, _, _) => None,
+        (Item::Story { .. } | Item::Prompt, _, _) => Vec::new(),
     }
 }
 

@@ -110,6 +110,7 @@ impl Summary {
                 String::new(),
                 style.paint(Tone::Bad, "MAX RETRIES EXCEEDED"),
                 "Human intervention required.".to_string(),
+                "What the last attempt left is where it left it.".to_string(),
                 format!("When story {id} can be done: ralph stories -s {id}"),
             ],
             (StopReason::Completed, _) => vec![String::new(), style.paint(Tone::Good, "ALL COMPLETE!")],

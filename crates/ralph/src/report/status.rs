@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_loop::event::Step;
+use ralph_loop::plan::Pick;
 use ralph_loop::state::Flight;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State, time, wake_at};
@@ -41,9 +42,14 @@ impl StatusLine {
 
 /// Where the run stands, on one line.
 pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
-    let iteration = state.iteration().min(run.limits.iterations);
-    let of = run.limits.iterations;
-    format!("iteration {iteration}/{of} | {} | {} | {}", whole(up_ms), state.spent, doing(run, state, up_ms))
+    let iteration = state.iteration().min(state.limits.iterations);
+    let of = state.limits.iterations;
+    let story = match state.plan.pick() {
+        Pick::Work(item) => item.story().map_or_else(String::new, |id| format!("story {id} | ")),
+        Pick::Done | Pick::Stuck(_) => String::new(),
+    };
+    let (time, doing) = (whole(up_ms), doing(run, state, up_ms));
+    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", state.spent)
 }
 
 /// The current step and how long it has taken.

@@ -64,7 +64,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             let agent = run.agents.get(*agent)?;
             format!(
                 "Iteration {iteration}/{} starting\n[ralph] Agent command: {}",
-                run.limits.iterations,
+                state.limits.iterations,
                 command(agent)
             )
         }

@@ -63,11 +63,14 @@ impl Terms {
     }
 }
 
-/// A run, and the texts that it refers to by hash.
+/// A run, and what it needs before it begins.
 #[derive(Debug)]
 pub struct Asked {
     pub run: Run,
+    /// Texts that it refers to by hash.
     pub texts: Vec<String>,
+    /// The branch to be on, which is made if there is none of that name.
+    pub branch: Option<String>,
 }
 
 fn limits(terms: &Terms, settings: &Settings) -> Limits {

@@ -37,8 +37,11 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
         ..limits(terms, settings)
     };
     let plan = Plan::Prompt(PromptPlan { source, completion });
-    super::assemble(plan, checks, limits, terms, settings, project)
-        .map(|run| Asked { run, texts: prompt.into_iter().collect() })
+    super::assemble(plan, checks, limits, terms, settings, project).map(|run| Asked {
+        run,
+        texts: prompt.into_iter().collect(),
+        branch: None,
+    })
 }
 
 /// What is wrong with a worker's prompt, without making anything.

@@ -1,9 +1,8 @@
 //! A run over the stories in `specs/`: what `ralph stories` asks for.
 
 use super::{Asked, Terms, assemble, checks, limits};
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::fsx;
-use crate::git::Repository;
 use crate::layout::{self, Project};
 use crate::settings::Settings;
 use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
@@ -87,11 +86,7 @@ pub fn build(
     let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
     run.log = asked.log_file.clone().or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
-    // Last, so that nothing is changed for a run that is refused.
-    if let Some(branch) = &asked.branch {
-        switch_to(project, branch)?;
-    }
-    Ok(StoriesAsked { asked: Asked { run, texts }, warnings })
+    Ok(StoriesAsked { asked: Asked { run, texts, branch: asked.branch.clone() }, warnings })
 }
 
 fn most_attempts(stories: usize, max_retries: u32) -> u32 {
@@ -207,13 +202,4 @@ fn missing_instructions(dialect: Option<Dialect>, project: &Project) -> Option<S
     };
     let missing = !project.dir().join(name).exists();
     missing.then(|| format!("there is no {name}: the agent knows of the project only what the specs say"))
-}
-
-fn switch_to(project: &Project, branch: &str) -> Result<(), CliError> {
-    let Some(repository) = Repository::around(project.dir()) else {
-        return Err(CliError::usage("--branch needs a git repository, and this is none"));
-    };
-    repository.switch_to(branch).map_err(|cause| {
-        CliError::from_error(&cause, Code::Usage).hint("name another branch, or commit what is in the way")
-    })
 }

@@ -1,7 +1,7 @@
 //! A run over a task list: what `ralph tasks` asks for.
 
 use super::{Asked, Terms, agents, assemble, checks, limits};
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
@@ -51,7 +51,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
     let branch = (!asked.stay && !asked.terms.worktree)
         .then(|| list.branch_name().trim())
         .filter(|name| !name.is_empty());
-    let switch = branch.map(|branch| switching(project, branch)).transpose()?.flatten();
+    let branch = branch.map(|branch| switching(project, branch)).transpose()?.flatten();
     let specialist =
         |name: Option<&String>| name.map(|name| agents::stand_in(name, settings, project.dir())).transpose();
     let review = specialist(asked.review_agent.as_ref().or(settings.agents.review.as_ref()))?;
@@ -62,13 +62,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
         Some(run.agents.len() - 1)
     };
     run.roles = Roles { review: employ(review), fix: employ(fix) };
-    // Last, so that nothing is changed for a run that is refused.
-    if let Some((repository, branch)) = switch {
-        repository.switch_to(branch).map_err(|cause| {
-            CliError::from_error(&cause, Code::Usage).hint("mend branchName in tasks.json, or pass --stay")
-        })?;
-    }
-    Ok(Asked { run, texts: Vec::new() })
+    Ok(Asked { run, texts: Vec::new(), branch })
 }
 
 /// Relative to the project: it is the same place in a worktree.
@@ -101,18 +95,16 @@ pub fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
     }
 }
 
-/// The repository to switch, if it is not on the branch already. A tree with changes of
-/// somebody's is not taken along.
-fn switching<'b>(project: &Project, branch: &'b str) -> Result<Option<(Repository, &'b str)>, CliError> {
+/// The branch to switch to, if it is not checked out already. A tree with changes of somebody's
+/// is not taken along.
+fn switching(project: &Project, branch: &str) -> Result<Option<String>, CliError> {
     let Some(repository) = Repository::around(project.dir()) else { return Ok(None) };
     if repository.branch() == Branch::Named(branch.to_string()) {
         return Ok(None);
     }
     if repository.has_uncommitted().unwrap_or(true) {
-        return Err(CliError::usage(format!(
-            "the tasks want the branch {branch}, and there are uncommitted changes"
-        ))
-        .hint("commit or stash them, or stay on this branch with --stay"));
+        let message = format!("the tasks want the branch {branch}, and there are uncommitted changes");
+        return Err(CliError::usage(message).hint("commit or stash them, or stay on this branch with --stay"));
     }
-    Ok(Some((repository, branch)))
+    Ok(Some(branch.to_string()))
 }

@@ -96,7 +96,8 @@ impl Fault {
 /// Leftovers are the keeper's children, too.
 fn is_agent(process: Process) -> bool {
     let arguments = process.arguments();
-    (arguments.contains("__agent\0") || arguments.contains("/claude\0")) && !arguments.contains("--linger")
+    let names = ["__agent\0", "/claude\0", "/agent.sh\0"];
+    names.iter().any(|name| arguments.contains(name)) && !arguments.contains("--linger")
 }
 
 fn is_check(process: Process) -> bool {

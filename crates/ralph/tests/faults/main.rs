@@ -6,6 +6,9 @@
 //! run is resumed, faults and all, until it ends. After each death and at the end the
 //! record, the processes, the locks and the user's work are looked at (`checks`).
 //!
+//! A round of stories (`stories`) is the same for `ralph stories`: twelve of them, with agents that
+//! commit, fail, and spoil the user's files.
+//!
 //! A seed reproduces the choice of scripts, faults, targets and delays, not the moment a
 //! process reached by then. Without variables a short round with a fixed seed is run;
 //! `make faults` sets `RALPH_FAULTS` (how many) and `RALPH_FAULT_SEED` (empty: by the clock).
@@ -25,6 +28,7 @@ mod rng;
 mod round;
 mod script;
 mod stage;
+mod stories;
 
 use fault::Tally;
 use rng::Rng;
@@ -66,7 +70,18 @@ fn by_the_clock() -> u64 {
 
 #[test]
 fn nothing_is_lost_whatever_dies_and_whenever() {
+    play(Plan::of_environment(), Round::play);
+}
+
+/// A round of these takes as long as several of the others.
+#[test]
+fn every_story_is_done_once_whatever_dies_and_whenever() {
     let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 3).max(8), ..plan }, stories::play);
+}
+
+/// Rounds, until there were enough faults or failures.
+fn play(plan: Plan, round: impl Fn(u64, Duration, &mut Tally) -> Result<(), String>) {
     let began = Instant::now();
     println!("seed {}, {} faults", plan.seed, plan.faults);
     let mut tally = Tally::default();
@@ -75,7 +90,7 @@ fn nothing_is_lost_whatever_dies_and_whenever() {
         // The seeds of rounds follow each other, so that one can be repeated by itself.
         let seed = plan.seed.wrapping_add(u64::from(tally.rounds));
         tally.rounds += 1;
-        if let Err(story) = Round::play(seed, plan.sweep, &mut tally) {
+        if let Err(story) = round(seed, plan.sweep, &mut tally) {
             println!("{story}\nto repeat: make faults SEED={seed} FAULTS=1\n");
             failed.push(format!("seed {seed}: {}", story.lines().next().unwrap_or_default()));
         }

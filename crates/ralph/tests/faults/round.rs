@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Far longer than any life takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A target that does not show up for so long is let off.
 const SEARCH: Duration = Duration::from_millis(400);
@@ -27,16 +27,16 @@ const MOST_LIVES: usize = 40;
 
 /// A fault and everything that is random about it.
 #[derive(Clone, Copy, Debug)]
-struct Shot {
-    fault: Fault,
+pub struct Shot {
+    pub fault: Fault,
     /// Since the life began, or since the shot before.
-    delay: Duration,
+    pub delay: Duration,
     /// Since the target was first seen.
     aim: Duration,
     /// Wait for processes that nobody waits for.
-    amid_leftovers: bool,
+    pub amid_leftovers: bool,
     /// Between the two halves of a double fault.
-    gap: Duration,
+    pub gap: Duration,
     /// Resume while the keeper may still be sweeping up.
     in_haste: bool,
     /// Which bytes are torn.
@@ -412,7 +412,7 @@ impl Round<'_> {
 }
 
 impl Shot {
-    fn kills_ralph(self) -> bool {
+    pub fn kills_ralph(self) -> bool {
         match self.fault {
             Fault::Engine
             | Fault::EngineThenKeeper
@@ -433,7 +433,7 @@ impl Shot {
 
 /// All of them drawn before the first one is fired: what a seed chooses does not depend on
 /// how fast the machine is.
-fn shots(rng: &mut Rng) -> VecDeque<Shot> {
+pub fn shots(rng: &mut Rng) -> VecDeque<Shot> {
     let count = rng.within(5, 10);
     let shot = |_| Shot {
         fault: Fault::choose(rng),
@@ -450,7 +450,7 @@ fn shots(rng: &mut Rng) -> VecDeque<Shot> {
 }
 
 /// Waits for the target and then a little longer, so that it is hit anywhere in its life.
-fn aim(shot: Shot, life: &mut Life) -> Option<Process> {
+pub fn aim(shot: Shot, life: &mut Life) -> Option<Process> {
     let deadline = Instant::now() + SEARCH;
     let first = loop {
         if let Some(target) = shot.fault.target(life) {

@@ -224,7 +224,7 @@ fn begin_work(repo: &Path) -> Result<(), String> {
     file("local.secret", "ignored\n")
 }
 
-fn git(repo: &Path, words: &str) -> Result<String, String> {
+pub fn git(repo: &Path, words: &str) -> Result<String, String> {
     let mut command = Command::new("git");
     command.current_dir(repo).args(words.split(' ')).stdin(Stdio::null());
     // Looking must not refresh the index that is compared.
@@ -242,7 +242,7 @@ fn git(repo: &Path, words: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn put(path: &Path, content: &[u8]) -> Result<(), String> {
+pub fn put(path: &Path, content: &[u8]) -> Result<(), String> {
     fs::write(path, content).map_err(told(&path.display().to_string()))
 }
 

@@ -166,3 +166,20 @@ fn a_journal_of_version_1_is_still_understood() {
     assert_eq!(shown["iterations"][1]["check_results"][1]["passed"], false);
     assert_eq!(shown["iterations"][2]["all_checks_passed"], true);
 }
+
+#[test]
+fn a_journal_of_the_second_version_still_tells_its_stories() {
+    let sandbox = Sandbox::bare();
+    let dir = sandbox.home().join("runs/20261116-000000-0002");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), include_str!("fixtures/journal-v2.jsonl")).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((run["status"].as_str(), run["iterations"].as_u64()), (Some("completed"), Some(3)), "{run:#}");
+    let shown = sandbox.ralph(&["show", "20261116", "--format", "json"]).exits(0).json();
+    let stories: Vec<&str> =
+        shown["iterations"].as_array().unwrap().iter().map(|i| i["story"].as_str().unwrap()).collect();
+    assert_eq!(stories, ["1.1", "1.1", "1.2"]);
+    assert_eq!(shown["iterations"][0]["error"], "too hard");
+    let journal = fs::read_to_string(sandbox.journal_file()).unwrap();
+    assert!(journal.contains("/attempt-1\""), "a tree that was put back is part of it");
+}

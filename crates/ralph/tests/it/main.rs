@@ -37,6 +37,7 @@ mod seed_harness;
 mod services;
 mod signals;
 mod stories_files;
+mod stories_run;
 mod support;
 mod terminal;
 mod workers;

@@ -3,9 +3,10 @@
 use crate::cli::loops::LoopArgs;
 use crate::error::{CliError, Code};
 use crate::fsx;
+use crate::layout::Project;
 use crate::report::{Out, say};
 use crate::request::stories::{self, StoriesRequest};
-use crate::stories::state_file;
+use crate::stories::{progress_txt, state_file};
 use crate::template::{self, StoryGaps};
 use clap::Args;
 use ralph_loop::Run;
@@ -14,7 +15,8 @@ use ralph_loop::plan::{Item, Pick, Plan, PlanFact};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -62,7 +64,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 
 impl RunArgs {
     fn request(&self) -> Result<StoriesRequest, CliError> {
-        let log_file = self.log_file.as_ref().map(std::path::absolute).transpose();
+        let log_file = self.log_file.as_deref().map(real).transpose();
         let mut terms = self.common.terms();
         // Nothing is made for a run that does not begin.
         terms.worktree = terms.worktree && !self.dry_run;
@@ -76,6 +78,13 @@ impl RunArgs {
             terms,
         })
     }
+}
+
+/// A path by its real directory, as git calls those of its work tree.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+    Ok(dir.zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name)))
 }
 
 /// So much of each prompt is shown.
@@ -135,15 +144,19 @@ fn first_prompt(
     let spec = fsx::read_regular(&path).map_err(|cause| {
         CliError::failed(format!("cannot read the spec: {}", path.display())).cause(cause)
     })?;
+    let before = fsx::read_regular(&Project::at(run.workspace.clone()).progress_txt()).unwrap_or_default();
+    let learnings = progress_txt::learned(&String::from_utf8_lossy(&before));
+    let spec = String::from_utf8_lossy(&spec);
     let gaps = StoryGaps {
         story,
         attempt,
         last_failure: None,
         last_diff: None,
         last_kept: None,
-        spec: &String::from_utf8_lossy(&spec),
+        spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
-        learnings: &[],
+        learnings: &learnings,
+        git: run.git,
     };
     template::story(template, plan, &gaps).map_err(|cause| CliError::from_error(&cause, Code::Usage))
 }

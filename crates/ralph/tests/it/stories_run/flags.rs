@@ -1,0 +1,78 @@
+//! The short flags, with the meanings they have always had.
+
+use super::stage::Stage;
+
+#[test]
+fn n_counts_attempts_and_reaching_it_is_success() {
+    let stage = Stage::new("1.1 1.2 1.3");
+    let ran = stage
+        .run(&["-n", "2", "--format", "json"], "case $try in 1.1#1) FAIL no ;; *) DONE ;; esac")
+        .exits(0);
+    assert_eq!(stage.asked(), "1.1 1.1");
+    let result = ran.json();
+    assert_eq!(
+        (result["stop_reason"].as_str(), result["success"].as_bool()),
+        (Some("max_iterations"), Some(true))
+    );
+    stage.run(&["-n", "1"], "FAIL no").exits(0).says("as many iterations as were asked for");
+    assert_eq!(stage.state(), "1.1 / 1.2 / 1");
+}
+
+#[test]
+fn n_reached_is_no_success_if_a_story_has_failed_for_good() {
+    let stage = Stage::new("1.1 1.2");
+    stage.run(&["-n", "3"], "FAIL no").exits(1).says("MAX RETRIES EXCEEDED");
+    let stage = Stage::new("1.1");
+    let ran = stage.run(&["-n", "1"], "DONE").exits(0);
+    assert!(ran.stdout.contains("ALL COMPLETE!"), "the last one counts\n{}", ran.stdout);
+}
+
+#[test]
+fn t_is_seconds_or_a_time_and_what_it_ends_leaves_no_process() {
+    let stage = Stage::new("1.1");
+    let ran = stage.run(&["-t", "1", "-n", "1"], "sleep 60 & setsid sleep 60 & sleep 60").exits(0);
+    assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
+    assert_eq!(stage.progress(), ["[FAIL] Story 1.1 - timed out after 1s - TIME (attempt 1/3)"]);
+    stage.sandbox.nothing_is_left();
+    for (given, shown) in [("2h", "2h0m each"), ("1800", "30m0s each")] {
+        stage.run(&["-t", given, "-n", "1", "-s", "1.1"], "DONE").exits(0).says(shown);
+    }
+    stage.run(&["-s", "1.1"], "DONE").exits(0).says("30m0s each");
+}
+
+#[test]
+fn l_names_the_log_which_outlives_every_attempt() {
+    let stage = Stage::new("1.1");
+    stage.sandbox.write("logs/old.log", "older\n");
+    stage.run(&["-l", "logs/old.log"], "case $try in *#2) DONE ;; *) commit all; FAIL no ;; esac").exits(0);
+    let log = stage.sandbox.read("logs/old.log");
+    assert!(log.starts_with("older\n["), "{log}");
+    for said in ["story 1.1 failed: no (attempt 1/3)", &stage.kept(1), "story 1.1 is done"] {
+        assert!(log.contains(said), "{said}\n{log}");
+    }
+    assert!(!stage.sandbox.has("ralph.log"));
+    let ran = stage.run(&["-s", "1.1", "-l", "."], "DONE").exits(0);
+    assert_eq!(ran.stderr.matches("cannot write the log").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn s_and_r_exclude_each_other_and_take_ids_only() {
+    let stage = Stage::new("8.3");
+    stage.run(&["-s", "8.3", "-r", "8.3"], "DONE").exits(2);
+    for bad in ["../x", "8", "08.3", "8.3.1", "8.x", ""] {
+        for flag in ["-s", "-r"] {
+            let refused = stage.run(&[flag, bad], "DONE").exits(2);
+            assert!(refused.stderr.contains("8.3"), "tells what an id looks like: {}", refused.stderr);
+        }
+    }
+    stage.run(&["-r", "9.1"], "DONE").exits(2).says("there is no story 9.1");
+    assert_eq!(stage.asked(), "");
+}
+
+#[test]
+fn h_prints_help() {
+    let stage = Stage::new("");
+    for said in ["-n", "-d", "-s", "-r", "-t", "-l", "-v"] {
+        assert!(stage.sandbox.ralph(&["stories", "-h"]).exits(0).stdout.contains(said), "{said}");
+    }
+}

@@ -1,0 +1,136 @@
+//! A run over stories that was stopped, taken up again.
+
+use super::stage::Stage;
+use rustix::process::Signal;
+
+#[test]
+fn interrupted_in_an_attempt_the_tree_goes_back_first_and_the_same_story_comes_again() {
+    for signals in [1, 2] {
+        let stage = Stage::new("1.1 1.2");
+        stage.sandbox.write("mine", "not committed\n");
+        let script = "case $try in 1.2#1) echo x > half; git add half; hold; sleep 60 ;; *) ls > \"$at/ls-$try\"; DONE ;; esac";
+        let running = stage.begin(&["-t", "3"], script);
+        stage.until_held("1.2#1");
+        stage.until_state("1.1 / 1.2 / 0");
+        running.signal(Signal::INT);
+        stage.sandbox.until_fact("a request to stop", |fact| fact == "stop_asked");
+        if signals == 2 {
+            running.signal(Signal::INT);
+        } else {
+            stage.let_go("1.2#1");
+        }
+        running.end().exits(130);
+        // Asked once, the attempt is waited for, and times out; asked twice, nobody judges it.
+        let failed = u32::from(signals == 1);
+        assert_eq!(stage.state(), format!("1.1 / 1.2 / {failed}"));
+        stage.sandbox.ralph(&["resume"]).exits(0);
+        assert!(!stage.note("ls-1.2#2").contains("half"));
+        assert_eq!(stage.asked(), "1.1 1.2 1.2");
+        assert_eq!(stage.sandbox.sh(&format!("git show {}:half", stage.kept(1))), "x\n");
+        assert_eq!(stage.sandbox.read("mine"), "not committed\n");
+        assert_eq!(stage.state(), "1.1 1.2 / - / 0");
+    }
+}
+
+#[test]
+fn killed_in_an_attempt_it_is_the_same() {
+    let stage = Stage::new("1.1");
+    let script =
+        "case $try in 1.1#1) echo x > half; commit half; hold; sleep 60 ;; *) ls > \"$at/ls\"; DONE ;; esac";
+    let running = stage.begin(&[], script);
+    stage.until_held("1.1#1");
+    running.kill();
+    stage.sandbox.soon_nothing_is_left();
+    let resumed = stage.sandbox.ralph(&["resume"]).exits(0);
+    assert!(resumed.stdout.contains(&format!("git diff HEAD {}", stage.kept(1))), "{}", resumed.stdout);
+    assert!(!stage.note("ls").contains("half"));
+    assert_eq!(
+        stage.progress(),
+        ["[DONE] Story 1.1 - Part 1 1 - TIME"],
+        "an attempt that nobody judged is none"
+    );
+    assert!(stage.log().iter().any(|line| line.ends_with("goes on at iteration 1")), "{:?}", stage.log());
+}
+
+#[test]
+fn halted_it_begins_at_0_from_the_tree_as_it_is() {
+    let stage = Stage::new("1.1");
+    let script = "case $try in
+        1.1#6) git status --porcelain > \"$at/found\"; DONE ;;
+        *) cat by-hand > \"$at/saw-$try\"; echo $try > left; commit $try; FAIL \"no $try\" ;; esac";
+    stage.run(&[], script).exits(1);
+    assert_eq!(stage.state(), " / 1.1 / 3");
+    // A person sees to it.
+    stage.sandbox.write("by-hand", "help\n");
+    stage.sandbox.ralph(&["resume"]).exits(0);
+    assert_eq!(stage.asked(), "1.1 1.1 1.1 1.1 1.1 1.1");
+    assert_eq!(stage.note("saw-1.1#4"), "help\n");
+    assert_eq!(stage.note("saw-1.1#5"), "help\n", "and back to there after each failure");
+    assert_eq!(stage.commits(), "1.1#3", "the halted attempt was the person's to keep");
+    assert_eq!(stage.sandbox.read("left"), "1.1#3\n");
+    let told = stage.prompt("1.1#4");
+    assert!(told.contains("attempt 1 of 3") && told.contains("It failed: no 1.1#3"), "{told}");
+    assert!(!told.contains("put aside"), "the last attempt is in the tree\n{told}");
+    let attempts: Vec<String> =
+        stage.progress().iter().map(|line| line.split('(').next_back().unwrap().into()).collect();
+    let of = |n: u32| format!("attempt {n}/3)");
+    assert_eq!(attempts[..5], [of(1), of(2), of(3), of(1), of(2)]);
+}
+
+#[test]
+fn a_single_story_that_halted_has_all_its_attempts_again() {
+    let stage = Stage::new("1.1");
+    stage.run(&["-s", "1.1"], "FAIL no").exits(1);
+    let again = stage.sandbox.ralph(&["resume"]).exits(1);
+    assert!(
+        again.stdout.contains("MAX RETRIES EXCEEDED") && again.stdout.contains("Iteration 6/6"),
+        "{}",
+        again.stdout
+    );
+    assert_eq!(stage.asked().split(' ').count(), 6);
+}
+
+#[test]
+fn a_run_that_is_all_done_is_over() {
+    let stage = Stage::new("1.1");
+    stage.run(&[], "DONE").exits(0);
+    stage.sandbox.ralph(&["resume", &stage.sandbox.only_run()]).exits(1).says("is over: completed");
+}
+
+#[test]
+fn the_list_of_stories_is_that_of_the_beginning() {
+    let stage = Stage::new("1.1 1.2");
+    let running = stage.begin(&[], "hold; DONE");
+    stage.until_held("1.1#1");
+    stage.specs("1.0 1.3");
+    for attempt in ["1.1#1", "1.2#1"] {
+        stage.let_go(attempt);
+    }
+    running.end().exits(0);
+    assert_eq!(stage.asked(), "1.1 1.2");
+}
+
+#[test]
+fn lines_and_marks_that_a_kill_kept_from_being_written_are_written_by_the_next_life() {
+    let stage = Stage::new("1.1 1.2");
+    let running = stage.begin(&[], "case $try in 1.2#1) hold ;; esac; LEARN $try; DONE");
+    stage.until_held("1.2#1");
+    stage.until_state("1.1 / 1.2 / 0");
+    running.kill();
+    stage.sandbox.soon_nothing_is_left();
+    // As if it had died before any of that.
+    stage.sandbox.sh("rm progress.txt .ralph/state.json && git checkout -q specs");
+    stage.let_go("1.2#2");
+    stage.sandbox.ralph(&["resume"]).exits(0);
+    assert_eq!(
+        stage.progress(),
+        [
+            "[LEARN] 1.1#1",
+            "[DONE] Story 1.1 - Part 1 1 - TIME",
+            "[LEARN] 1.2#2",
+            "[DONE] Story 1.2 - Part 1 2 - TIME",
+        ]
+    );
+    assert_eq!(stage.state(), "1.1 1.2 / - / 0");
+    assert_eq!(stage.sandbox.sh("grep -l 'status: done' specs/*/*").lines().count(), 2);
+}
