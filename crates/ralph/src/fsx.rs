@@ -6,10 +6,11 @@
 
 use fs_err as fs;
 use rustix::fs::OFlags;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// Creates a directory and its parents that only this user can read.
 pub fn private_dir(path: &Path) -> io::Result<()> {
@@ -24,13 +25,7 @@ pub fn dir(path: &Path) -> io::Result<()> {
 
 /// Replaces a file as a whole.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let beside = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".ralph-")
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(beside)
-        .map_err(|cause| named(&cause, "write in", beside))?;
-    file.write_all(content).map_err(|cause| named(&cause, "write", path))?;
+    let file = written_beside(path, content, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
     Ok(())
 }
@@ -40,13 +35,8 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
     let permissions = fs::metadata(&target)?.permissions();
-    let beside = target.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".ralph-")
-        .tempfile_in(beside)
-        .map_err(|cause| named(&cause, "write in", beside))?;
-    file.write_all(content).map_err(|cause| named(&cause, "write", &target))?;
-    // Set on the open file, so that the umask has no say.
+    let file = written_beside(&target, content, permissions.clone())?;
+    // Again, on the open file: there the umask has no say.
     file.as_file().set_permissions(permissions).map_err(|cause| named(&cause, "write", &target))?;
     file.persist(&target).map_err(|failed| named(&failed.error, "replace", &target))?;
     Ok(())
@@ -54,15 +44,21 @@ pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Writes a file as a whole where nothing stands yet, not even a dangling link.
 pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let file = written_beside(path, content, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    file.persist_noclobber(path).map_err(|failed| named(&failed.error, "create", path))?;
+    Ok(())
+}
+
+/// The content in a file beside its place, to be put there.
+fn written_beside(path: &Path, content: &[u8], permissions: Permissions) -> io::Result<NamedTempFile> {
     let beside = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".ralph-")
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .permissions(permissions)
         .tempfile_in(beside)
         .map_err(|cause| named(&cause, "write in", beside))?;
     file.write_all(content).map_err(|cause| named(&cause, "write", path))?;
-    file.persist_noclobber(path).map_err(|failed| named(&failed.error, "create", path))?;
-    Ok(())
+    Ok(file)
 }
 
 /// A file that can be run.

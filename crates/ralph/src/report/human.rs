@@ -396,8 +396,6 @@ impl Reporter for Human {
         }
     }
 
-    fn prompt(&mut self, _text: &str) {}
-
     fn agent(&mut self, event: &AgentEvent<'_>) {
         if self.telling.stream && !self.telling.quiet {
             self.stream.show(&mut self.screen, event);
@@ -418,7 +416,7 @@ impl Reporter for Human {
         self.screen.flush();
     }
 
-    fn tick_every(&self) -> Option<Duration> {
+    fn tick_every(&mut self) -> Option<Duration> {
         match (self.screen.has_status(), self.telling.quiet) {
             (true, _) => Some(REDRAW),
             (false, true) => None,

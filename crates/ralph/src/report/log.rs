@@ -6,7 +6,6 @@ use super::{EDITED, Reporter, left};
 use crate::fsx;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
-use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
 use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Phase;
@@ -15,7 +14,6 @@ use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement};
 use ralph_loop::{Run, State};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Writes a log beside another reporter.
 pub struct Logged<'r> {
@@ -142,31 +140,14 @@ fn judged(run: &Run, judgement: &Judgement) -> String {
 }
 
 impl Reporter for Logged<'_> {
+    fn behind(&mut self) -> Option<&mut dyn Reporter> {
+        Some(&mut *self.inner)
+    }
+
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         if let Some(text) = told(run, state, event) {
             self.add(event.at, &text);
         }
         self.inner.event(run, state, event);
-    }
-    fn prompt(&mut self, text: &str) {
-        self.inner.prompt(text);
-    }
-    fn agent(&mut self, event: &AgentEvent<'_>) {
-        self.inner.agent(event);
-    }
-    fn agent_stderr(&mut self, line: &str) {
-        self.inner.agent_stderr(line);
-    }
-    fn aside(&mut self, text: &str) {
-        self.inner.aside(text);
-    }
-    fn dry(&mut self) {
-        self.inner.dry();
-    }
-    fn tick_every(&self) -> Option<Duration> {
-        self.inner.tick_every()
-    }
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
-        self.inner.tick(run, state, up_ms);
     }
 }

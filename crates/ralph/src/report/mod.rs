@@ -34,19 +34,57 @@ use std::time::Duration;
 pub trait Reporter {
     /// A fact of the run, already recorded and folded.
     fn event(&mut self, run: &Run, state: &State, event: &Event);
+
+    /// The reporter that this one stands before: it is told whatever this one does not take.
+    fn behind(&mut self) -> Option<&mut dyn Reporter> {
+        None
+    }
+
     /// What the agent that just began is asked.
-    fn prompt(&mut self, text: &str);
+    fn prompt(&mut self, text: &str) {
+        if let Some(behind) = self.behind() {
+            behind.prompt(text);
+        }
+    }
+
     /// A piece of the agent's stream, which lives only for this call.
-    fn agent(&mut self, event: &AgentEvent<'_>);
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        if let Some(behind) = self.behind() {
+            behind.agent(event);
+        }
+    }
+
     /// A line of its standard error.
-    fn agent_stderr(&mut self, line: &str);
+    fn agent_stderr(&mut self, line: &str) {
+        if let Some(behind) = self.behind() {
+            behind.agent_stderr(line);
+        }
+    }
+
     /// Lines beside the report, on standard error.
-    fn aside(&mut self, text: &str);
+    fn aside(&mut self, text: &str) {
+        if let Some(behind) = self.behind() {
+            behind.aside(text);
+        }
+    }
+
     /// Nothing more is coming for now: show what is held back.
-    fn dry(&mut self);
+    fn dry(&mut self) {
+        if let Some(behind) = self.behind() {
+            behind.dry();
+        }
+    }
+
     /// How often time passing has to be shown.
-    fn tick_every(&self) -> Option<Duration>;
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64);
+    fn tick_every(&mut self) -> Option<Duration> {
+        self.behind()?.tick_every()
+    }
+
+    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+        if let Some(behind) = self.behind() {
+            behind.tick(run, state, up_ms);
+        }
+    }
 
     /// Something that went wrong without hurting the run.
     fn warn(&mut self, message: &str) {
@@ -109,15 +147,8 @@ impl Reporter for Silent {
             self.warn(&trouble);
         }
     }
-    fn prompt(&mut self, _: &str) {}
-    fn agent(&mut self, _: &AgentEvent<'_>) {}
-    fn agent_stderr(&mut self, _: &str) {}
+
     fn aside(&mut self, text: &str) {
         say(text);
     }
-    fn dry(&mut self) {}
-    fn tick_every(&self) -> Option<Duration> {
-        None
-    }
-    fn tick(&mut self, _: &Run, _: &State, _: u64) {}
 }

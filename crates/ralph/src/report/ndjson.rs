@@ -49,8 +49,6 @@ impl Reporter for Ndjson {
         self.put(&Tagged { kind: "event", body: event });
     }
 
-    fn prompt(&mut self, _: &str) {}
-
     fn agent(&mut self, event: &AgentEvent<'_>) {
         self.put(&agent_json(event));
     }
@@ -67,7 +65,7 @@ impl Reporter for Ndjson {
         self.screen.flush();
     }
 
-    fn tick_every(&self) -> Option<Duration> {
+    fn tick_every(&mut self) -> Option<Duration> {
         None
     }
 

@@ -3,7 +3,7 @@
 use super::Reporter;
 use crate::settings::mask;
 use ralph_loop::check::CheckEnd;
-use ralph_loop::dialect::{AgentEvent, Exit, Invocation, Wants, command_line};
+use ralph_loop::dialect::{Exit, Invocation, Wants, command_line};
 use ralph_loop::event::{End, Event, Fact, Step, Why};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::state::Phase;
@@ -11,7 +11,6 @@ use ralph_loop::text::{head, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
-use std::time::Duration;
 
 /// Tells another reporter's listener more.
 pub struct Verbose<'r>(pub &'r mut dyn Reporter);
@@ -20,6 +19,10 @@ pub struct Verbose<'r>(pub &'r mut dyn Reporter);
 const PROMPT_CHARS: usize = 200;
 
 impl Reporter for Verbose<'_> {
+    fn behind(&mut self) -> Option<&mut dyn Reporter> {
+        Some(&mut *self.0)
+    }
+
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         self.0.event(run, state, event);
         if let Some(line) = line(run, state, event) {
@@ -31,30 +34,6 @@ impl Reporter for Verbose<'_> {
         self.0.prompt(text);
         let shown = head(text, PROMPT_CHARS).replace('\n', " ");
         self.0.aside(&format!("[ralph] Prompt: {}", printable(&shown)));
-    }
-
-    fn agent(&mut self, event: &AgentEvent<'_>) {
-        self.0.agent(event);
-    }
-
-    fn agent_stderr(&mut self, line: &str) {
-        self.0.agent_stderr(line);
-    }
-
-    fn aside(&mut self, text: &str) {
-        self.0.aside(text);
-    }
-
-    fn dry(&mut self) {
-        self.0.dry();
-    }
-
-    fn tick_every(&self) -> Option<Duration> {
-        self.0.tick_every()
-    }
-
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
-        self.0.tick(run, state, up_ms);
     }
 }
 

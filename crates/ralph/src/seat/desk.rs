@@ -2,7 +2,6 @@
 
 use super::record::Record;
 use crate::report::Reporter;
-use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::Event;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
@@ -24,6 +23,10 @@ impl<'r> Desk<'r> {
 }
 
 impl Reporter for Desk<'_> {
+    fn behind(&mut self) -> Option<&mut dyn Reporter> {
+        Some(&mut *self.inner)
+    }
+
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         self.inner.event(run, state, event);
         let Some(record) = &mut self.record else { return };
@@ -37,32 +40,8 @@ impl Reporter for Desk<'_> {
         }
     }
 
-    fn prompt(&mut self, text: &str) {
-        self.inner.prompt(text);
-    }
-
-    fn agent(&mut self, event: &AgentEvent<'_>) {
-        self.inner.agent(event);
-    }
-
-    fn agent_stderr(&mut self, line: &str) {
-        self.inner.agent_stderr(line);
-    }
-
-    fn aside(&mut self, text: &str) {
-        self.inner.aside(text);
-    }
-
-    fn dry(&mut self) {
-        self.inner.dry();
-    }
-
     /// Nobody watches a worker's clock, and an idle one should sleep.
-    fn tick_every(&self) -> Option<Duration> {
+    fn tick_every(&mut self) -> Option<Duration> {
         if self.record.is_some() { None } else { self.inner.tick_every() }
-    }
-
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
-        self.inner.tick(run, state, up_ms);
     }
 }
