@@ -141,13 +141,13 @@ fn step_6_agents_and_checks_are_told_the_story_they_work_on() {
 
 #[test]
 fn step_7_an_agent_that_is_cut_off_or_fails_has_failed_whatever_it_said() {
-    for (script, why) in [
-        ("DONE; sleep 60", "timed out after 1s"),
-        ("DONE; exit 3", "exit code 3"),
-        ("DONE; kill -9 $$", "ended by signal 9"),
+    for (timeout, script, why) in [
+        ("1", "DONE; sleep 60", "timed out after 1s"),
+        ("1h", "DONE; exit 3", "exit code 3"),
+        ("1h", "DONE; kill -9 $$", "ended by signal 9"),
     ] {
         let stage = Stage::new("8.3");
-        stage.run(&["-t", "1", "--max-retries", "1"], script).exits(1);
+        stage.run(&["-t", timeout, "--max-retries", "1"], script).exits(1);
         assert_eq!(stage.progress(), [format!("[FAIL] Story 8.3 - {why} - TIME (attempt 1/1)")], "{script}");
         stage.sandbox.nothing_is_left();
     }
