@@ -66,7 +66,7 @@ pub(super) fn title(
     item: &Item,
     style: Style,
 ) -> String {
-    let mut title = format!("Iteration {iteration}/{}", run.limits.iterations);
+    let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
     match (item, &run.plan) {
         (Item::Story { id, attempt }, Plan::Stories(plan)) => {
             let name = plan.story(*id).map_or("", |story| &story.title);

@@ -41,8 +41,8 @@ impl StatusLine {
 
 /// Where the run stands, on one line.
 pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
-    let iteration = state.iteration().min(run.limits.iterations);
-    let of = run.limits.iterations;
+    let of = state.limits.iterations;
+    let iteration = state.iteration().min(of);
     format!("iteration {iteration}/{of} | {} | {} | {}", whole(up_ms), state.spent, doing(run, state, up_ms))
 }
 
