@@ -40,6 +40,9 @@ pub struct Run {
     /// Where what happens is told as well, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<PathBuf>,
+    /// A command that tells people how it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
 }
 
 impl Run {

@@ -5,6 +5,7 @@ use crate::fsx;
 use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home};
 use crate::lock::RunLock;
+use crate::seat;
 use jiff::Timestamp;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
@@ -76,11 +77,15 @@ fn ids(home: &Home) -> Result<Vec<String>, CliError> {
     Ok(names.filter(|name| layout::is_safe_name(name)).collect())
 }
 
-/// The run with this id, or the only one whose id begins like this.
+/// The run of the worker of that name, the run with this id, or the only one whose id begins like
+/// this.
 pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
     let unknown = || CliError::failed(format!("no such run: {name}")).hint("`ralph runs` lists them");
     if !layout::is_safe_name(name) {
         return Err(unknown());
+    }
+    if let Some(run) = seat::run_of(home, name) {
+        return Ok(run);
     }
     let mut fitting: Vec<String> = ids(home)?.into_iter().filter(|id| id.starts_with(name)).collect();
     if let Some(exact) = fitting.iter().find(|id| *id == name) {

@@ -34,6 +34,7 @@ mod journal;
 mod layout;
 mod library;
 mod lock;
+mod notify;
 mod place;
 pub mod process;
 mod report;

@@ -11,12 +11,13 @@ use crate::git::shadow::Shadow;
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
+use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary};
 use crate::request::Asked;
 use crate::seat::record::Record;
-use crate::seat::{self, Desk, Seat};
+use crate::seat::{self, Desk, Seat, Sitting};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -108,10 +109,12 @@ fn begin(
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
     if let Some(seat) = conduct.seat {
-        seat.sit_down(home, &run, &state, true)?;
+        let how = Sitting { fresh: true, share_workspace: conduct.share_workspace };
+        seat.sit_down(home, &run, &state, how)?;
     }
     let record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
-    let mut desk = Desk::new(record, reporter);
+    let notifier = Notifier::of(&run, conduct.seat.map(|seat| seat.name.as_str()));
+    let mut desk = Desk::new(record, notifier, reporter);
     let log = run.log.clone();
     let ended = also_logged(log, &mut desk, |reporter| {
         reporter.event(&run, &state, &event);
@@ -156,9 +159,11 @@ pub fn resume(
         Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
     let clock = Clock::from(replayed.state.up_ms);
     if let Some(seat) = conduct.seat {
-        seat.sit_down(home, &run, &replayed.state, false)?;
+        let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
+        seat.sit_down(home, &run, &replayed.state, how)?;
     }
-    let mut desk = Desk::new(record, reporter);
+    let notifier = Notifier::of(&run, conduct.seat.map(|seat| seat.name.as_str()));
+    let mut desk = Desk::new(record, notifier, reporter);
     let log = run.log.clone();
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
     let ended = also_logged(log, &mut desk, |reporter| {

@@ -165,3 +165,42 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod pattern_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(dialect: Dialect, prompt: &str, output: &str, expected: bool) {
+        let pattern = DonePattern::new("All tasks complete").ok();
+        let mut reader = StreamReader::watching(dialect, prompt, Listen::Completion, pattern);
+        for piece in output.as_bytes().chunks(7) {
+            reader.feed(piece, &mut |_| ());
+        }
+        assert_eq!(reader.finish(&mut |_| ()).matched, expected, "{output}");
+    }
+
+    #[test]
+    fn only_the_agents_own_words_match_a_pattern() {
+        let text =
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"All tasks complete"}]}}"#;
+        check(Dialect::Claude, "", text, true);
+        check(Dialect::Claude, "", &text.replace(r#""text":"All"#, r#""text":"Not all"#), false);
+        let tool = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"All tasks complete"}]}}"#;
+        check(Dialect::Claude, "", tool, false);
+        let own = r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"All tasks complete"}}"#;
+        check(Dialect::Codex, "", own, true);
+        let command =
+            own.replace("agent_message", "command_execution").replace(r#""text""#, r#""aggregated_output""#);
+        check(Dialect::Codex, "", &command, false);
+    }
+
+    #[test]
+    fn an_echo_of_the_prompt_does_not_match_and_an_honest_line_does() {
+        let prompt = "Work.\nSay when:\nAll tasks complete\nNot before.\n";
+        check(Dialect::Plain, prompt, prompt, false);
+        check(Dialect::Plain, prompt, &format!("{prompt}\x1b[1mAll tasks complete\x1b[0m"), true);
+        // A tag that was heard does not keep the pattern from being heard.
+        check(Dialect::Plain, "", "<response>DONE</response>\nAll tasks complete\n", true);
+    }
+}

@@ -111,6 +111,7 @@ pub fn run(asked: &str) -> Run {
         scm: None,
         prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },
         log: None,
+        notify: None,
     };
     let mut check_timeout = 120;
     for word in asked.split_whitespace() {

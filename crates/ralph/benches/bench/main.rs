@@ -18,6 +18,7 @@ mod proc;
 mod small;
 mod stream;
 mod table;
+mod workers;
 
 use lab::{Lab, Outcome};
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("gap", gap::measure),
     ("stream", stream::events),
     ("line", stream::one_line),
@@ -34,6 +35,7 @@ const MEASURES: [(&str, Measure); 8] = [
     ("long", long::measure),
     ("checkpoint", checkpoint::measure),
     ("hooks", hooks::measure),
+    ("workers", workers::measure),
 ];
 
 fn main() -> ExitCode {

@@ -19,6 +19,11 @@ fn peak_kib(pid: u32) -> u64 {
     field(&format!("/proc/{pid}/status"), "VmHWM")
 }
 
+/// The memory of a process, what it shares with others divided among them, in KiB.
+pub fn pss_kib(pid: u32) -> u64 {
+    field(&format!("/proc/{pid}/smaps_rollup"), "Pss")
+}
+
 /// How often all threads of a process have been switched to.
 pub fn switches(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

@@ -44,7 +44,7 @@ pub struct OutputArgs {
     pub timestamps: bool,
 }
 
-/// What is done about agents that show no sign of life.
+/// What is done where nobody watches.
 #[derive(Args)]
 pub struct WatchArgs {
     /// End an agent that prints nothing for so long; the next iteration begins (workers: 60)
@@ -53,6 +53,9 @@ pub struct WatchArgs {
     /// The same while one of its tools runs (workers: 10m)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub tool_timeout: Option<u64>,
+    /// Run this when the run is done, failed, paused, stalled, or waits for a usage limit
+    #[arg(long, value_name = "COMMAND")]
+    pub notify: Option<String>,
 }
 
 #[derive(Args)]

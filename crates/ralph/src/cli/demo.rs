@@ -136,6 +136,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
         largest_file: 10 << 20,
         prompt: PromptOptions { context: true, iteration_count: false, may_be_empty: false },
         log: None,
+        notify: None,
     })
 }
 

@@ -6,7 +6,6 @@ use crate::report::Out;
 use crate::seat::workers::find;
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -45,10 +44,9 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
         log.print(&mut out).map_err(unreadable)?;
         let Some(watch) = &watch else { break };
         // Without its record a worker is gone for good.
-        if !out.is_heard() || !worker.dir.record().exists() {
+        if !out.is_heard() || !worker.dir.record().exists() || watch.wait() == Reader::Gone {
             break;
         }
-        watch.wait();
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -122,21 +120,25 @@ impl Watch {
         Ok(Watch {})
     }
 
-    #[cfg(target_os = "linux")]
-    fn wait(&self) {
+    /// A reader that has gone is noticed also while nothing is written.
+    fn wait(&self) -> Reader {
         let limit = Timespec::try_from(LOOK).ok();
-        let _ = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN), hung_up()], limit.as_ref());
-        let mut events = [0; 4096];
-        while rustix::io::read(self.inotify.as_fd(), &mut events).is_ok_and(|read| read > 0) {}
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn wait(&self) {
-        let _ = poll(&mut [hung_up()], Timespec::try_from(LOOK).ok().as_ref());
+        let mut watched = vec![PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+        #[cfg(target_os = "linux")]
+        watched.push(PollFd::new(&self.inotify, PollFlags::IN));
+        let _ = poll(&mut watched, limit.as_ref());
+        let gone = watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        #[cfg(target_os = "linux")]
+        {
+            let mut events = [0; 4096];
+            while rustix::io::read(&self.inotify, &mut events).is_ok_and(|read| read > 0) {}
+        }
+        if gone { Reader::Gone } else { Reader::There }
     }
 }
 
-/// A reader that has gone is noticed also while nothing is written.
-fn hung_up() -> PollFd<'static> {
-    PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())
+#[derive(PartialEq, Eq)]
+enum Reader {
+    There,
+    Gone,
 }

@@ -90,6 +90,7 @@ impl LoopArgs {
             worktree: self.worktree,
             silence: self.watch.inactivity_timeout,
             tool_silence: self.watch.tool_timeout,
+            notify: self.watch.notify.clone(),
             seated: seat::current().is_some(),
         }
     }

@@ -44,7 +44,7 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
         && seat::current().is_none()
         && let Some(worker) = workers::look_for(&home, name)?
     {
-        return resume_worker(&home, &worker);
+        return resume_worker(&home, &worker, args.share_workspace);
     }
     let id = match &args.run {
         Some(name) => catalog::find(&home, name)?,
@@ -55,7 +55,7 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
 }
 
 /// A loop that is paused goes on; one that is gone is started again from its journal.
-fn resume_worker(home: &Home, worker: &Worker) -> Result<ExitCode, CliError> {
+fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, CliError> {
     let name = &worker.name;
     let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
     match asked {
@@ -72,7 +72,10 @@ fn resume_worker(home: &Home, worker: &Worker) -> Result<ExitCode, CliError> {
         }
         // Its keeper may still be sweeping up; the new life waits for that.
         Some(Err(TalkError::Nobody)) | None => {
-            let words = ["resume", &worker.run].map(OsString::from);
+            let mut words = ["resume", &worker.run].map(OsString::from).to_vec();
+            if share || worker.share_workspace {
+                words.push("--share-workspace".into());
+            }
             if let Err(code) = seat_worker(name, &words)? {
                 return Ok(code);
             }

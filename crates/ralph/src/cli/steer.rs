@@ -4,7 +4,7 @@
 //! whoever asks holds the run's lock for a moment and writes in its place.
 
 use super::home;
-use crate::control::{Answer, Command, LONGEST_NOTE, TalkError, talk};
+use crate::control::{Answer, Command, LONGEST_NOTE, TalkError, end_listener, talk};
 use crate::engine::why_not;
 use crate::error::CliError;
 use crate::fsx;
@@ -209,6 +209,8 @@ fn ask(home: &Home, worker: &Worker, command: &Command, instead: &[Fact]) -> Res
                     };
                 }
                 Err(TalkError::Nobody) => {}
+                // It does not answer, and it is to end anyway.
+                Err(TalkError::Broken(_)) if *command == Command::Kill && end_listener(&worker.run_dir) => {}
                 Err(cause) => {
                     return Err(
                         CliError::failed(format!("cannot reach worker '{}'", worker.name)).cause(cause)

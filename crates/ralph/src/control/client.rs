@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// The loop answers at once; one that does not is stuck.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 #[derive(Debug, Error)]
 pub enum TalkError {
@@ -38,6 +38,22 @@ pub fn talk(run: &RunDir, command: &Command) -> Result<Talk, TalkError> {
         }
         _ => TalkError::Broken(cause),
     })
+}
+
+/// Ends the process of a loop that does not answer any more: whoever listens on its socket, as the
+/// system knows it. False if nobody does. Its keeper ends the rest.
+#[cfg(target_os = "linux")]
+pub fn end_listener(run: &RunDir) -> bool {
+    let listener = || {
+        let stream = UnixStream::connect(address(run).ok()?.path).ok()?;
+        Some(rustix::net::sockopt::socket_peercred(&stream).ok()?.pid)
+    };
+    listener().is_some_and(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_listener(_: &RunDir) -> bool {
+    false
 }
 
 fn exchange(mut stream: UnixStream, command: &Command) -> io::Result<Answer> {

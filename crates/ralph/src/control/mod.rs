@@ -10,7 +10,7 @@
 mod client;
 mod server;
 
-pub use client::{Talk, TalkError, talk};
+pub use client::{Talk, TalkError, end_listener, talk};
 pub use server::{Control, Request};
 
 use crate::layout::{CONTROL, RunDir};

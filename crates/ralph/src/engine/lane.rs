@@ -54,6 +54,8 @@ pub(super) struct Lane {
     story: Option<String>,
     /// What else the agent of this iteration finds in its environment.
     extra_env: Vec<(&'static str, String)>,
+    /// How many iterations there may be.
+    iterations: u32,
 }
 
 /// What the lane is busy with.
@@ -153,8 +155,20 @@ impl Lane {
     ) -> Lane {
         let texts = Texts::of(&run_dir);
         let current = Current::Nothing;
-        let (keeper, story, extra_env) = (None, None, Vec::new());
-        Lane { keeper, current, keeper_program, lock, run_dir, project, texts, checkpoints, story, extra_env }
+        let (keeper, story, extra_env, iterations) = (None, None, Vec::new(), 0);
+        Lane {
+            keeper,
+            current,
+            keeper_program,
+            lock,
+            run_dir,
+            project,
+            texts,
+            checkpoints,
+            story,
+            extra_env,
+            iterations,
+        }
     }
 
     /// Returns what the agent is asked.
@@ -183,6 +197,7 @@ impl Lane {
 
     /// What agents and checks are told they work on.
     fn work_on(&mut self, state: &State) {
+        self.iterations = state.limits.iterations;
         self.story = match state.plan.pick() {
             Pick::Work(item) => item.story(),
             Pick::Done | Pick::Stuck(_) => None,
@@ -412,7 +427,7 @@ impl Lane {
         let mut env = vec![
             ("RALPH_RUN", run.id.clone()),
             ("RALPH_ITERATION", iteration.to_string()),
-            ("RALPH_MAX_ITERATIONS", run.limits.iterations.to_string()),
+            ("RALPH_MAX_ITERATIONS", self.iterations.to_string()),
         ];
         if let Some(story) = &self.story {
             env.push(("RALPH_STORY", story.clone()));

@@ -10,6 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+/// It is in nobody's pane, and no part of a run that it was started from.
+const NOT_ITS_OWN: &[&str] =
+    &["TMUX", "TMUX_PANE", "RALPH_RUN", "RALPH_ITERATION", "RALPH_MAX_ITERATIONS", "RALPH_STORY"];
+
 /// A process on its way to a life of its own.
 #[derive(Debug)]
 pub struct Detached {
@@ -26,8 +30,9 @@ impl Detached {
             if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
         let mut command = Command::new(program);
         command.arg0("ralph").args(args).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-        // It is in nobody's pane, and neither are its agents.
-        command.env_remove("TMUX").env_remove("TMUX_PANE");
+        for name in NOT_ITS_OWN {
+            command.env_remove(name);
+        }
         let child = command.spawn()?;
         drop(command);
         Ok(Detached { child, channel })

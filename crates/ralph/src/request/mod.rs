@@ -49,6 +49,8 @@ pub struct Terms {
     /// How long an agent may be silent, and how long while one of its tools runs.
     pub silence: Option<u64>,
     pub tool_silence: Option<u64>,
+    /// A command that tells people how it goes.
+    pub notify: Option<String>,
     /// For a worker, whom nobody watches: other defaults.
     pub seated: bool,
 }
@@ -124,6 +126,7 @@ fn assemble(
             may_be_empty: terms.seated,
         },
         log: None,
+        notify: terms.notify.clone().or_else(|| settings.notify.clone()),
     })
 }
 

@@ -1,6 +1,8 @@
-//! Where a worker's files and its spoken lines come from while it lives.
+//! Where a worker's files and its spoken lines come from while it lives, and where people are
+//! told of a run that they do not watch.
 
 use super::record::Record;
+use crate::notify::Notifier;
 use crate::report::Reporter;
 use ralph_loop::event::Event;
 use ralph_loop::text::printable;
@@ -11,14 +13,15 @@ use std::time::Duration;
 /// run in a terminal it only passes on.
 pub struct Desk<'r> {
     record: Option<Record>,
+    notifier: Option<Notifier>,
     inner: &'r mut dyn Reporter,
     warned: bool,
 }
 
 impl<'r> Desk<'r> {
     /// `record` has followed whatever was recorded before.
-    pub fn new(record: Option<Record>, inner: &'r mut dyn Reporter) -> Desk<'r> {
-        Desk { record, inner, warned: false }
+    pub fn new(record: Option<Record>, notifier: Option<Notifier>, inner: &'r mut dyn Reporter) -> Desk<'r> {
+        Desk { record, notifier, inner, warned: false }
     }
 }
 
@@ -29,6 +32,9 @@ impl Reporter for Desk<'_> {
 
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
         self.inner.event(run, state, event);
+        if let Some(notifier) = &mut self.notifier {
+            notifier.event(run, state, event);
+        }
         let Some(record) = &mut self.record else { return };
         for line in record.follow(run, state, event) {
             self.inner.aside(&format!("[ralph] {}: {}", record.name(), printable(&line)));

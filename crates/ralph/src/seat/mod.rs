@@ -17,7 +17,7 @@ pub use desk::Desk;
 
 use crate::error::CliError;
 use crate::fsx;
-use crate::layout::{Home, WorkerDir};
+use crate::layout::{self, Home, WorkerDir};
 use crate::lock::NameLock;
 use ralph_loop::{Run, State};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,16 @@ pub struct Opened {
 pub struct WorkerRecord {
     pub name: String,
     pub run: String,
+    /// Other runs may work in the same tree, also when it is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub share_workspace: bool,
+}
+
+/// The run of a worker, if there is one of that name.
+pub fn run_of(home: &Home, name: &str) -> Option<String> {
+    let record = fsx::read_regular(&home.worker(name).record()).ok()?;
+    let record: WorkerRecord = serde_json::from_slice(&record).ok()?;
+    Some(record.run).filter(|run| layout::is_safe_name(run))
 }
 
 /// The seat of this process, if it is a worker.
@@ -77,21 +87,29 @@ pub fn take(home: &Home, name: &str) -> Result<(), CliError> {
     SEAT.set(seat).map_err(|_| CliError::failed("a process can be one worker only"))
 }
 
+/// How a worker begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Sitting {
+    /// Its run begins; what another worker of this name has left is not its own.
+    pub fresh: bool,
+    pub share_workspace: bool,
+}
+
 impl Seat {
     pub fn dir(&self, home: &Home) -> WorkerDir {
         home.worker(&self.name)
     }
 
-    /// The run is open: from here on this process speaks to its files. `fresh` is a run that
-    /// begins; what another worker of this name has left is not its own.
-    pub fn sit_down(&self, home: &Home, run: &Run, state: &State, fresh: bool) -> Result<(), CliError> {
-        self.settle_in(home, run, state, fresh).map_err(|cause| {
+    /// The run is open: from here on this process speaks to its files.
+    pub fn sit_down(&self, home: &Home, run: &Run, state: &State, how: Sitting) -> Result<(), CliError> {
+        self.settle_in(home, run, state, how).map_err(|cause| {
             CliError::failed(format!("cannot write the worker's files: {}", self.dir(home).dir().display()))
                 .cause(cause)
         })
     }
 
-    fn settle_in(&self, home: &Home, run: &Run, state: &State, fresh: bool) -> io::Result<()> {
+    fn settle_in(&self, home: &Home, run: &Run, state: &State, how: Sitting) -> io::Result<()> {
+        let Sitting { fresh, share_workspace } = how;
         let dir = self.dir(home);
         fsx::private_dir(dir.dir())?;
         if fresh {
@@ -99,7 +117,7 @@ impl Seat {
                 let _ = fsx::remove(&left);
             }
         }
-        let record = WorkerRecord { name: self.name.clone(), run: run.id.clone() };
+        let record = WorkerRecord { name: self.name.clone(), run: run.id.clone(), share_workspace };
         fsx::write_whole(&dir.record(), &serde_json::to_vec(&record)?)?;
         let output: OwnedFd = fsx::appending(&dir.output())?.into();
         rustix::stdio::dup2_stdout(&output)?;

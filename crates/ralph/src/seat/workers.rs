@@ -20,6 +20,8 @@ pub struct Worker {
     pub dir: WorkerDir,
     pub run_dir: RunDir,
     pub run: String,
+    /// Other runs may work in its tree.
+    pub share_workspace: bool,
     /// Its loop is there.
     pub alive: bool,
     pub state: WorkerState,
@@ -127,6 +129,11 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Worker>, CliError>
     let quick = if care == Care::Enough { projected(&dir, &run_dir, alive) } else { None };
     let state = match quick {
         Some(state) => state,
+        // Old runs are cleaned up; how the worker ended is still in its own files.
+        None if !run_dir.journal().exists() => match read(&dir) {
+            Some(state) => state,
+            None => return Ok(None),
+        },
         None => {
             let replayed = Record::replay(name, dir.clone(), &run_dir)
                 .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
@@ -134,16 +141,28 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Worker>, CliError>
             state.clone()
         }
     };
-    Ok(Some(Worker { name: name.to_string(), dir, run_dir, run: record.run, alive, state }))
+    Ok(Some(Worker {
+        name: name.to_string(),
+        dir,
+        run_dir,
+        run: record.run,
+        share_workspace: record.share_workspace,
+        alive,
+        state,
+    }))
 }
 
 /// The projection, where it can be relied on: its loop is there to write it, or it was written
 /// after the last fact of the journal.
 fn projected(dir: &WorkerDir, run_dir: &RunDir, alive: bool) -> Option<WorkerState> {
-    let state: WorkerState = serde_json::from_slice(&fsx::read_regular(&dir.state()).ok()?).ok()?;
+    let state = read(dir)?;
     let modified = |path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let current = alive || modified(dir.state())? >= modified(run_dir.journal())?;
-    (current && state.status != Status::Running || alive).then_some(state)
+    (alive || (current && state.status != Status::Running)).then_some(state)
+}
+
+fn read(dir: &WorkerDir) -> Option<WorkerState> {
+    serde_json::from_slice(&fsx::read_regular(&dir.state()).ok()?).ok()
 }
 
 pub fn name_taken(name: &str) -> CliError {

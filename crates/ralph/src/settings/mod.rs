@@ -73,6 +73,8 @@ pub struct Settings {
     pub stories: StoriesSettings,
     pub tasks: TasksSettings,
     pub agents: AgentsSettings,
+    /// A command.
+    pub notify: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

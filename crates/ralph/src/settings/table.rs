@@ -200,6 +200,12 @@ pub const KEYS: &[Key] = &[
         default: Fallback::Group,
         doc: "Other agents for one kind of work: different eyes see different things.",
     },
+    Key {
+        name: "notify",
+        kind: Kind::Text,
+        default: Fallback::Nothing,
+        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a usage limit (`--notify`).",
+    },
 ];
 
 const AGENT: &[Key] = &[

@@ -7,7 +7,7 @@ use crate::terminal::skip;
 use std::fs;
 
 /// A shell script that may mount; nothing where that is not possible.
-fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<Ran> {
+pub fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<Ran> {
     let probe = "d=$(mktemp -d) && mount -t tmpfs -o size=64k tmpfs \"$d\"";
     let unshare = ["-m", "-rm"].into_iter().find(|flag| {
         let mut command = sandbox.command("unshare");
@@ -54,6 +54,27 @@ fn a_full_disk_stops_the_run_and_leaves_a_journal_that_can_be_carried_on() {
     let before = listed["iterations"].as_u64().unwrap();
     assert!((1..40).contains(&before), "{before}");
     sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 40);
+}
+
+#[test]
+fn a_full_disk_ends_a_workers_loop_and_that_is_told() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.write("PROMPT.md", "x\n");
+    sandbox.program(
+        "fill",
+        "[ -e emptied ] || dd if=/dev/zero of=\"$RALPH_HOME/fill\" bs=4096 count=99 2>/dev/null; true",
+    );
+    fs::create_dir(sandbox.home()).unwrap();
+    let script = "mount -t tmpfs -o size=192k,mode=700 tmpfs \"$RALPH_HOME\" || exit 99
+         \"$RALPH\" spawn --name agent -f PROMPT.md -n 40 --wait -- fill; echo \"code $?\"
+         touch emptied; rm -f \"$RALPH_HOME/fill\"
+         \"$RALPH\" status agent
+         \"$RALPH\" resume agent && \"$RALPH\" wait agent && \"$RALPH\" status agent";
+    let Some(ran) = with_mounts(&sandbox, script) else { return };
+    let ran =
+        ran.exits(0).says("code 1\n").says("Status: running, but its loop is gone: ralph resume agent\n");
+    ran.says("resumed ralph loop for agent\n").says("Status: stopped (max_iterations)\nIteration: 40/40\n");
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn every_setting_is_a_line_with_its_source() {
     tasks.commitLeft = true                default
     agents.review = null                   default
     agents.fix = null                      default
+    notify = null                          default
     "#);
     let json = project.ralph(&["config", "show", "--format", "json"]).out;
     assert!(!json.contains("abc") && !json.contains("pw@"), "{json}");

@@ -92,3 +92,44 @@ fn a_home_with_a_long_path_has_workers_too() {
     );
     yard.0.shell(&script).exits(0).says("paused ralph loop for agent\nkilled agent\n");
 }
+
+#[test]
+fn people_are_told_by_a_command_of_theirs() {
+    let yard = Yard::new();
+    let notify = "cat > told.$RALPH_NOTIFY_EVENT.json; echo $RALPH_NOTIFY_WORKER $RALPH_NOTIFY_REASON $RALPH_NOTIFY_ITERATIONS >> told.txt; exit 3";
+    yard.spawn(&["-n", "2", "--notify", notify], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.ralph(&["pause", "agent"]).exits(0);
+    yard.until_exists("told.paused.json");
+    yard.0.ralph(&["resume", "agent"]).exits(0);
+    yard.go(1, 0);
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    yard.until_exists("told.done.json");
+    yard.until_says("agent", "ralph: warning: the notify command: exit code 3");
+    let told: serde_json::Value = serde_json::from_str(&yard.0.read("told.done.json")).unwrap();
+    assert_eq!((&told["event"], &told["worker"]), (&json!("done"), &json!("agent")));
+    assert_eq!((&told["reason"], &told["iterations"]), (&json!("max_iterations"), &json!(2)));
+    assert!(yard.0.read("told.txt").ends_with("agent max_iterations 2\n"), "{}", yard.0.read("told.txt"));
+}
+
+#[test]
+fn a_run_in_a_terminal_tells_too_by_its_settings() {
+    let yard = Yard::new();
+    let mut settings =
+        json!({"context": false, "checkpoints": false, "backoff": {"base": 0.01, "cap": 0.01}});
+    settings["notify"] = json!("echo $RALPH_NOTIFY_EVENT: $RALPH_NOTIFY_REASON > told");
+    yard.0.settings(&settings);
+    yard.0.run(&["-f", "PROMPT.md", "-n", "9"], &yard.0.sh_agent("cat; exit 1")).exits(1);
+    assert_eq!(yard.0.read("told"), "failed: too_many_failures\n");
+    // The command has ended before ralph does: nothing is left.
+    yard.0.nothing_is_left();
+}
+
+#[test]
+fn a_workers_name_stands_for_its_run() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+    let run = yard.0.only_run();
+    yard.0.ralph(&["show", "agent"]).exits(0).says(&run);
+}

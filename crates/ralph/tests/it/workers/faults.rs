@@ -142,6 +142,18 @@ fn a_worker_that_crashed_can_be_paused_and_killed() {
     assert_eq!(yard.judged(), [1, 2]);
 }
 
+/// Stopped, not dead: it answers nobody.
+#[test]
+fn a_loop_that_does_not_answer_can_still_be_killed() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "2"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    kill_process(yard.loop_pid(), Signal::STOP).unwrap();
+    yard.0.ralph(&["kill", "agent"]).exits(0).says("killed agent\n");
+    assert_eq!(yard.state("agent")["reason"], "killed");
+    yard.0.soon_nothing_is_left();
+}
+
 #[test]
 fn of_two_resumes_at_once_one_carries_on() {
     let yard = Yard::new();

@@ -91,6 +91,30 @@ fn clean_up_ralph_state() {
 }
 
 #[test]
+fn a_worker_whose_run_was_cleaned_up_still_says_how_it_ended() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+    fs::remove_dir_all(yard.0.run_dir()).unwrap();
+    assert!(yard.status("agent").contains("Status: stopped (max_iterations)\n"));
+    yard.0.ralph(&["ls"]).exits(0).says("stopped (max_iterations)");
+    yard.0.ralph(&["resume", "agent"]).exits(1);
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+}
+
+#[test]
+fn workers_that_share_a_directory_share_it_again_when_resumed() {
+    let yard = Yard::new();
+    for name in ["a", "b"] {
+        let args = ["-f", "PROMPT.md", "-n", "2", "--share-workspace"];
+        yard.spawn_as(name, &args, &yard.0.sh_agent("cat; sleep 600")).exits(0);
+        yard.until_log(name, "[START]");
+    }
+    yard.0.ralph(&["kill", "b"]).exits(0);
+    yard.0.ralph(&["resume", "b"]).exits(0);
+    yard.until_log("b", "[RESUME]");
+}
+
+#[test]
 fn a_running_worker_is_not_removed_unless_forced() {
     let yard = Yard::new();
     yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);

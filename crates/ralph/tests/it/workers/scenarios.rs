@@ -281,6 +281,29 @@ fn live_agent_view_and_log_streaming() {
 }
 
 #[test]
+fn a_reader_that_leaves_ends_the_following() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.shell("$RALPH logs agent --follow | head -n 1").exits(0).says("ralph run ");
+    let followers = || {
+        let words =
+            |pid: &rustix::process::Pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let alive = yard.0.alive();
+        alive.iter().filter(|pid| words(pid).windows(6).any(|part| part == b"--foll")).count()
+    };
+    // The one in the window is left, and the server that was started with its words.
+    until("the end of the other", || followers() <= 2 && yard.windows() == ["agent"]);
+}
+
+#[test]
+fn any_loop_command_can_be_spawned() {
+    let yard = Yard::new();
+    let ran = yard.0.ralph(&["spawn", "--wait", "run", "-p", "hi", "-n", "1", "--name", "x", "--", "cat"]);
+    ran.exits(0).says("spawned x (tmux: ralph:x) [ralph mode: iteration 1/1]\n");
+}
+
+#[test]
 fn quick_status_and_lists() {
     let yard = Yard::new();
     yard.0.ralph(&["ls"]).exits(0).says("No workers.");
@@ -324,4 +347,49 @@ fn worktree_is_compatible() {
     assert!(!yard.0.has("new.txt"));
     let branch = format!("ralph/{}", yard.0.only_run());
     assert_eq!(yard.0.sh(&format!("git show {branch}:new.txt")), "new\n");
+}
+
+/// From inside the user's own tmux, which is a terminal and sets `$TMUX`.
+#[test]
+fn attach_and_detach() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let inside = r#""$RALPH" attach agent; echo "code $?" > attached"#;
+    let mine = "TERM=xterm tmux -L mine -f /dev/null";
+    yard.0.sh(&format!("{mine} new-session -d -x 100 -y 30 -s mine '{inside}'"));
+    until("the worker on the screen", || {
+        yard.0.shell(&format!("{mine} capture-pane -p -t mine")).stdout.contains("at work")
+    });
+    yard.0.sh(&format!("{mine} send-keys -t mine C-b d"));
+    yard.0.until_file("attached");
+    assert_eq!(yard.0.read("attached"), "code 0\n");
+    assert!(yard.status("agent").contains("Status: running\n"));
+    yard.go(1, 0);
+    yard.ends("agent", 0);
+}
+
+#[test]
+fn stories_are_worked_through_by_a_worker() {
+    let yard = Yard(Sandbox::git());
+    yard.0.sh("mkdir -p specs/epic-1 && $RALPH stories new --epic 1 One && $RALPH stories new --epic 1 Two && git add . && git commit -qm specs");
+    let agent = yard.0.sh_agent("cat > /dev/null; echo \"<ralph>DONE $RALPH_STORY</ralph>\"");
+    let ran =
+        yard.0.ralph(&[&["spawn", "--name", "epic", "--wait", "stories", "--"], &agent.words()[..]].concat());
+    ran.exits(0).says("spawned epic (tmux: ralph:epic) [ralph mode: iteration 1/");
+    let state = yard.state("epic");
+    assert_eq!((&state["status"], &state["plan"]), (&json!("stopped"), &json!("stories")));
+    assert_eq!((&state["prompt_file"], &state["inactivity_timeout"]), (&Value::Null, &json!(60)));
+    assert_eq!(yard.events("epic").pop().as_deref(), Some("[DONE] loop complete after 2 iterations"));
+    // It has no prompt that could be changed.
+    let set = ["set", "epic", "--done-pattern", "x"];
+    yard.0.ralph(&set).exits(1).says("worker 'epic' cannot do that").says("no done pattern");
+}
+
+#[test]
+fn what_is_wrong_with_tasks_is_said_where_they_were_spawned() {
+    let yard = Yard(Sandbox::git());
+    let ran = yard.0.ralph(&["spawn", "--name", "t", "tasks", "--", "cat"]).exits(2);
+    assert!(ran.stderr.contains("ralph: error: there is no task list: "), "{}", ran.stderr);
+    assert!(yard.0.runs().is_empty());
 }
