@@ -41,6 +41,8 @@ mod session;
 mod settings;
 mod stories;
 mod story;
+mod tally;
+mod tasks;
 mod template;
 mod texts;
 

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod agents;
+mod archive;
 mod args;
 mod clean;
 mod completions;
@@ -17,6 +18,7 @@ mod runs;
 mod schema;
 mod show;
 mod stories;
+mod table;
 mod tasks;
 mod undo;
 
@@ -62,6 +64,8 @@ enum Command {
     Stories(Box<stories::StoriesArgs>),
     /// Work through ralph/tasks.json: implement, review, fix, until every story is approved
     Tasks(Box<tasks::TasksArgs>),
+    /// Put a task list away that is done with, and lay out a fresh one
+    Archive(archive::ArchiveArgs),
     /// Carry on with a run that crashed, failed or was interrupted
     Resume(resume::ResumeArgs),
     /// List runs, newest first
@@ -141,6 +145,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => (args.common.output.format, run::run(args)),
         Command::Stories(args) => (args.format(), stories::stories(args)),
         Command::Tasks(args) => (args.format(), tasks::tasks(args)),
+        Command::Archive(args) => (Format::Human, archive::archive(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
