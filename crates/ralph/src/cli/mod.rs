@@ -101,7 +101,7 @@ impl Command {
         match self {
             Command::Run(_) | Command::Resume(_) | Command::Demo(_) => true,
             Command::Stories(args) => args.runs(),
-            Command::Tasks(_) => true,
+            Command::Tasks(args) => args.runs(),
             _ => false,
         }
     }

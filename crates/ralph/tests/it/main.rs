@@ -38,6 +38,7 @@ mod services;
 mod signals;
 mod stories_files;
 mod support;
+mod tasks_door;
 mod tasks_files;
 mod tasks_support;
 mod terminal;
