@@ -49,4 +49,4 @@ mod texts;
 pub use error::{CliError as Error, Code};
 pub use library::Config;
 pub use ralph_loop::history::{CheckReport, Iteration};
-pub use report::{ErrorReport, RunResult};
+pub use report::{ErrorReport, RunResult, TaskResult};
