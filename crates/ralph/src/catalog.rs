@@ -36,8 +36,9 @@ pub struct RunLine {
     /// Something of it was running when this line was made.
     #[serde(skip)]
     pub alive: bool,
+    /// Milliseconds since 1970; 0 where the record cannot be read.
     #[serde(skip)]
-    opened_at: i64,
+    pub opened_at: i64,
 }
 
 impl RunLine {

@@ -162,6 +162,11 @@ pub fn probe(dir: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
 }
 
+/// Everybody may look into a directory that was made for this user alone.
+pub fn open_to_all(dir: &Path) -> io::Result<()> {
+    fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+}
+
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }

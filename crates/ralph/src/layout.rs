@@ -241,6 +241,20 @@ impl TasksDir {
     pub fn prompt(&self) -> PathBuf {
         self.dir.join("prompt.md")
     }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What is to be built, and why.
+    pub fn prd(&self) -> PathBuf {
+        self.dir.join("prd.md")
+    }
+
+    /// What each iteration has done and learned.
+    pub fn progress(&self) -> PathBuf {
+        self.dir.join("progress.txt")
+    }
 }
 
 /// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
@@ -327,6 +341,20 @@ impl Project {
     /// The task list.
     pub fn tasks(&self) -> PathBuf {
         self.dir.join("ralph/tasks.json")
+    }
+
+    /// The task list and what belongs to it, where nobody says otherwise.
+    pub fn tasks_dir(&self) -> TasksDir {
+        TasksDir::at(self.dir.join("ralph"))
+    }
+
+    /// Task lists that are put away, a directory each.
+    pub fn task_archives(&self) -> PathBuf {
+        self.dir.join("ralph-archive")
+    }
+
+    pub fn gitignore(&self) -> PathBuf {
+        self.dir.join(".gitignore")
     }
 
     /// There while a run works on the task list: for hooks that know no better.

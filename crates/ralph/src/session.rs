@@ -14,14 +14,14 @@ use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
-use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary};
+use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft};
 use crate::request::Asked;
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, StopReason, VERSION};
 use ralph_loop::history::History;
-use ralph_loop::plan::PlanState;
+use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
 use ralph_loop::{Run, State};
@@ -290,6 +290,7 @@ impl Ended {
                 }
                 PlanState::Prompt(_) | PlanState::Tasks(_) => None,
             },
+            tasks: tasks_left(&self.run, &self.state),
             note: self.stopped.note.clone(),
             iterations: self.state.judged,
             cost: self.state.spent,
@@ -330,6 +331,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
         cost_estimated: state.spent.estimated,
         total_duration: state.up_ms as f64 / 1000.0,
         iterations,
+        tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
         worktree_path: match &run.place {
             Place::Here => String::new(),
             Place::Worktree { path, .. } => path.display().to_string(),
@@ -337,6 +339,13 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
         error,
         run: Some(run.id),
     })
+}
+
+fn tasks_left(run: &Run, state: &State) -> Option<TasksLeft> {
+    match (&run.plan, &state.plan) {
+        (Plan::Tasks(plan), PlanState::Tasks(tasks)) => TasksLeft::of(plan, tasks),
+        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+    }
 }
 
 fn prepare_home(home: &Home) -> Result<(), CliError> {

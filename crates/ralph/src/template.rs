@@ -13,6 +13,11 @@ pub const STORY: &str = include_str!("../templates/story.md");
 /// For a task list without a prompt of its own.
 pub const TASKS_PROMPT: &str = include_str!("../templates/tasks/prompt.md");
 
+/// What a task list and its companions begin as. Their gaps are `{{DATE}}` and `{{PROJECT_NAME}}`.
+pub const TASKS_PRD: &str = include_str!("../templates/tasks/prd.md");
+pub const TASKS_LIST: &str = include_str!("../templates/tasks/tasks.json");
+pub const TASKS_PROGRESS: &str = include_str!("../templates/tasks/progress.txt");
+
 #[derive(Debug, Error)]
 #[error("{}{}", message, line.map(|line| format!(" (line {line})")).unwrap_or_default())]
 pub struct TemplateError {

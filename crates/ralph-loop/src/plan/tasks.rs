@@ -115,7 +115,8 @@ pub struct TasksState {
     amendment: Option<Amendment>,
     /// A person is asked for.
     stuck: Option<String>,
-    /// For the next prompt.
+    /// What was undone after the last agent that was compared, for the prompt of the next: it is
+    /// composed when that one has begun.
     pub violations: Vec<String>,
 }
 
@@ -163,10 +164,7 @@ impl TasksState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
-            PlanFact::Began(_) => {
-                self.touched = true;
-                self.violations.clear();
-            }
+            PlanFact::Began(_) => self.touched = true,
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
@@ -227,5 +225,32 @@ impl TasksState {
         let passed = |id: &str| before.and_then(|list| list.story(id)).is_some_and(Story::passes);
         let new = after.stories.iter().filter(|story| story.passes() && !passed(story.id()));
         new.map(|story| story.id().to_string()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, PlanState};
+
+    #[test]
+    fn what_was_undone_is_known_until_the_next_agent_is_compared() {
+        let plan = TasksPlan { dir: "ralph".into(), skip_review: false, review_cap: 5, commit_left: true };
+        let mut state = Plan::Tasks(plan).start();
+        let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
+        let mut done = |step: PlanStep, violations: &[&str]| {
+            let violations = violations.iter().map(ToString::to_string).collect();
+            let known = Known { text: String::new(), list: Arc::clone(&list) };
+            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false });
+            state.apply(&PlanFact::Done(&step, &end));
+            let item = Item::Task { id: "A".into(), mode: Mode::Implement };
+            state.apply(&PlanFact::Began(&item));
+            let PlanState::Tasks(tasks) = &state else { return Vec::new() };
+            tasks.violations.clone()
+        };
+        assert_eq!(done(PlanStep::CompareTasks, &["not so"]), ["not so"]);
+        // The next agent was lost, and another one begins in its place.
+        assert_eq!(done(PlanStep::PutBackTasks, &[]), ["not so"]);
+        assert!(done(PlanStep::CompareTasks, &[]).is_empty());
     }
 }

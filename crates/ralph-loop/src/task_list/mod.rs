@@ -15,7 +15,7 @@ mod story;
 
 pub use json::{Json, Object};
 pub use outline::{Outline, Shapes};
-pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, pick};
+pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
 

@@ -108,7 +108,7 @@ fn blocked<'a>(list: &'a TaskList, skip_review: bool, done: &HashMap<&str, bool>
         if !unknown.is_empty() {
             return Why::Unknown(unknown);
         }
-        match circle(list, story) {
+        match circle(list, story, done) {
             Some(circle) => Why::Cycle(circle),
             None => Why::WaitsFor(known.into_iter().filter(|id| done.get(id) == Some(&false)).collect()),
         }
@@ -116,14 +116,24 @@ fn blocked<'a>(list: &'a TaskList, skip_review: bool, done: &HashMap<&str, bool>
     list.unfinished(skip_review).map(|story| Blocked { story: story.id(), why: why(story) }).collect()
 }
 
+/// The unfinished stories that no work on others will ever free: those that depend on ids that no
+/// story has, or on themselves.
+pub fn dead_ends(list: &TaskList, skip_review: bool) -> Vec<Blocked<'_>> {
+    let done: HashMap<&str, bool> =
+        list.stories.iter().map(|story| (story.id(), story.is_done(skip_review))).collect();
+    let never = |blocked: &Blocked<'_>| matches!(blocked.why, Why::Unknown(_) | Why::Cycle(_));
+    blocked(list, skip_review, &done).into_iter().filter(never).collect()
+}
+
 /// The way from a story through its dependencies back to itself.
-fn circle<'a>(list: &'a TaskList, start: &'a Story) -> Option<Vec<&'a str>> {
+fn circle<'a>(list: &'a TaskList, start: &'a Story, done: &HashMap<&str, bool>) -> Option<Vec<&'a str>> {
     let by_id: HashMap<&str, &'a Story> = list.stories.iter().map(|story| (story.id(), story)).collect();
     // Where each story was come from, so that the way can be told.
     let mut came_from: HashMap<&str, &'a str> = HashMap::new();
     let mut ahead = vec![start];
     while let Some(story) = ahead.pop() {
-        for id in story.depends_on() {
+        // What is done holds nobody up, whatever it depends on.
+        for id in story.depends_on().into_iter().filter(|id| done.get(id) != Some(&true)) {
             if id == start.id() {
                 let mut way = vec![story.id()];
                 while let Some(before) = came_from.get(way[way.len() - 1]) {

@@ -91,6 +91,11 @@ impl Story {
         self.fields.get(name)
     }
 
+    /// All of them, in the order of the file.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.fields.fields()
+    }
+
     pub fn set_field(&mut self, name: &str, value: Json) {
         self.fields.set(name, value);
     }

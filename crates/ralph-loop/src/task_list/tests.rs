@@ -242,6 +242,21 @@ fn what_is_stuck_says_why() {
 }
 
 #[test]
+fn dead_ends_are_told_even_while_something_else_can_be_worked_on() {
+    #[track_caller]
+    fn check(stories: &[&str], wanted: &[&str]) {
+        let list = list(stories);
+        let told: Vec<String> = dead_ends(&list, false).iter().map(Blocked::to_string).collect();
+        assert_eq!(told, wanted);
+    }
+    check(&["a new open 1", "b new open 1 a"], &[]);
+    check(&["a new open 1", "b new open 1 x"], &["b depends on x, which no story has"]);
+    check(&["a new open 1", "b new open 1 b a", "c new open 1 b"], &["b depends on itself: b → b"]);
+    // What is done holds nobody up, whatever it depends on.
+    check(&["a approved passes 1 b x", "b new open 1 a"], &[]);
+}
+
+#[test]
 fn the_estimate_counts_what_is_left() {
     let list = list(&["a new open 1", "b needs open 1", "c approved passes 1"]);
     let estimate = Estimate::of(&list, false);

@@ -1,11 +1,12 @@
 //! `ralph init`: asks what a project wants, and writes `.ralph/settings.json`; or lays out
-//! stories.
+//! stories or a task list.
 //!
 //! Nothing is written before the last question is answered, and then the whole file at once.
 
 mod ask;
 mod detect;
 mod stories;
+mod tasks;
 
 use super::args::ProjectArgs;
 use super::config::refused;
@@ -26,11 +27,13 @@ Asks for the agent, the limits, the guardrails and what to do with the changes, 
 .ralph/settings.json. Needs a terminal.
 
 `ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves
-alone what is there.
+alone what is there. `ralph init tasks` does the same for ralph/: prd.md, tasks.json, progress.txt and
+prompt.md.
 
 Examples:
   ralph init
-  ralph init stories")]
+  ralph init stories
+  ralph init tasks --name login")]
 pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
@@ -38,6 +41,9 @@ pub struct InitArgs {
     /// Overwrite a PROMPT.md that is there
     #[arg(long)]
     force: bool,
+    /// The feature that the tasks are about: their branch is ralph/FEATURE
+    #[arg(long, value_name = "FEATURE", value_parser = tasks::feature)]
+    name: Option<String>,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -50,6 +56,8 @@ enum Subject {
     Stories,
     /// PROMPT.md, to begin with
     Prompt,
+    /// ralph/: prd.md, tasks.json, progress.txt, prompt.md
+    Tasks,
 }
 
 /// What is written, in this order.
@@ -91,9 +99,13 @@ struct ScmAnswers {
 pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
     let project = Project::at(args.project.dir()?);
     match args.what {
+        Subject::Settings | Subject::Stories | Subject::Prompt if args.name.is_some() => {
+            Err(CliError::usage("--name belongs to `ralph init tasks`"))
+        }
         Subject::Settings => settings_by_questions(&project),
         Subject::Stories => stories::lay_out(&project),
         Subject::Prompt => super::template::init(project.dir(), args.force),
+        Subject::Tasks => tasks::lay_out(&project, args.name.as_deref()),
     }
 }
 

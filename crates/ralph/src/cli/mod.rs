@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod agents;
+mod archive;
 mod args;
 mod clean;
 mod completions;
@@ -22,6 +23,7 @@ mod spawn;
 mod status;
 mod steer;
 mod stories;
+mod table;
 mod tasks;
 mod template;
 mod undo;
@@ -73,6 +75,8 @@ enum Command {
     Stories(Box<stories::StoriesArgs>),
     /// Work through ralph/tasks.json: implement, review, fix, until every story is approved
     Tasks(Box<tasks::TasksArgs>),
+    /// Put a task list away that is done with, and lay out a fresh one
+    Archive(archive::ArchiveArgs),
     /// Start a loop as a named worker in the background, with a tmux window
     Spawn(spawn::SpawnArgs),
     /// List workers
@@ -132,7 +136,7 @@ impl Command {
         match self {
             Command::Run(_) | Command::Resume(_) | Command::Demo(_) => true,
             Command::Stories(args) => args.runs(),
-            Command::Tasks(_) => true,
+            Command::Tasks(args) => args.runs(),
             _ => false,
         }
     }
@@ -198,6 +202,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Run(args) => (args.common.output.format, run::run(args)),
         Command::Stories(args) => (args.format(), stories::stories(args)),
         Command::Tasks(args) => (args.format(), tasks::tasks(args)),
+        Command::Archive(args) => (Format::Human, archive::archive(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Spawn(args) => (Format::Human, spawn::spawn(args)),
         Command::Ls(args) => (Format::Human, ls::ls(args)),

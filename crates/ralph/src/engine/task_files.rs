@@ -120,10 +120,34 @@ fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
     Ok(Known { text: texts.put(text)?, list: Arc::new(outline(list)) })
 }
 
-/// An agent may have taken the directory with it.
+/// An agent may have taken the directory with it, or have put something else in its place.
 fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
     let dir = file.parent().unwrap_or(Path::new("."));
-    fsx::dir(dir).and_then(|()| fsx::write_whole(file, text.as_bytes())).map_err(TaskFileError::Write)
+    let written = || {
+        if dir.symlink_metadata().is_ok() && !dir.is_dir() {
+            put_aside(dir)?;
+        }
+        fsx::dir(dir)?;
+        if file.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            put_aside(file)?;
+        }
+        fsx::write_whole(file, text.as_bytes())
+    };
+    written().map_err(TaskFileError::Write)
+}
+
+/// Somebody may miss it.
+fn put_aside(path: &Path) -> io::Result<()> {
+    let mut number = 1;
+    loop {
+        let mut aside = path.as_os_str().to_os_string();
+        aside.push(format!(".aside-{number}"));
+        let aside = PathBuf::from(aside);
+        if aside.symlink_metadata().is_err() {
+            return fsx::rename(path, &aside);
+        }
+        number += 1;
+    }
 }
 
 fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {

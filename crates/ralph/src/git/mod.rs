@@ -156,13 +156,37 @@ impl Repository {
 
     /// A commit that asks nobody: no hook, no signature, an identity if there is none.
     pub fn commit_plainly(&self, message: &str) -> Result<(), GitError> {
+        checked("commit", self.plain_commit().args(["-m", message])).map(drop)
+    }
+
+    fn plain_commit(&self) -> Tool<'static> {
         // `--no-verify` alone leaves some hooks on.
         let mut commit =
             git(&self.top).args(["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]);
         if !self.succeeds(&["var", "GIT_COMMITTER_IDENT"]) {
             commit = commit.args(SCRATCH_IDENTITY);
         }
-        checked("commit", commit.args(["commit", "-q", "--no-verify", "-m", message])).map(drop)
+        commit.args(["commit", "-q", "--no-verify"])
+    }
+
+    /// A commit of what is changed at or below these paths; what else is changed or staged stays
+    /// as it is. False if there is nothing that git would take.
+    pub fn commit_only(&self, paths: &[PathBuf], message: &str) -> Result<bool, GitError> {
+        let entries = self.status()?;
+        let is_asked = |entry: &[u8]| {
+            let path = self.top.join(OsStr::from_bytes(&entry[3..]));
+            paths.iter().any(|asked| path.starts_with(asked))
+        };
+        let changed = zero_ended(&entries, is_asked);
+        if changed.is_empty() {
+            return Ok(false);
+        }
+        let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        let literally = |tool: Tool<'static>| tool.env("GIT_LITERAL_PATHSPECS", "1");
+        // A new file has to be known before it can be committed by its name.
+        checked("add", literally(git(&self.top)).args(["add", "-A"]).args(from_stdin).stdin(&changed))?;
+        let commit = literally(self.plain_commit()).args(["--only", "-m", message]);
+        checked("commit", commit.args(from_stdin).stdin(&changed)).map(|_| true)
     }
 
     /// Whether files may have other bytes in the work tree than in the index.

@@ -14,6 +14,7 @@ mod screen;
 mod status;
 mod stream;
 mod style;
+mod tasks_left;
 mod verbose;
 
 pub use human::{Human, Telling};
@@ -22,6 +23,7 @@ pub use ndjson::Ndjson;
 pub use out::{Out, say};
 pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
 pub use style::{Style, fit, fit_end};
+pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;

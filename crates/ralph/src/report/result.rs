@@ -1,6 +1,7 @@
 //! How a run ended: as one object for programs, and as closing lines for people.
 
-use super::style::{Style, Tone};
+use super::style::{Style, Tone, fit};
+use super::tasks_left::{TaskResult, TasksLeft};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
@@ -24,6 +25,9 @@ pub struct RunResult {
     /// Seconds, downtime left out.
     pub total_duration: f64,
     pub iterations: Vec<Iteration>,
+    /// The stories of a task list, as the run has left them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskResult>,
     pub worktree_path: String,
     pub error: Option<ErrorReport>,
 }
@@ -48,6 +52,7 @@ impl RunResult {
             cost_estimated: false,
             total_duration: 0.0,
             iterations: Vec::new(),
+            tasks: Vec::new(),
             worktree_path: String::new(),
             error: Some(error),
         }
@@ -62,6 +67,8 @@ pub struct Summary {
     pub success: bool,
     /// Stories, if that is what it was about.
     pub stories: Option<StoriesLeft>,
+    /// The task list, if that is.
+    pub tasks: Option<TasksLeft>,
     pub note: Option<String>,
     pub iterations: u32,
     pub cost: Cost,
@@ -98,6 +105,8 @@ impl Summary {
                 span(self.up_ms)
             ),
         ]);
+        let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
+        lines.extend(tasks.map(|line| fit(&format!("  {line}"), style.width)));
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
         lines
     }

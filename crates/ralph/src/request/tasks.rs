@@ -66,7 +66,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
 }
 
 /// Relative to the project: it is the same place in a worktree.
-fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
+pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
     let Some(asked) = asked else { return Ok(PathBuf::from("ralph")) };
     let absolute = asked.canonicalize().map_err(|cause| {
         CliError::usage(format!("cannot enter the directory of the tasks: {}", asked.display())).cause(cause)
@@ -78,21 +78,28 @@ fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
 }
 
 /// A list that a loop can begin with, or what is wrong with it.
-pub fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
+fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
+    let list = parse(dir)?;
+    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
+    match &problems[..] {
+        [] => Ok(list),
+        _ => Err(wrong(dir, &problems).hint("`ralph tasks check` tells all that is wrong")),
+    }
+}
+
+/// A list, whatever stands in it.
+pub fn parse(dir: &TasksDir) -> Result<TaskList, CliError> {
     let file = dir.list();
     let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => CliError::usage(format!("there is no task list: {}", file.display()))
             .hint("`ralph init tasks` lays one out"),
         _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
-    let wrong =
-        |why: String| CliError::usage(format!("the task list is wrong: {}", file.display())).cause(why);
-    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(why.to_string()))?;
-    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
-    match &problems[..] {
-        [] => Ok(list),
-        _ => Err(wrong(problems.join("\n  ")).hint("`ralph tasks check` tells all that is wrong")),
-    }
+    TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))
+}
+
+pub fn wrong(dir: &TasksDir, why: &[String]) -> CliError {
+    CliError::usage(format!("the task list is wrong: {}", dir.list().display())).cause(why.join("\n  "))
 }
 
 /// The branch to switch to, if it is not checked out already. A tree with changes of somebody's

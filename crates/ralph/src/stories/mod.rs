@@ -15,10 +15,8 @@ mod problem;
 pub mod progress_txt;
 mod spec;
 pub mod state_file;
-mod tally;
 
 pub use backlog::Backlog;
 pub use new::{NewStory, NewStoryError};
 pub use problem::{Problem, Severity};
 pub use spec::Spec;
-pub use tally::{Tally, tally};

@@ -2,21 +2,23 @@
 
 use super::Stories;
 use crate::cli::args::{Format, ProjectArgs};
+use crate::cli::table::{Column, Shape, table};
 use crate::cli::{home, print_json};
 use crate::error::CliError;
 use crate::lock::WorkspaceLock;
-use crate::report::{Out, Style, fit};
+use crate::report::{Out, Style};
 use crate::stories::state_file::StoryState;
-use crate::stories::{Severity, Spec, Tally, tally};
+use crate::stories::{Severity, Spec};
+use crate::tally::{Tally, tally};
 use clap::Args;
 use ralph_loop::money::{Cost, Usd};
+use ralph_loop::plan::Plan;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use unicode_width::UnicodeWidthStr;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -68,9 +70,9 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let stories = Stories::read(&args.project)?;
     let home = home()?;
     let running = WorkspaceLock::is_held(&home, stories.project.dir());
-    let tallies = tally(&home, &stories.project)?;
+    let tallies = tally(&home, &stories.project, Plan::STORIES, 0)?;
     let line = |spec: &Spec| {
-        let Tally { attempts, cost, duration_ms } = tallies.get(&spec.id).copied().unwrap_or_default();
+        let Tally { iterations, cost, duration_ms } = tallies.of(&spec.id.to_string());
         let status = status(spec, &stories.state, running);
         // The state may know of attempts that are in no journal here.
         let failed = if let Status::Failed { failed_attempts } = status { failed_attempts } else { 0 };
@@ -78,7 +80,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
             id: spec.id,
             title: spec.title.clone(),
             status,
-            attempts: attempts.max(failed),
+            attempts: iterations.max(failed),
             cost,
             duration: duration_ms as f64 / 1000.0,
             depends_on: spec.depends_on.clone(),
@@ -137,18 +139,22 @@ fn ids(ids: &[StoryId]) -> String {
     ids.iter().map(StoryId::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Columns that are as wide as what is in them, up to a point.
-const WIDEST_STATUS: usize = 17;
-const WIDEST_TITLE: usize = 40;
-const NARROWEST_TITLE: usize = 12;
-const WIDEST_DEPENDENCIES: usize = 12;
+const COLUMNS: [Column; 7] = [
+    Column { head: "STORY", shape: Shape::Left },
+    Column { head: "TITLE", shape: Shape::Title },
+    Column { head: "STATUS", shape: Shape::UpTo(17) },
+    Column { head: "TRIES", shape: Shape::Right },
+    Column { head: "COST", shape: Shape::Right },
+    Column { head: "TIME", shape: Shape::Right },
+    Column { head: "DEPENDS ON", shape: Shape::UpTo(12) },
+];
 
 fn print_table(lines: &[StoryLine], errors: usize) {
     let mut out = Out::stdout();
     if lines.is_empty() {
         out.line("No stories yet. `ralph stories new \"Title\" --epic 1` writes one.");
     } else {
-        let rows = table(lines, Style::of_stdout().table_width());
+        let rows = rows(lines, Style::of_stdout().table_width());
         rows.iter().for_each(|row| out.line(row));
     }
     if errors > 0 {
@@ -157,7 +163,7 @@ fn print_table(lines: &[StoryLine], errors: usize) {
     out.flush();
 }
 
-fn table(lines: &[StoryLine], width: usize) -> Vec<String> {
+fn rows(lines: &[StoryLine], width: usize) -> Vec<String> {
     let cells = |line: &StoryLine| {
         let some = |is_some: bool, text: String| if is_some { text } else { "-".to_string() };
         [
@@ -170,39 +176,13 @@ fn table(lines: &[StoryLine], width: usize) -> Vec<String> {
             ids(&line.depends_on),
         ]
     };
-    let head = ["STORY", "TITLE", "STATUS", "TRIES", "COST", "TIME", "DEPENDS ON"].map(String::from);
-    let mut rows = vec![head];
-    rows.extend(lines.iter().map(cells));
-    let widest = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let id = widest(0);
-    let status = widest(2).min(WIDEST_STATUS);
-    let [tries, cost, time] = [3, 4, 5].map(widest);
-    let dependencies = widest(6).min(WIDEST_DEPENDENCIES);
-    let others = id + status + tries + cost + time + dependencies + 6;
-    // A pipe has no edge, and what reads it wants all of it: there, long titles push the rest aside.
-    let pipe = width == usize::MAX;
-    let title =
-        widest(1).min(if pipe { WIDEST_TITLE } else { width.saturating_sub(others).max(NARROWEST_TITLE) });
-    let cut = |text: &str, to: usize| if pipe { text.to_string() } else { fit(text, to) };
-    let row = |[number, name, state, attempts, spent, took, needs]: &[String; 7]| {
-        let name = padded(&cut(name, title), title);
-        let state = padded(&cut(state, status), status);
-        let needs = cut(needs, dependencies);
-        let row =
-            format!("{number:<id$} {name} {state} {attempts:>tries$} {spent:>cost$} {took:>time$} {needs}");
-        row.trim_end().to_string()
-    };
-    rows.iter().map(row).collect()
-}
-
-/// As a terminal counts: wide characters take two.
-fn padded(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+    table(&COLUMNS, &lines.iter().map(cells).collect::<Vec<_>>(), width)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unicode_width::UnicodeWidthStr;
 
     fn line(id: &str, title: &str, status: Status, depends_on: &[&str]) -> StoryLine {
         let attempts = u32::from(status == Status::Done);
@@ -236,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_table_fits_80_columns() {
-        let rows = table(&lines(), 80);
+        let rows = rows(&lines(), 80);
         assert!(rows.iter().all(|row| row.width() <= 80), "{rows:#?}");
         insta::assert_snapshot!(rows.join("\n"), @"
         STORY TITLE                    STATUS            TRIES  COST   TIME DEPENDS ON
@@ -250,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_everything() {
-        insta::assert_snapshot!(table(&lines(), usize::MAX).join("\n"), @"
+        insta::assert_snapshot!(rows(&lines(), usize::MAX).join("\n"), @"
         STORY TITLE                                    STATUS            TRIES  COST   TIME DEPENDS ON
         1.1   Log in                                   done                  1 $1.50 12m34s
         1.2   日本語のタイトルはとても長いので切られます running               -     -      - 1.1

@@ -1,13 +1,23 @@
-//! `ralph tasks`: a task list, worked through with a review of every story.
+//! `ralph tasks`: a task list, worked through with a review of every story, listed, shown, added
+//! to and checked.
 
+mod add;
+mod check;
+mod list;
 mod run;
+mod show;
+mod standing;
 
-use super::args::Format;
+use super::args::{Format, ProjectArgs};
 use crate::error::CliError;
-use clap::Args;
+use crate::layout::{Project, TasksDir};
+use crate::request::tasks::dir;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 The list is ralph/tasks.json; `ralph init tasks` lays it out. A story is implemented by one agent and
 reviewed by another with fresh eyes; what a review finds goes back. What an agent may not change in
@@ -16,19 +26,64 @@ the list is undone, and an approval counts only if the list's verifyCommands suc
 Examples:
   ralph tasks                          until every story is approved, at most 15 iterations
   ralph tasks -n 40 --review-cap 3
-  ralph tasks --skip-review --max-cost 5")]
+  ralph tasks --skip-review --max-cost 5
+  ralph tasks add \"Log in with a passkey\" --criterion \"A passkey logs in\" --depends-on US-001
+  ralph tasks list")]
 pub struct TasksArgs {
+    #[command(subcommand)]
+    command: Option<TasksCommand>,
     #[command(flatten)]
     run: run::RunArgs,
 }
 
 impl TasksArgs {
+    /// Whether a loop is to be run.
+    pub fn runs(&self) -> bool {
+        self.command.is_none()
+    }
+
     /// What a refusal is told in.
     pub fn format(&self) -> Format {
         self.run.common.output.format
     }
 }
 
+#[derive(Subcommand)]
+enum TasksCommand {
+    /// List the stories: how far each is, how often it was reviewed, what it has cost
+    List(list::ListArgs),
+    /// Show all of one story
+    Show(show::ShowArgs),
+    /// Add a story, with the next id
+    Add(add::AddArgs),
+    /// Tell what is wrong with the list, before anything runs
+    Check(check::CheckArgs),
+}
+
 pub fn tasks(args: &TasksArgs) -> Result<ExitCode, CliError> {
-    run::run(&args.run)
+    match &args.command {
+        Some(TasksCommand::List(args)) => list::list(args),
+        Some(TasksCommand::Show(args)) => show::show(args),
+        Some(TasksCommand::Add(args)) => add::add(args),
+        Some(TasksCommand::Check(args)) => check::check(args),
+        None => run::run(&args.run),
+    }
+}
+
+/// Which list is meant.
+#[derive(Args)]
+struct WhichArgs {
+    /// Where the task list is (ralph)
+    #[arg(long, value_name = "DIR")]
+    ralph_dir: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+impl WhichArgs {
+    fn find(&self) -> Result<(Project, TasksDir), CliError> {
+        let project = Project::at(self.project.dir()?);
+        let dir = TasksDir::at(project.dir().join(dir(self.ralph_dir.as_deref(), &project)?));
+        Ok((project, dir))
+    }
 }

@@ -1,0 +1,69 @@
+//! `ralph archive`: a task list that is done with is put away, and a fresh one laid out.
+
+use super::args::ProjectArgs;
+use super::home;
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::git::Repository;
+use crate::layout::Project;
+use crate::lock::{LockError, WorkspaceLock};
+use crate::process;
+use crate::report::{Out, say};
+use crate::tasks::archive;
+use clap::Args;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Moves ralph/prd.md, tasks.json and progress.txt to ralph-archive/<date>-<label>/, writes a summary.md
+(stories done, reviews and cost of each, dates), lays out fresh files and commits all of that and
+nothing else. ralph/prompt.md stays. Refused while a run is at work here.
+
+Examples:
+  ralph archive
+  ralph archive --label login-v1")]
+pub struct ArchiveArgs {
+    /// What to call it (the list's branchName)
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
+    let home = home()?;
+    let project = Project::at(args.project.dir()?);
+    let tree =
+        Repository::around(project.dir()).map_or_else(|| project.dir().to_path_buf(), |found| found.top);
+    let cannot = |cause| CliError::failed("cannot write in ralph's home").cause(cause);
+    [home.root().to_path_buf(), home.locks()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir))
+        .map_err(cannot)?;
+    let alone = WorkspaceLock::acquire(&home, &tree, "archive").map_err(|error| refused(&error))?;
+    if let Some(previous) = &alone.previous {
+        process::end_leftovers(previous);
+    }
+    let archived = archive::archive(&home, &project, args.label.as_deref())?;
+    let mut out = Out::stdout();
+    out.line(&format!(
+        "Archived in {}: {} of {} stories done",
+        archived.dir.display(),
+        archived.done,
+        archived.stories
+    ));
+    out.line("ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`");
+    out.flush();
+    if let Some(why) = archived.not_committed {
+        say(&format!("ralph: warning: not committed: {why}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refused(error: &LockError) -> CliError {
+    let told = CliError::from_error(error, Code::Failed);
+    match error {
+        LockError::WorkspaceTaken { .. } => told.hint("stop it first, or wait until it is done"),
+        LockError::RunAlive { .. } | LockError::Io { .. } => told,
+    }
+}

@@ -1,0 +1,99 @@
+//! `ralph init tasks`: a place for a task list, its requirements, its log and its prompt.
+
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::{Project, is_safe_name};
+use crate::report::Out;
+use crate::tasks::fresh::Fresh;
+use std::io;
+use std::process::ExitCode;
+
+/// What `.gitignore` is told.
+const MARKER: &str = ".ralph-active";
+
+/// A part of the branch `ralph/FEATURE`.
+pub fn feature(name: &str) -> Result<String, String> {
+    // Git refuses these ends, and the branch is made only when a run begins.
+    let ends_badly = name.ends_with('.') || name.ends_with(".lock");
+    match is_safe_name(name) && !ends_badly {
+        true => Ok(name.to_string()),
+        false => Err("expected letters, digits, dots, dashes and underscores, like login-v2".to_string()),
+    }
+}
+
+/// Writes what is missing, and leaves alone what is there.
+pub fn lay_out(project: &Project, feature: Option<&str>) -> Result<ExitCode, CliError> {
+    let mut out = Out::stdout();
+    let tasks = project.tasks_dir();
+    let cannot = |what: &str, cause: io::Error| CliError::failed(format!("cannot write {what}")).cause(cause);
+    fsx::dir(tasks.dir()).map_err(|cause| cannot("ralph/", cause))?;
+    let mut kept_list = false;
+    for (file, content) in Fresh::of(project, feature).files(&tasks) {
+        let shown = project.shown(&file).display().to_string();
+        let word = match fsx::write_new(&file, content.as_bytes()) {
+            Ok(()) => "written      ",
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                kept_list |= file == tasks.list();
+                "already there"
+            }
+            Err(cause) => return Err(cannot(&shown, cause)),
+        };
+        out.line(&format!("{word}  {shown}"));
+    }
+    let word = match ignore_marker(project).map_err(|cause| cannot(".gitignore", cause))? {
+        true => "written      ",
+        false => "already there",
+    };
+    out.line(&format!("{word}  .gitignore: {MARKER}"));
+    if let (true, Some(feature)) = (kept_list, feature) {
+        out.line(&format!("The task list was there: its branchName was not set to ralph/{feature}."));
+    }
+    for line in NEXT_STEPS {
+        out.line(line);
+    }
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}
+
+const NEXT_STEPS: [&str; 9] = [
+    "",
+    "Next:",
+    "  1. Say in ralph/prd.md what is to be built; delete what it does not need.",
+    "  2. Put your tests into verifyCommands in ralph/tasks.json: while one is red,",
+    "     no story is approved.",
+    "  3. Add stories:        ralph tasks add \"Title\" --criterion \"What can be seen\"",
+    "  4. Are they fine:      ralph tasks check",
+    "  5. Commit it, and go:  ralph tasks",
+    "  6. When all is done:   ralph archive",
+];
+
+/// Whether the marker had to be added.
+fn ignore_marker(project: &Project) -> io::Result<bool> {
+    let file = project.gitignore();
+    let before = match fsx::read_regular(&file) {
+        Ok(before) => before,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(cause) => return Err(cause),
+    };
+    let text = String::from_utf8_lossy(&before);
+    if text.lines().any(|line| line.trim().trim_start_matches('/') == MARKER) {
+        return Ok(false);
+    }
+    let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    fsx::append(&file, format!("{line_end}{MARKER}\n").as_bytes()).map(|()| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_can_be_part_of_a_branch() {
+        for good in ["login", "v1.2", "a_b-c"] {
+            assert!(feature(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a b", "a/b", "x.lock", "x.", "-x", "a..b", "~"] {
+            assert!(feature(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `ralph tasks check`: what is wrong with the list.
+
+use super::WhichArgs;
+use crate::cli::args::Format;
+use crate::cli::print_json;
+use crate::error::{CliError, Code};
+use crate::fsx;
+use crate::layout::TasksDir;
+use crate::report::Out;
+use clap::Args;
+use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
+use ralph_loop::task_list::{Mode, TaskList, Unreadable, dead_ends};
+use ralph_loop::text::printable;
+use serde::Serialize;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Errors keep `ralph tasks` from running, or a story from ever being done: fields without their shape,
+ids that are there twice, passes and reviewStatus that contradict each other, dependencies on stories
+that are not there or on itself.
+
+Exit codes: 0 nothing or only warnings, 2 errors or no list.
+
+Example:
+  ralph tasks check --format json | jq -r '.problems[].text'")]
+pub struct CheckArgs {
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+    /// Check it for a loop without reviews
+    #[arg(long)]
+    skip_review: bool,
+    /// The review cap of the loop (5)
+    #[arg(long, value_name = "N", conflicts_with = "skip_review")]
+    review_cap: Option<u32>,
+    #[command(flatten)]
+    which: WhichArgs,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    file: PathBuf,
+    stories: usize,
+    errors: usize,
+    warnings: usize,
+    problems: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    severity: Severity,
+    story: Option<String>,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Severity {
+    Error,
+    Warning,
+}
+
+/// What any list is held against, whatever iteration comes next.
+pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
+    Terms { mode: Mode::Implement, story: None, skip_review, review_cap }
+}
+
+pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
+    let (project, dir) = args.which.find()?;
+    let list = read(&dir)?;
+    let mut problems = errors(&list, &terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP)));
+    if let Ok(list) = &list {
+        problems.extend(warnings(list));
+    }
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let checked = Checked {
+        file: project.shown(&dir.list()),
+        stories: list.as_ref().map_or(0, |list| list.stories.len()),
+        errors: count(Severity::Error),
+        warnings: count(Severity::Warning),
+        problems,
+    };
+    match args.format {
+        Format::Human => print_lines(&checked),
+        Format::Json => print_json(&checked),
+        Format::Ndjson => {
+            let mut out = Out::stdout();
+            let lines = checked.problems.iter().filter_map(|line| serde_json::to_string(line).ok());
+            lines.for_each(|line| out.line(&line));
+            out.flush();
+        }
+    }
+    Ok(match checked.errors {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(Code::Usage as u8),
+    })
+}
+
+/// A list that is wrong is what this is for; one that is not there is not.
+fn read(dir: &TasksDir) -> Result<Result<TaskList, Unreadable>, CliError> {
+    match fsx::read_regular(&dir.list()) {
+        Ok(bytes) => Ok(TaskList::parse_bytes(&bytes)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Err(CliError::usage(format!("there is no task list: {}", dir.list().display()))
+                .hint("`ralph init tasks` lays one out"))
+        }
+        Err(cause) => Ok(Err(Unreadable::Denied(cause.to_string()))),
+    }
+}
+
+fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> Vec<Problem> {
+    let error = |story: Option<String>, text| Problem { severity: Severity::Error, story, text };
+    let standing = standing(list.as_ref(), terms);
+    let mut problems: Vec<Problem> =
+        standing.into_iter().map(|violation| error(violation.story, violation.message)).collect();
+    if let Ok(list) = list {
+        if list.stories.is_empty() {
+            problems.push(error(None, "The task list has no stories.".to_string()));
+        }
+        let stuck = dead_ends(list, terms.skip_review);
+        let told = |stuck: &ralph_loop::task_list::Blocked<'_>| {
+            error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never be worked on."))
+        };
+        problems.extend(stuck.iter().map(told));
+    }
+    problems
+}
+
+fn warnings(list: &TaskList) -> Vec<Problem> {
+    let warning = |story: Option<&str>, text: String| Problem {
+        severity: Severity::Warning,
+        story: story.map(String::from),
+        text,
+    };
+    let mut problems = Vec::new();
+    if list.verify_commands().is_empty() {
+        let text =
+            "The task list: verifyCommands is empty, so an approval rests on the reviewer's word alone.";
+        problems.push(warning(None, text.to_string()));
+    }
+    let untitled = list.stories.iter().filter(|story| story.title().trim().is_empty());
+    problems.extend(
+        untitled.map(|story| warning(Some(story.id()), format!("Story {}: title is empty.", story.id()))),
+    );
+    problems
+}
+
+fn print_lines(checked: &Checked) {
+    let mut out = Out::stdout();
+    for Problem { severity, text, .. } in &checked.problems {
+        let word = match severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        out.line(&printable(&format!("{}: {word}: {text}", checked.file.display())));
+    }
+    let counted =
+        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let stories = counted(checked.stories, "story", "stories");
+    let errors = counted(checked.errors, "error", "errors");
+    out.line(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
+    out.flush();
+}

@@ -1,0 +1,125 @@
+//! `ralph tasks show`: all of one story.
+
+use super::WhichArgs;
+use super::standing::Standing;
+use crate::cli::args::Format;
+use crate::cli::{home, print_json};
+use crate::error::CliError;
+use crate::report::Out;
+use crate::request::tasks::parse;
+use crate::tally::{Tally, tally};
+use crate::tasks::archive;
+use clap::Args;
+use ralph_loop::money::Cost;
+use ralph_loop::plan::Plan;
+use ralph_loop::task_list::{Json, Story, field};
+use ralph_loop::text::printable;
+use ralph_loop::time::span;
+use serde::Serialize;
+use std::process::ExitCode;
+
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  ralph tasks show US-003 --format json | jq -r .story.reviewFeedback")]
+pub struct ShowArgs {
+    /// The story's id
+    id: String,
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+    #[command(flatten)]
+    which: WhichArgs,
+}
+
+#[derive(Serialize)]
+struct Shown<'l> {
+    /// As it stands in the file.
+    story: &'l Story,
+    #[serde(flatten)]
+    standing: Standing,
+    iterations: u32,
+    #[serde(flatten)]
+    cost: Cost,
+    /// Seconds.
+    duration: f64,
+}
+
+pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
+    let (project, dir) = args.which.find()?;
+    let list = parse(&dir)?;
+    let story = list.story(&args.id).ok_or_else(|| {
+        CliError::failed(format!("no such story: {}", args.id))
+            .hint("`ralph tasks list` tells which there are")
+    })?;
+    let tally = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?.of(story.id());
+    let standing = Standing::of(story, &list);
+    let Tally { iterations, cost, duration_ms } = tally;
+    match args.format {
+        Format::Human => print_lines(story, &standing, &tally),
+        Format::Json | Format::Ndjson => {
+            print_json(&Shown { story, standing, iterations, cost, duration: duration_ms as f64 / 1000.0 });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Told by the lines above them.
+const TOLD: [&str; 11] = [
+    field::ID,
+    field::TITLE,
+    field::DESCRIPTION,
+    field::ACCEPTANCE_CRITERIA,
+    field::PRIORITY,
+    field::PASSES,
+    field::REVIEW_STATUS,
+    field::REVIEW_COUNT,
+    field::REVIEW_FEEDBACK,
+    field::NOTES,
+    field::DEPENDS_ON,
+];
+
+fn print_lines(story: &Story, standing: &Standing, tally: &Tally) {
+    let mut out = Out::stdout();
+    let mut line = |text: &str| out.line(&printable(text));
+    let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
+    line(&format!("{}: {}", story.id(), story.title()));
+    line(&format!("  standing      {}", standing.words()));
+    line(&format!("  passes        {}", raw(field::PASSES)));
+    line(&format!("  reviewStatus  {}", raw(field::REVIEW_STATUS)));
+    line(&format!("  reviewCount   {}", raw(field::REVIEW_COUNT)));
+    line(&format!("  priority      {}", raw(field::PRIORITY)));
+    let depends_on = story.depends_on().join(", ");
+    line(&format!("  dependsOn     {}", if depends_on.is_empty() { "-" } else { &depends_on }));
+    let Tally { iterations, cost, duration_ms } = tally;
+    line(&format!("  taken         {iterations} iterations, cost: {cost}, time: {}", span(*duration_ms)));
+    let others = story.fields().filter(|(name, _)| !TOLD.contains(name));
+    for (name, value) in others {
+        line(&format!("  {name:<13} {value}"));
+    }
+    let mut section = |name: &str, texts: &[&str], mark: &str| {
+        let texts: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
+        if texts.is_empty() {
+            return;
+        }
+        line("");
+        line(name);
+        for text in texts {
+            for (number, part) in text.lines().enumerate() {
+                let mark = if number == 0 { mark } else { "  " };
+                line(&format!("{mark}{part}"));
+            }
+        }
+    };
+    section("description", &[story.description()], "  ");
+    let criteria: Vec<String> = match story.field(field::ACCEPTANCE_CRITERIA) {
+        Some(Json::Array(items)) => {
+            items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), String::from)).collect()
+        }
+        _ => Vec::new(),
+    };
+    section("acceptanceCriteria", &criteria.iter().map(String::as_str).collect::<Vec<_>>(), "- ");
+    section("reviewFeedback", &[story.review_feedback()], "  ");
+    section("notes", &[story.notes()], "  ");
+    out.flush();
+}

@@ -1,0 +1,54 @@
+//! Where a story stands, in a word.
+
+use ralph_loop::review::AT_CAP;
+use ralph_loop::task_list::{ReviewStatus, Story, TaskList};
+use serde::Serialize;
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "standing", rename_all = "kebab-case")]
+pub enum Standing {
+    Approved,
+    /// The last review there could be had concerns.
+    ApprovedAtCap,
+    /// Passes, and nobody has reviewed it.
+    Passes,
+    /// The modes that take it next.
+    ReviewFix,
+    Review,
+    Implement,
+    Waits {
+        waits_for: Vec<String>,
+    },
+}
+
+impl Standing {
+    pub fn of(story: &Story, list: &TaskList) -> Standing {
+        match (story.passes(), story.review_status()) {
+            (true, Some(ReviewStatus::Approved)) if story.review_feedback().starts_with(AT_CAP) => {
+                Standing::ApprovedAtCap
+            }
+            (true, Some(ReviewStatus::Approved)) => Standing::Approved,
+            (true, _) => Standing::Passes,
+            (false, Some(ReviewStatus::ChangesRequested)) => Standing::ReviewFix,
+            (false, Some(ReviewStatus::NeedsReview)) => Standing::Review,
+            (false, _) => {
+                let is_open = |id: &&str| !list.story(id).is_some_and(Story::passes);
+                let waits_for: Vec<String> =
+                    story.depends_on().into_iter().filter(is_open).map(String::from).collect();
+                if waits_for.is_empty() { Standing::Implement } else { Standing::Waits { waits_for } }
+            }
+        }
+    }
+
+    pub fn words(&self) -> String {
+        match self {
+            Standing::Approved => "approved".to_string(),
+            Standing::ApprovedAtCap => "approved at cap".to_string(),
+            Standing::Passes => "done, no review".to_string(),
+            Standing::ReviewFix => "to fix".to_string(),
+            Standing::Review => "to review".to_string(),
+            Standing::Implement => "to implement".to_string(),
+            Standing::Waits { waits_for } => format!("waits for {}", waits_for.join(", ")),
+        }
+    }
+}

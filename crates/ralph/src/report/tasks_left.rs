@@ -1,0 +1,109 @@
+//! How far a run over a task list has come, and what its reviews were worth.
+
+use ralph_loop::plan::tasks::{TasksPlan, TasksState};
+use ralph_loop::text::printable;
+use serde::Serialize;
+
+/// One story at the end of a run.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct TaskResult {
+    pub id: String,
+    pub done: bool,
+    /// How often fresh eyes have looked at it, in this run and before.
+    pub reviews: u64,
+}
+
+pub struct TasksLeft {
+    pub stories: Vec<TaskResult>,
+    pub skip_review: bool,
+    pub review_cap: u64,
+}
+
+/// From here on a story's reviews have something to tell.
+const MANY: u64 = 3;
+
+impl TasksLeft {
+    /// Nothing if the list was never read.
+    pub fn of(plan: &TasksPlan, state: &TasksState) -> Option<TasksLeft> {
+        let list = &state.known.as_ref()?.list;
+        let result = |story: &ralph_loop::task_list::Story| TaskResult {
+            id: story.id().to_string(),
+            done: story.is_done(plan.skip_review),
+            reviews: story.review_count().unwrap_or(0),
+        };
+        Some(TasksLeft {
+            stories: list.stories.iter().map(result).collect(),
+            skip_review: plan.skip_review,
+            review_cap: plan.review_cap.into(),
+        })
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        let ids = |fits: &dyn Fn(&&TaskResult) -> bool| {
+            let fitting = self.stories.iter().filter(fits);
+            fitting.map(|story| printable(&story.id).into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        let done = self.stories.iter().filter(|story| story.done).count();
+        let left = match ids(&|story| !story.done) {
+            left if left.is_empty() => String::new(),
+            left => format!(", left: {left}"),
+        };
+        let mut lines = vec![format!("stories: {done} of {} done{left}", self.stories.len())];
+        let reviewed: Vec<&TaskResult> = self.stories.iter().filter(|story| story.reviews > 0).collect();
+        if self.skip_review || reviewed.is_empty() {
+            return lines;
+        }
+        let counts = reviewed.iter().map(|story| format!("{} {}", printable(&story.id), story.reviews));
+        lines.push(format!("reviews: {}", counts.collect::<Vec<_>>().join(", ")));
+        if reviewed.iter().filter(|story| story.reviews == 1).count() * 2 > reviewed.len() {
+            lines.push("mostly one review a story: they were cheap".to_string());
+        }
+        if reviewed.iter().any(|story| story.reviews >= MANY) {
+            let many = ids(&|story| story.reviews >= MANY);
+            lines.push(format!("{MANY} reviews or more, look at: {many}"));
+        }
+        let capped = ids(&|story| story.reviews >= self.review_cap.max(1));
+        if !capped.is_empty() {
+            lines.push(format!("reached the review cap of {}: {capped}", self.review_cap));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(stories: &[(&str, bool, u64)], wanted: &[&str]) {
+        let result = |(id, done, reviews): &(&str, bool, u64)| TaskResult {
+            id: (*id).to_string(),
+            done: *done,
+            reviews: *reviews,
+        };
+        let stories = stories.iter().map(result).collect();
+        assert_eq!(TasksLeft { stories, skip_review: false, review_cap: 5 }.lines(), wanted);
+    }
+
+    #[test]
+    fn mostly_one_is_cheap_and_three_or_more_is_to_be_looked_at() {
+        check(&[("A", false, 0)], &["stories: 0 of 1 done, left: A"]);
+        check(
+            &[("A", true, 1), ("B", true, 1), ("C", false, 2)],
+            &[
+                "stories: 2 of 3 done, left: C",
+                "reviews: A 1, B 1, C 2",
+                "mostly one review a story: they were cheap",
+            ],
+        );
+        check(
+            &[("A", true, 1), ("B", true, 5)],
+            &[
+                "stories: 2 of 2 done",
+                "reviews: A 1, B 5",
+                "3 reviews or more, look at: B",
+                "reached the review cap of 5: B",
+            ],
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! What the stories of a project have taken so far, whichever plan they belong to.
+
+use crate::catalog::{self, RunLine};
+use crate::error::CliError;
+use crate::journal;
+use crate::layout::{Home, Project};
+use ralph_loop::history::History;
+use ralph_loop::money::Cost;
+use ralph_loop::run::Place;
+use std::collections::BTreeMap;
+
+/// Of one story, over all runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub iterations: u32,
+    pub cost: Cost,
+    /// From the first agent of an iteration to its judgement.
+    pub duration_ms: u64,
+}
+
+/// Runs of one plan in one project.
+#[derive(Debug, Default)]
+pub struct Tallies {
+    pub by_story: BTreeMap<String, Tally>,
+    pub runs: usize,
+    /// Of the runs, with what was not spent on a story.
+    pub cost: Cost,
+    /// When the first of them began and the last of them was last heard of: milliseconds since 1970.
+    pub span: Option<(i64, i64)>,
+}
+
+impl Tallies {
+    pub fn of(&self, story: &str) -> Tally {
+        self.by_story.get(story).copied().unwrap_or_default()
+    }
+}
+
+/// What every story of this project has taken, as the journals of its runs tell that began at
+/// `since` or later. A record that cannot be read is `ralph runs`' to tell of.
+pub fn tally(home: &Home, project: &Project, plan: &'static str, since_ms: i64) -> Result<Tallies, CliError> {
+    let mut tallies = Tallies::default();
+    let fits = |line: &RunLine| {
+        let here = match &line.place {
+            Place::Here => line.workspace.as_deref() == Some(project.dir()),
+            Place::Worktree { origin, .. } => origin == project.dir(),
+        };
+        here && line.plan == Some(plan) && line.opened_at >= since_ms
+    };
+    for line in catalog::all(home)?.into_iter().filter(fits) {
+        let mut history = History::default();
+        let replayed = journal::replay(&home.run(&line.id), |run, _, event| {
+            let Some(iteration) = history.follow(run, event) else { return };
+            let Some(story) = iteration.story else { return };
+            let tally = tallies.by_story.entry(story).or_default();
+            tally.iterations += 1;
+            tally.cost += iteration.cost;
+            tally.duration_ms += iteration.duration_ms;
+        });
+        let Ok(replayed) = replayed else { continue };
+        tallies.runs += 1;
+        tallies.cost += replayed.state.spent;
+        let (first, last) = tallies.span.unwrap_or((replayed.opened_at, replayed.last_at));
+        tallies.span = Some((first.min(replayed.opened_at), last.max(replayed.last_at)));
+    }
+    Ok(tallies)
+}

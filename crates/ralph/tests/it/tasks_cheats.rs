@@ -1,0 +1,155 @@
+//! Agents that do to the task list what they may not: undone, told, and never progress.
+
+use crate::support::Sandbox;
+use crate::tasks_support::{
+    Act, fields, list, new, now, project, prompt, right, run, seen, tell, verified, waiting, with,
+};
+use serde_json::{Value, json};
+
+/// Plays one act in an implement iteration, then an idle one, and gives what was told.
+fn after(sandbox: &Sandbox, act: Act) -> String {
+    let ran = tell(sandbox, &["-n", "2"], &[act, Act::shell("echo idle")]).exits(1);
+    ran.stdout
+}
+
+/// What the run recorded as undone.
+fn violations(sandbox: &Sandbox) -> Vec<String> {
+    let facts = sandbox.facts();
+    let found =
+        facts.iter().filter_map(|fact| fact["ended"]["end"]["plan"]["tasks"]["violations"].as_array());
+    found.flatten().map(|violation| violation.as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_to_the_next_iteration() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let told =
+        after(&sandbox, Act::makes(&list(&[right("US-001", 0)])).then("echo '<promise>COMPLETE</promise>'"));
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    let message = "Implement iterations cannot set passes=true or approve stories. Only review iterations may \
+                   approve. Story US-001 had illegal transition: passes false → true.";
+    assert_eq!(violations(&sandbox)[0], message);
+    assert!(told.contains(&format!("undone in the task list: {message}")), "{told}");
+    let next = prompt(&sandbox, 2);
+    assert!(next.contains("The iteration before this one broke rules") && next.contains(message), "{next}");
+    // What it may do is kept, and the mending is committed.
+    assert_eq!(now(&sandbox)["userStories"][0]["notes"], "did it");
+    assert_eq!(sandbox.sh("git status --porcelain"), "");
+    let committed: Value = serde_json::from_str(&sandbox.sh("git show HEAD:ralph/tasks.json")).unwrap();
+    assert_eq!(fields(&committed, "US-001"), json!([false, null, 0]));
+}
+
+#[test]
+fn reviewers_may_not_approve_two_stories_nor_skip_the_count() {
+    let sandbox = project(&list(&[waiting("US-001", 0), waiting("US-002", 0)]));
+    let both = list(&[right("US-001", 1), right("US-002", 1)]);
+    let acts = [Act::makes(&both), Act::makes(&list(&[right("US-001", 1), right("US-002", 0)]))];
+    run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([true, "approved", 1]));
+    assert_eq!(fields(&seen(&sandbox, 2), "US-002"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-002"), json!([false, "needs_review", 0]));
+}
+
+#[test]
+fn a_marker_that_the_agent_edits_is_not_believed() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let forged = json!({
+        "iterationMode": "review", "skipReview": true, "reviewCap": 99,
+        "preIterationSnapshot": {"US-001": {"passes": false, "reviewStatus": "needs_review", "reviewCount": 0}},
+    });
+    let act = Act::makes(&list(&[right("US-001", 1)])).then(&format!("echo '{forged}' > .ralph-active"));
+    after(&sandbox, act);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    assert!(!violations(&sandbox).is_empty());
+}
+
+#[test]
+fn a_deleted_list_comes_back_and_so_does_its_directory() {
+    for (deed, gone) in [
+        ("git rm -q ralph/tasks.json && git commit -q -m gone", "the task list is missing"),
+        ("git rm -rq ralph && git commit -q -m gone", "the task list is missing"),
+        (
+            "rm ralph/tasks.json && mkdir ralph/tasks.json && touch ralph/tasks.json/x",
+            "cannot read the task list",
+        ),
+        ("rm -r ralph && ln -s /nowhere/at/all ralph", "the task list is missing"),
+        ("rm ralph/tasks.json && ln -s tasks.json ralph/tasks.json", "cannot read the task list"),
+        ("rm ralph/tasks.json && mkfifo ralph/tasks.json", "cannot read the task list"),
+        ("printf '\\377\\376' > ralph/tasks.json", "the task list is not valid JSON"),
+    ] {
+        let sandbox = project(&list(&[new("US-001"), right("US-002", 1)]));
+        let before = now(&sandbox);
+        let told = after(&sandbox, Act::shell(deed));
+        assert!(told.contains(&format!("undone in the task list: {gone}")), "{deed}\n{told}");
+        assert_eq!(now(&sandbox), before, "{deed}");
+        assert_eq!(seen(&sandbox, 2), before, "{deed}");
+    }
+}
+
+#[test]
+fn an_unfinished_story_that_vanished_comes_back_and_new_ones_begin_at_the_beginning() {
+    let sandbox = project(&list(&[new("US-001"), new("US-002"), right("US-003", 1)]));
+    let cheat = with(right("US-005", 1), &json!({"notes": "done already"}));
+    // US-003 is done and may go, US-004 is an honest part of US-001.
+    after(&sandbox, Act::makes(&list(&[waiting("US-001", 0), new("US-004"), cheat])));
+    let stories = now(&sandbox);
+    let ids: Vec<&str> =
+        stories["userStories"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["US-001", "US-002", "US-004", "US-005"]);
+    assert_eq!(fields(&stories, "US-001"), json!([false, "needs_review", 0]), "the legal part is kept");
+    assert_eq!(fields(&stories, "US-005"), json!([false, null, 0]));
+    assert!(violations(&sandbox).iter().any(|told| told.contains("US-002")), "{:?}", violations(&sandbox));
+}
+
+#[test]
+fn a_key_that_is_there_twice_shows_nobody_two_lists() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let twice = "sed -i 's/\"passes\": false/\"passes\": false, \"passes\": true/' ralph/tasks.json; git commit -qam x";
+    let told = after(&sandbox, Act::shell(twice));
+    assert!(told.contains("the key is there twice: passes"), "{told}");
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+}
+
+#[test]
+fn verify_commands_that_the_agent_empties_still_decide() {
+    let sandbox = project(&verified(&[waiting("US-001", 0)], &["test -e good"]));
+    let acts = [Act::makes(&list(&[right("US-001", 1)]))];
+    let result = run(&sandbox, &["-n", "1"], &acts).stops(1, "max_iterations", 1);
+    assert_eq!(result["iterations"][0]["check_results"][0]["passed"], false);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
+    // A resumed run keeps to them as well; a new one would read the list anew.
+    assert_eq!(now(&sandbox)["verifyCommands"], json!([]));
+}
+
+#[test]
+fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let acts = [
+        Act::leaves(&list(&[waiting("US-001", 0)])).then("echo x > new-file"),
+        Act::leaves(&list(&[right("US-001", 1)])),
+    ];
+    let ran = tell(&sandbox, &[], &acts).exits(0);
+    assert!(ran.stdout.contains("committed what was left: 2 files"), "{}", ran.stdout);
+    let log = sandbox.sh("git log --format=%s");
+    let wip: Vec<&str> = log.lines().filter(|line| line.starts_with("wip: [US-001]")).collect();
+    assert_eq!(wip.len(), 2, "{log}");
+    assert_eq!(sandbox.sh("git status --porcelain"), "");
+    assert!(sandbox.sh("git show --stat HEAD~1").contains("new-file"));
+}
+
+#[test]
+fn what_an_agent_never_commits_is_only_told_if_the_setting_says_so() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.settings(&json!({"tasks": {"commitLeft": false}}));
+    sandbox.sh("git add . && git commit -q -m settings");
+    let head = sandbox.sh("git rev-parse HEAD");
+    let acts = [
+        Act::leaves(&list(&[waiting("US-001", 0)])).then("echo x > new-file"),
+        Act::leaves(&list(&[right("US-001", 1)])),
+    ];
+    let ran = tell(&sandbox, &[], &acts).exits(0);
+    assert!(ran.stdout.contains("uncommitted") && ran.stdout.contains("2 files"), "{}", ran.stdout);
+    assert_eq!(sandbox.sh("git rev-parse HEAD"), head);
+    assert_eq!(sandbox.sh("git status --porcelain"), " M ralph/tasks.json\n?? new-file\n");
+}
