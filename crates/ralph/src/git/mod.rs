@@ -96,6 +96,10 @@ impl Repository {
         self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])
     }
 
+    pub fn allows_branch(&self, name: &str) -> bool {
+        self.succeeds(&["check-ref-format", "--branch", name])
+    }
+
     /// Goes to a branch, which is made if there is none of that name.
     pub fn switch_to(&self, branch: &str) -> Result<(), GitError> {
         checked("check-ref-format", git(&self.top).args(["check-ref-format", "--branch", branch]))?;

@@ -109,6 +109,10 @@ fn switching(project: &Project, branch: &str) -> Result<Option<String>, CliError
     if repository.branch() == Branch::Named(branch.to_string()) {
         return Ok(None);
     }
+    if !repository.allows_branch(branch) {
+        return Err(CliError::usage(format!("git allows no branch of this name: {branch}"))
+            .hint("mend branchName in tasks.json, or pass --stay"));
+    }
     if repository.has_uncommitted().unwrap_or(true) {
         let message = format!("the tasks want the branch {branch}, and there are uncommitted changes");
         return Err(CliError::usage(message).hint("commit or stash them, or stay on this branch with --stay"));
