@@ -5,7 +5,7 @@
 //! is noticed where it goes wrong. The state is bounded: it keeps what the next decision
 //! needs and no list of iterations.
 
-use crate::ask::{Ask, Asked, Changes, MOST_NOTES, Silence};
+use crate::ask::{Asked, Silence};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{
@@ -418,55 +418,6 @@ impl State {
             return Err(Illegal::OutOfPlace("answered"));
         }
         flight.answered_ms = Some(now);
-        Ok(())
-    }
-
-    fn ask(&mut self, ask: &Ask, now: u64) -> Result<(), Illegal> {
-        match ask {
-            Ask::Pause => self.asked.paused_since_ms = self.asked.paused_since_ms.or(Some(now)),
-            Ask::Continue => self.go_on(now),
-            Ask::Leave => {
-                self.asked.leaving = true;
-                self.stops_asked += 1;
-            }
-            Ask::Kill => self.asked.killed = true,
-            Ask::Set(changes) => self.change(changes),
-            Ask::Say { .. } if self.asked.notes.len() >= MOST_NOTES => {
-                return Err(Illegal::OutOfPlace("said"));
-            }
-            Ask::Say { text } => self.asked.notes.push(text.clone()),
-        }
-        Ok(())
-    }
-
-    /// Whoever ends a pause has looked: nothing that kept the run waiting does so any more, and
-    /// the time of the pause is not the run's.
-    fn go_on(&mut self, now: u64) {
-        let Some(since) = self.asked.paused_since_ms.take() else { return };
-        if let (Some(most), true) = (&mut self.limits.max_time_ms, self.flights.is_empty()) {
-            *most = most.saturating_add(now.saturating_sub(since));
-        }
-        self.streaks.failures = 0;
-        self.blocked_until_ms.clear();
-        self.service = Service::default();
-    }
-
-    fn change(&mut self, changes: &Changes) {
-        if let Some(most) = changes.max_iterations {
-            self.limits.iterations = most;
-        }
-        if changes.done_pattern.is_some() {
-            self.limits.iterations_are_the_goal = false;
-        }
-        self.plan.apply(&PlanFact::Changed(changes));
-    }
-
-    fn fall_silent(&mut self, id: StepId, silence: Silence) -> Result<(), Illegal> {
-        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
-        if !matches!(flight.step, Step::Agent { .. }) || flight.cancel.is_some() {
-            return Err(Illegal::OutOfPlace("silent"));
-        }
-        flight.silence = Some(silence);
         Ok(())
     }
 

@@ -5,13 +5,13 @@ use super::spawn::seat_worker;
 use super::workers::show_window;
 use super::{Stream, home, report_on};
 use crate::catalog::{self, RunLine};
-use crate::control::{Answer, Command, Talk, TalkError, talk};
+use crate::control::{Answer, Command, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, say};
+use crate::seat;
 use crate::seat::workers::{self, Worker};
-use crate::seat::{self};
 use crate::session::{self, Conduct};
 use clap::Args;
 use ralph_loop::run::Place;
@@ -59,12 +59,12 @@ fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, 
     let name = &worker.name;
     let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
     match asked {
-        Some(Ok(Talk { answer: Answer::Done })) => {}
-        Some(Ok(Talk { answer: Answer::Already })) => {
+        Some(Ok(Answer::Done)) => {}
+        Some(Ok(Answer::Already)) => {
             say(&format!("ralph: warning: worker '{name}' is not paused"));
             return Ok(ExitCode::SUCCESS);
         }
-        Some(Ok(Talk { answer: Answer::Refused { why } })) => {
+        Some(Ok(Answer::Refused { why })) => {
             return Err(CliError::failed(format!("worker '{name}' cannot be resumed")).cause(why));
         }
         Some(Err(TalkError::Broken(cause))) => {

@@ -201,13 +201,9 @@ fn ask(home: &Home, worker: &Worker, command: &Command, instead: &[Fact]) -> Res
     for _ in 0..2 {
         if RunLock::is_held(&worker.run_dir) {
             match talk(&worker.run_dir, command) {
-                Ok(talk) => {
-                    return match talk.answer {
-                        Answer::Done => Ok(Came::Done),
-                        Answer::Already => Ok(Came::Already),
-                        Answer::Refused { why } => Err(refused(why)),
-                    };
-                }
+                Ok(Answer::Done) => return Ok(Came::Done),
+                Ok(Answer::Already) => return Ok(Came::Already),
+                Ok(Answer::Refused { why }) => return Err(refused(why)),
                 Err(TalkError::Nobody) => {}
                 // It does not answer, and it is to end anyway.
                 Err(TalkError::Broken(_)) if *command == Command::Kill && end_listener(&worker.run_dir) => {}

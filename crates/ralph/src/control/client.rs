@@ -19,19 +19,13 @@ pub enum TalkError {
     Broken(#[source] io::Error),
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub struct Talk {
-    pub answer: Answer,
-}
-
-pub fn talk(run: &RunDir, command: &Command) -> Result<Talk, TalkError> {
+pub fn talk(run: &RunDir, command: &Command) -> Result<Answer, TalkError> {
     let address = address(run).map_err(|_| TalkError::Nobody)?;
     let stream = UnixStream::connect(&address.path).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => TalkError::Nobody,
         _ => TalkError::Broken(cause),
     })?;
-    exchange(stream, command).map(|answer| Talk { answer }).map_err(|cause| match cause.kind() {
+    exchange(stream, command).map_err(|cause| match cause.kind() {
         // It has ended in this moment.
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
             TalkError::Nobody

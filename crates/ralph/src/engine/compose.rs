@@ -23,6 +23,9 @@ use thiserror::Error;
 pub(super) enum ComposeError {
     #[error("prompt file not found: {}", .0.display())]
     NoPromptFile(PathBuf),
+    /// A worker's, in the words that its users know.
+    #[error("cannot read prompt file: {}: {cause}", path.display())]
+    WorkersPromptFile { path: PathBuf, cause: io::Error },
     #[error("cannot read the prompt file: {}: {cause}", path.display())]
     PromptFile { path: PathBuf, cause: io::Error },
     #[error("there is nothing left to ask for")]
@@ -102,13 +105,17 @@ fn completion<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a Completion {
     }
 }
 
-fn prompt_text(source: &PromptSource, texts: &Texts, may_be_empty: bool) -> Result<String, ComposeError> {
+/// A worker's prompt file may be empty.
+fn prompt_text(source: &PromptSource, texts: &Texts, of_worker: bool) -> Result<String, ComposeError> {
     match source {
         PromptSource::Text { hash } => Ok(texts.get(hash)?),
         PromptSource::File { path } => match read(path) {
-            Err(ComposeError::EmptyFile(_)) if may_be_empty => Ok(String::new()),
+            Err(ComposeError::EmptyFile(_)) if of_worker => Ok(String::new()),
             Err(ComposeError::PromptFile { path, cause }) if cause.kind() == io::ErrorKind::NotFound => {
                 Err(ComposeError::NoPromptFile(path))
+            }
+            Err(ComposeError::PromptFile { path, cause }) if of_worker => {
+                Err(ComposeError::WorkersPromptFile { path, cause })
             }
             read => read,
         },

@@ -82,7 +82,8 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
             if asked.terms.seated && cause.kind() == std::io::ErrorKind::NotFound {
                 return CliError::usage(format!("prompt file not found: {}", path.display()));
             }
-            CliError::usage(format!("cannot read the prompt file: {}", path.display()))
+            let the = if asked.terms.seated { "" } else { "the " };
+            CliError::usage(format!("cannot read {the}prompt file: {}", path.display()))
                 .cause(cause)
                 .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
         };

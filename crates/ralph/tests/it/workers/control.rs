@@ -1,6 +1,7 @@
 //! Changing a loop while it runs, and telling it something.
 
 use super::Yard;
+use crate::support::until;
 use serde_json::json;
 
 #[test]
@@ -132,4 +133,54 @@ fn a_workers_name_stands_for_its_run() {
     yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     let run = yard.0.only_run();
     yard.0.ralph(&["show", "agent"]).exits(0).says(&run);
+}
+
+#[test]
+fn people_are_told_of_a_wait_for_a_limit_and_of_a_stall() {
+    let yard = Yard::new();
+    yard.0.claude(&json!([
+        [{"result": {"is_error": true, "subtype": "success", "api_error_status": 429, "text": "no"}}, {"exit": 1}],
+        [{"result": {"is_error": true, "subtype": "success", "api_error_status": 429, "text": "no"}}, {"exit": 1}],
+        [{"say": "fine"}],
+    ]));
+    let args = ["-f", "PROMPT.md", "-n", "1", "--notify", "echo $RALPH_NOTIFY_EVENT >> told", "--wait"];
+    yard.0.ralph(&[&["spawn", "--name", "agent"], &args[..], &["--", "claude"]].concat()).exits(0);
+    yard.until_says("agent", "loop complete");
+    until("both are told", || yard.0.has("told") && yard.0.read("told").lines().count() >= 2);
+    let mut told: Vec<String> = yard.0.read("told").lines().map(String::from).collect();
+    told.sort();
+    assert_eq!(told, ["done", "waiting"], "once each, however often it was refused");
+    let yard = Yard(crate::support::Sandbox::git());
+    yard.0.write("PROMPT.md", "x\n");
+    let args = [
+        "-n",
+        "9",
+        "--stall-after",
+        "1",
+        "--check",
+        "false",
+        "--notify",
+        "echo $RALPH_NOTIFY_EVENT > told",
+        "--wait",
+    ];
+    yard.spawn(&args, &yard.0.sh_agent("cat")).exits(1);
+    yard.0.until_file("told");
+    assert_eq!(yard.0.read("told"), "stalled\n");
+    assert!(yard.status("agent").contains("Status: stopped (stalled)\n"));
+}
+
+#[test]
+fn a_paused_worker_keeps_its_directory() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.ralph(&["pause", "agent"]).exits(0);
+    yard.go(1, 0);
+    yard.until_log("agent", "[END] iteration 1 ");
+    yard.0
+        .run(&["-p", "x", "-n", "1"], &yard.0.sh_agent("cat"))
+        .exits(2)
+        .says("is working in this directory");
+    yard.0.ralph(&["kill", "agent"]).exits(0);
+    yard.0.run(&["-p", "x", "-n", "1"], &yard.0.sh_agent("cat")).exits(1);
 }

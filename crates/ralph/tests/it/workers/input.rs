@@ -100,9 +100,9 @@ fn prompt_files_that_are_none() {
     let refused =
         |path: &str| yard.spawn_as("agent", &["-f", path, "-n", "1"], &yard.waiting_agent()).exits(2).stderr;
     fs::create_dir(yard.0.project().join("dir")).unwrap();
-    assert!(refused("dir").contains("cannot read the prompt file: dir\n"));
+    assert!(refused("dir").starts_with("ralph: error: cannot read prompt file: dir\n"));
     yard.0.sh("mkfifo fifo");
-    assert!(refused("fifo").contains("cannot read the prompt file: fifo\n"));
+    assert!(refused("fifo").starts_with("ralph: error: cannot read prompt file: fifo\n"));
     assert!(yard.0.runs().is_empty());
 }
 
@@ -124,6 +124,18 @@ fn prompt_file_deleted_mid_loop() {
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.until_begun(2);
     assert_eq!(yard.0.read("got.2"), "again\n");
+}
+
+#[test]
+fn prompt_file_unreadable_mid_loop() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.0.sh("rm PROMPT.md && mkdir PROMPT.md");
+    yard.go(1, 0);
+    yard.ends("agent", 1);
+    let note = format!("cannot read prompt file: {}", yard.0.project().join("PROMPT.md").display());
+    assert!(yard.state("agent")["note"].as_str().unwrap().starts_with(&note), "{}", yard.state("agent"));
 }
 
 #[test]
