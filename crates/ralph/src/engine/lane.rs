@@ -21,7 +21,8 @@ use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
-    AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, CommandLineError, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants,
+    command_line,
 };
 use ralph_loop::event::{End, How, LeftEnd};
 use ralph_loop::money::Usd;
@@ -33,7 +34,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinHandle;
@@ -88,7 +89,7 @@ struct Asked<'a> {
     wants: Wants<'a>,
     session: Option<&'a str>,
     budget: Option<Usd>,
-    hooks: Option<&'a str>,
+    hooks: Option<Hooks<'a>>,
 }
 
 impl<'a> Asked<'a> {
@@ -160,9 +161,9 @@ impl Lane {
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
-        let hooks = handed_out.hooks.as_deref().map(Path::to_string_lossy);
-        let asked =
-            Asked { agent, wants: Wants::Events, session: Some(&session), budget, hooks: hooks.as_deref() };
+        let hooks = handed_out.hooks.as_ref();
+        let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
+        let asked = Asked { agent, wants: Wants::Events, session: Some(&session), budget, hooks };
         self.extra_env = handed_out.env;
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
         self.current = Current::Agent(Box::new(step));

@@ -127,6 +127,7 @@ pub struct StoriesSettings {
 #[serde(rename_all = "camelCase")]
 pub struct TasksSettings {
     pub commit_left: bool,
+    pub hooks: bool,
 }
 
 /// Programs that do one kind of work only.
