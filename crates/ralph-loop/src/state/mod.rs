@@ -1,0 +1,317 @@
+//! Where a run stands: the fold of its facts.
+//!
+//! [`State::apply`] is the only way in, live and on replay alike. A fact that cannot
+//! follow from what came before is refused as [`Illegal`], so a damaged or forged journal
+//! is noticed where it goes wrong. The state is bounded: it keeps what the next decision
+//! needs and no list of iterations.
+
+mod ended;
+mod parts;
+
+pub use parts::{Base, Cancel, Costs, Flight, Illegal, Phase, Service, Stall, Stopped, Streaks};
+
+use crate::ask::Asked;
+use crate::check::CheckResult;
+use crate::event::{Branch, Event, Fact, How, RestoreEnd, Step, StepId, StopReason, VERSION, Why};
+use crate::limits::Limits;
+use crate::money::Cost;
+use crate::plan::{Item, Pick, PlanFact, PlanState};
+use crate::scm::{self};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub seq: u64,
+    pub epoch: u32,
+    pub up_ms: u64,
+    /// What the run may use up, as of now.
+    pub limits: Limits,
+    pub phase: Phase,
+    pub flights: Vec<Flight>,
+    pub steps_begun: StepId,
+    /// Iterations that are over; the current one is the next number.
+    pub judged: u32,
+    /// Agents begun within the current iteration.
+    pub attempts: u32,
+    pub spent: Cost,
+    pub costs: Costs,
+    pub streaks: Streaks,
+    /// Until when each agent's service refuses, in the run's own time; free where missing.
+    pub blocked_until_ms: Vec<u64>,
+    pub service: Service,
+    pub stall: Stall,
+    /// The run's first tree, and what has changed since by the last snapshot.
+    pub base_tree: Option<String>,
+    pub diff: Option<String>,
+    /// What failed in the iteration before, for the next prompt.
+    pub feedback: Vec<CheckResult>,
+    /// What the last iteration has left uncommitted is to be seen to.
+    pub left_due: Option<Item>,
+    /// Source control tasks of the last iteration, until the next one begins.
+    pub scm: Option<scm::Due>,
+    /// Where the current item began, for plans that go back there.
+    pub base: Option<Base>,
+    /// The branch that the run works on, where it has to stay the same.
+    pub branch: Option<Branch>,
+    /// Something is in the tree that the next agent must not find there.
+    pub restore_due: bool,
+    /// Attempts that were put aside, and what the last one at the current item had done that was
+    /// judged.
+    pub restored: u32,
+    pub tried: Option<RestoreEnd>,
+    /// What is left in a worktree has been committed since an agent last ran.
+    pub rest_committed: bool,
+    /// How often somebody has asked to stop.
+    pub stops_asked: u32,
+    /// What people have asked for by the worker's name.
+    pub asked: Asked,
+    /// A step that cannot be carried out without help.
+    pub trouble: Option<String>,
+    pub plan: PlanState,
+    pub stopped: Option<Stopped>,
+}
+
+impl State {
+    /// The state after the first event of a journal.
+    pub fn open(event: &Event) -> Result<State, Illegal> {
+        if event.v > VERSION {
+            return Err(Illegal::Version(event.v));
+        }
+        let Fact::Opened(run) = &event.fact else { return Err(Illegal::NotOpened) };
+        if event.seq != 1 {
+            return Err(Illegal::Sequence { expected: 1, found: event.seq });
+        }
+        if event.epoch != 1 {
+            return Err(Illegal::Epoch { expected: 1, found: event.epoch });
+        }
+        Ok(State {
+            seq: 1,
+            epoch: 1,
+            up_ms: event.up_ms,
+            limits: run.limits.clone(),
+            phase: Phase::Ready { snapshot_taken: false },
+            flights: Vec::new(),
+            steps_begun: 0,
+            judged: 0,
+            attempts: 0,
+            spent: Cost::default(),
+            costs: Costs::default(),
+            streaks: Streaks::default(),
+            blocked_until_ms: Vec::new(),
+            service: Service::default(),
+            stall: Stall::default(),
+            base_tree: None,
+            diff: None,
+            feedback: Vec::new(),
+            left_due: None,
+            scm: None,
+            base: None,
+            branch: None,
+            restore_due: false,
+            restored: 0,
+            tried: None,
+            rest_committed: false,
+            stops_asked: 0,
+            asked: Asked::default(),
+            trouble: None,
+            plan: run.plan.start(),
+            stopped: None,
+        })
+    }
+
+    /// Whether a run that is not alive can be taken up. One that used up its iterations can, once
+    /// it has been given more.
+    pub fn can_go_on(&self) -> bool {
+        self.stopped.as_ref().is_none_or(|stopped| {
+            let more = stopped.reason == StopReason::MaxIterations && self.judged < self.limits.iterations;
+            stopped.reason.resumable() || more
+        })
+    }
+
+    /// The number of the iteration that is under way or comes next.
+    pub fn iteration(&self) -> u32 {
+        self.judged + 1
+    }
+
+    /// Which of the run's agents is at work.
+    pub fn agent_at_work(&self) -> Option<usize> {
+        self.flights.iter().find_map(|flight| match flight.step {
+            Step::Agent { agent, .. } => Some(agent),
+            _ => None,
+        })
+    }
+
+    pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        self.admit(event)?;
+        match &event.fact {
+            Fact::Opened(_) => return Err(Illegal::OutOfPlace("opened")),
+            Fact::Resumed { .. } => self.resume()?,
+            Fact::Began { id, step } => self.begin(*id, step, event.up_ms)?,
+            Fact::Answered { id } => self.answer(*id, event.up_ms)?,
+            Fact::Ended { id, end } => self.end(*id, end, event.up_ms)?,
+            Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
+            Fact::Judged(judgement) => self.judge(judgement)?,
+            Fact::StopAsked => self.stops_asked += 1,
+            Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
+            Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
+            Fact::Woke => {}
+            Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
+        }
+        self.seq = event.seq;
+        self.epoch = event.epoch;
+        self.up_ms = event.up_ms;
+        Ok(())
+    }
+
+    fn admit(&self, event: &Event) -> Result<(), Illegal> {
+        if event.v > VERSION {
+            return Err(Illegal::Version(event.v));
+        }
+        if event.seq != self.seq + 1 {
+            return Err(Illegal::Sequence { expected: self.seq + 1, found: event.seq });
+        }
+        if event.up_ms < self.up_ms {
+            return Err(Illegal::Backwards);
+        }
+        let resumes = matches!(event.fact, Fact::Resumed { .. });
+        let can_wait = matches!(&event.fact, Fact::Asked(ask) if ask.can_wait());
+        if self.stopped.is_some() && !resumes && !can_wait {
+            return Err(Illegal::AlreadyStopped);
+        }
+        let expected = self.epoch + u32::from(resumes);
+        if event.epoch != expected {
+            return Err(Illegal::Epoch { expected, found: event.epoch });
+        }
+        Ok(())
+    }
+
+    /// What was in flight is cut short and will be begun again. Whoever resumes a run has
+    /// seen why it stopped, so failures are counted anew.
+    fn resume(&mut self) -> Result<(), Illegal> {
+        if let Some(stopped) = &self.stopped {
+            if !self.can_go_on() {
+                return Err(Illegal::NotResumable(stopped.reason.word()));
+            }
+            self.streaks.failures = 0;
+            if stopped.reason == StopReason::Halted {
+                // A person has seen to the tree as it was left.
+                (self.restore_due, self.tried) = (false, None);
+                if !self.limits.iterations_are_the_goal {
+                    let again = self.plan.counted_anew();
+                    self.limits.iterations = self.limits.iterations.saturating_add(again);
+                }
+            }
+        }
+        self.plan.apply(&PlanFact::Resumed { had_stopped: self.stopped.is_some() });
+        // The tree may have changed meanwhile, and a verdict comes from one tree.
+        if let Phase::Answered { results, .. } = &mut self.phase {
+            results.clear();
+        }
+        if self.flights.iter().any(|flight| matches!(flight.step, Step::Agent { .. })) {
+            self.leave_unjudged();
+        }
+        // No agent has been at the tree since it was recorded; what has changed is a person's.
+        if self.base.is_some() && !self.restore_due && matches!(self.phase, Phase::Ready { .. }) {
+            self.base = None;
+            self.phase = Phase::Ready { snapshot_taken: false };
+        }
+        self.flights.clear();
+        self.stopped = None;
+        self.stops_asked = 0;
+        (self.asked.paused_since_ms, self.asked.leaving, self.asked.killed) = (None, false, false);
+        self.trouble = None;
+        self.streaks.losses = 0;
+        // Whoever resumes has seen to it, or wants to know.
+        self.blocked_until_ms.clear();
+        self.service = Service::default();
+        Ok(())
+    }
+
+    fn begin(&mut self, id: StepId, step: &Step, now: u64) -> Result<(), Illegal> {
+        let iteration = self.iteration();
+        let fits = self.flights.is_empty()
+            && id == self.steps_begun + 1
+            && match (step, &self.phase) {
+                (Step::Snapshot { iteration: of }, Phase::Ready { snapshot_taken: false }) => {
+                    *of == iteration
+                }
+                (Step::Agent { iteration: of, attempt, .. }, Phase::Ready { .. }) => {
+                    *of == iteration && *attempt == self.attempts + 1 && !self.must_restore()
+                }
+                (
+                    Step::Agent { iteration: of, attempt, .. },
+                    Phase::Answered { empty: true, results, .. },
+                ) => *of == iteration && *attempt == self.attempts + 1 && results.is_empty(),
+                (Step::Check { iteration: of, index }, Phase::Answered { results, .. }) => {
+                    *of == iteration && *index == results.len()
+                }
+                (Step::Message { iteration: of, .. }, Phase::Ready { .. }) => {
+                    *of == self.judged
+                        && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
+                }
+                (Step::CommitRest, _) => !self.rest_committed,
+                (Step::Plan { iteration: of, what }, phase) => {
+                    let over = !matches!(phase, Phase::Ready { .. });
+                    *of == iteration && self.plan.wants(over).as_ref() == Some(what)
+                }
+                (Step::Left { iteration: of, item }, Phase::Ready { .. }) => {
+                    *of == self.judged && self.left_due.as_ref() == Some(item)
+                }
+                (Step::Restore { iteration: of, attempt }, Phase::Ready { .. }) => {
+                    *of == iteration && *attempt == self.restored + 1 && self.must_restore()
+                }
+                (Step::Scm { iteration: of, task }, Phase::Ready { .. }) => {
+                    *of == self.judged && self.scm.as_ref().is_some_and(|due| due.tasks_done == *task)
+                }
+                (_, Phase::Ready { .. } | Phase::Answered { .. } | Phase::Failed { .. }) => false,
+            };
+        if !fits {
+            return Err(Illegal::OutOfPlace("began"));
+        }
+        if let Step::Agent { item, .. } = step {
+            self.left_due = None;
+            self.plan.apply(&PlanFact::Began(item));
+            self.attempts += 1;
+            self.asked.notes_given = self.asked.notes.len();
+            self.scm = None;
+            self.rest_committed = false;
+            self.phase = Phase::Ready { snapshot_taken: true };
+        }
+        self.steps_begun = id;
+        self.flights.push(Flight {
+            id,
+            step: step.clone(),
+            since_ms: now,
+            answered_ms: None,
+            silence: None,
+            cancel: None,
+        });
+        Ok(())
+    }
+
+    fn answer(&mut self, id: StepId, now: u64) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if !matches!(flight.step, Step::Agent { .. }) {
+            return Err(Illegal::OutOfPlace("answered"));
+        }
+        flight.answered_ms = Some(now);
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: StepId, how: How, why: Why, now: u64) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if flight.cancel.is_some_and(|earlier| earlier.how >= how) {
+            return Err(Illegal::OutOfPlace("cancelled"));
+        }
+        flight.cancel = Some(Cancel { how, why, since_ms: now });
+        Ok(())
+    }
+
+    fn stop(&mut self, reason: StopReason, note: Option<&String>) -> Result<(), Illegal> {
+        let unproven = reason == StopReason::Completed && self.plan.pick() != Pick::Done;
+        if !self.flights.is_empty() || unproven {
+            return Err(Illegal::OutOfPlace("stopped"));
+        }
+        self.stopped = Some(Stopped { reason, note: note.cloned() });
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! The parts of the state that have a life of their own.
+
+use crate::ask::Silence;
+use crate::check::CheckResult;
+use crate::event::{Head, How, Step, StepId, StopReason, VERSION, Why};
+use crate::money::Usd;
+use crate::verdict::{Claim, Verdict};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// A tree and the place in the user's repository that it was recorded at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    pub tree: String,
+    pub head: Head,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Between iterations.
+    Ready {
+        /// The tree before the coming iteration is recorded.
+        snapshot_taken: bool,
+    },
+    /// The agent has answered; the checks are next.
+    Answered { claim: Claim, empty: bool, results: Vec<CheckResult> },
+    /// The agent has failed.
+    Failed { why: String },
+}
+
+/// A step that has begun and not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    pub id: StepId,
+    pub step: Step,
+    pub since_ms: u64,
+    /// When the agent gave its last answer.
+    pub answered_ms: Option<u64>,
+    /// It has shown no sign of life for too long.
+    pub silence: Option<Silence>,
+    pub cancel: Option<Cancel>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel {
+    pub how: How,
+    pub why: Why,
+    pub since_ms: u64,
+}
+
+/// Things in a row that a limit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streaks {
+    pub failures: u32,
+    pub failed_at_ms: u64,
+    /// Within the current iteration.
+    pub empty_answers: u32,
+    pub losses: u32,
+}
+
+/// What iterations cost, to tell whether another one fits into the budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// What was spent when the current iteration began.
+    before: Usd,
+    /// Of the last iterations.
+    recent: VecDeque<Usd>,
+}
+
+/// So many iterations are looked back on.
+const RECENT_COSTS: usize = 15;
+
+impl Costs {
+    pub(super) fn judged(&mut self, spent: Usd) {
+        if self.recent.len() == RECENT_COSTS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(spent.less(self.before));
+        self.before = spent;
+    }
+
+    /// What an iteration mostly costs; nothing is known before the first.
+    pub fn median(&self) -> Usd {
+        let mut sorted: Vec<Usd> = self.recent.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+    }
+}
+
+/// How the agents' services treat the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Refusals in a row that did not say for how long.
+    pub(super) waits: u32,
+    /// Since when no service has been reached.
+    pub down_since_ms: Option<u64>,
+    /// A refusal that will not change by itself.
+    pub refused: Option<String>,
+}
+
+/// Iterations that left the same checks red and the tree as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    pub iterations: u32,
+    tree: Option<String>,
+    failed: Vec<usize>,
+    /// What the last iteration left red, until the next snapshot tells what it changed.
+    unsettled: Option<Vec<usize>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stopped {
+    pub reason: StopReason,
+    pub note: Option<String>,
+}
+
+/// A fact that cannot follow from those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Illegal {
+    #[error("a journal begins with `opened`")]
+    NotOpened,
+    #[error("written by journal version {0}, this program knows up to {VERSION}")]
+    Version(u32),
+    #[error("event {found} where {expected} was due")]
+    Sequence { expected: u64, found: u64 },
+    #[error("epoch {found} where {expected} was due")]
+    Epoch { expected: u32, found: u32 },
+    #[error("time runs backwards")]
+    Backwards,
+    #[error("the run had stopped")]
+    AlreadyStopped,
+    #[error("a run that ended as `{0}` does not go on")]
+    NotResumable(&'static str),
+    #[error("`{0}` does not fit where the run stood")]
+    OutOfPlace(&'static str),
+    #[error("step {0} was not in flight")]
+    NoSuchStep(StepId),
+}
+
+impl Stall {
+    pub(super) fn judge(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Red { failed } => self.unsettled = Some(failed.clone()),
+            Verdict::Green { .. } | Verdict::AgentFailed { .. } => {
+                self.unsettled = None;
+                self.iterations = 0;
+            }
+        }
+    }
+
+    /// The tree as the last iteration left it. An unknown tree is a changed one: a run is
+    /// never ended on a guess.
+    pub(super) fn learn(&mut self, tree: Option<&str>) {
+        let unchanged = tree.is_some() && self.tree.as_deref() == tree;
+        self.tree = tree.map(String::from);
+        let Some(failed) = self.unsettled.take() else { return };
+        self.iterations = match (unchanged, failed == self.failed) {
+            (true, true) => self.iterations + 1,
+            (true, false) => 1,
+            (false, _) => 0,
+        };
+        self.failed = failed;
+    }
+}
