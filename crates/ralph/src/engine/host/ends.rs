@@ -1,0 +1,235 @@
+//! The facts that happenings amount to.
+
+use super::RealHost;
+use super::things::{SnapshotTaken, Thing};
+use crate::engine::lane::{Current, StartError};
+use crate::engine::scm::{self, Task};
+use crate::engine::task_files;
+use crate::git::checkpoint::Restored;
+use crate::git::restore::PutAside;
+use crate::process::{KeeperEvent, ProcessError};
+use ralph_loop::ask::Ask;
+use ralph_loop::event::{End, Fact, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why};
+use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
+use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
+use ralph_loop::{Run, State};
+use std::time::Instant;
+use tokio::task::JoinError;
+
+impl RealHost<'_> {
+    /// The fact that a word of the keeper amounts to, if it does.
+    fn heard(&mut self, run: &Run, state: &State, word: KeeperEvent) -> Option<Fact> {
+        match word {
+            KeeperEvent::Started { .. } => None,
+            KeeperEvent::NotStarted { error, .. } => {
+                let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
+                    Current::Agent(step) => step.not_started(&error),
+                    Current::Check(_) => End::Impossible { why: format!("cannot start the shell: {error}") },
+                    Current::Message { .. } => {
+                        scm::no_message(format!("the agent could not be started: {error}"))
+                    }
+                    Current::Nothing
+                    | Current::Doomed
+                    | Current::Snapshot(_)
+                    | Current::Restore(_)
+                    | Current::Left(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. } => return None,
+                };
+                Some(self.ended(end))
+            }
+            KeeperEvent::Ended { exit, swept } => {
+                let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
+                    Current::Agent(step) => {
+                        let cancel = state.flights.first().and_then(|flight| flight.cancel);
+                        let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
+                        let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
+                        self.lane.note_branch(run, end)
+                    }
+                    Current::Message { step, words, read_as } => scm::message_end(
+                        step.finish((exit, false, swept), &mut self.buffer, self.reporter),
+                        &words,
+                        read_as,
+                    ),
+                    Current::Check(step) => {
+                        let cut = state.flights.first().is_some_and(|flight| flight.cancel.is_some());
+                        step.finish(run, &self.lane.project, (exit, cut, swept), &mut self.lane.texts)
+                    }
+                    Current::Nothing
+                    | Current::Doomed
+                    | Current::Snapshot(_)
+                    | Current::Restore(_)
+                    | Current::Left(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. } => return None,
+                };
+                Some(self.ended(end))
+            }
+            KeeperEvent::Gone { .. } => {
+                self.lane.keeper = None;
+                let why = "its keeper died".to_string();
+                let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
+                    Current::Agent(step) | Current::Message { step, .. } => {
+                        step.lost(why, &mut self.buffer, self.reporter)
+                    }
+                    Current::Check(_) | Current::Doomed => End::Lost { why, cost: None, estimate: None },
+                    elsewhere @ (Current::Nothing
+                    | Current::Snapshot(_)
+                    | Current::Restore(_)
+                    | Current::Left(_)
+                    | Current::Survey { .. }
+                    | Current::Repository { .. }) => {
+                        self.lane.current = elsewhere;
+                        return None;
+                    }
+                };
+                Some(self.ended(end))
+            }
+        }
+    }
+
+    /// A step that could not begin ends at once, by a fact like any other.
+    pub(super) fn not_begun(&mut self, step: &Step, cause: StartError) {
+        match cause {
+            // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
+            // what it left; the step then begins again with a new one.
+            StartError::Process(ProcessError::Gone) => self.lane.current = Current::Doomed,
+            cause => {
+                let why = cause.to_string();
+                let end = match step {
+                    // A commit that cannot be made is no reason to lose the run.
+                    Step::Message { .. } => scm::no_message(why),
+                    _ => End::Impossible { why },
+                };
+                self.due.push_back(self.ended(end));
+            }
+        }
+    }
+
+    /// The fact that something amounts to, if it does.
+    pub(super) fn happened(&mut self, run: &Run, state: &State, thing: Thing) -> Option<Fact> {
+        match thing {
+            Thing::Signal if self.control.is_some() => Some(Fact::Asked(Ask::Leave)),
+            Thing::Signal => Some(Fact::StopAsked),
+            Thing::Asked(request) => self.asked(run, state, request),
+            Thing::Silent => self.fell_silent(state),
+            Thing::Woke => Some(Fact::Woke),
+            Thing::Tick => {
+                self.last_tick = Instant::now();
+                self.reporter.tick(run, state, self.clock.up_ms());
+                None
+            }
+            Thing::Keeper(word) => self.heard(run, state, word),
+            Thing::Readable(source) => {
+                if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current
+                    && !step.pump(source, &mut self.buffer, self.reporter)
+                {
+                    // What it does from now on could not be recorded.
+                    self.lane.cancel(How::Kill);
+                }
+                let Current::Agent(step) = &mut self.lane.current else { return None };
+                step.has_answered().then_some(Fact::Answered { id: self.step })
+            }
+            Thing::Snapshot(taken) => {
+                self.lane.current = Current::Nothing;
+                Some(self.snapshot_end(*taken))
+            }
+            Thing::Restored(restored) => {
+                self.lane.current = Current::Nothing;
+                Some(self.restore_end(*restored))
+            }
+            Thing::Left(done) => {
+                self.lane.current = Current::Nothing;
+                let failed =
+                    |cause: JoinError| LeftEnd { problem: Some(cause.to_string()), ..LeftEnd::default() };
+                Some(self.ended(End::Left(done.unwrap_or_else(failed))))
+            }
+            Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
+            Thing::Repository(done) => {
+                let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
+                let Current::Repository { end, .. } = current else { return None };
+                let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
+                Some(self.ended(end(done.unwrap_or_else(failed))))
+            }
+        }
+    }
+
+    fn surveyed(&mut self, run: &Run, nothing_to_commit: bool) -> Option<Fact> {
+        let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
+        let Current::Survey { iteration, agent, .. } = current else { return None };
+        if nothing_to_commit {
+            let end = MessageEnd { outcome: MessageOutcome::NothingToCommit, cost: None, estimate: None };
+            return Some(self.ended(End::Message(end)));
+        }
+        if let Err(cause) = self.lane.start_message(run, iteration, agent) {
+            self.not_begun(&Step::Message { iteration, agent }, cause);
+        }
+        self.due.pop_front()
+    }
+
+    /// A commit and a push cannot be taken back: what led to them is on the disk first.
+    pub(super) fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task: usize) {
+        let message = match state.scm.as_ref().map(|due| &due.message) {
+            Some(Message::Text(text)) => Some(text.clone()),
+            Some(Message::Unasked | Message::Needless) | None => None,
+        };
+        let lock = self.lane.lock();
+        let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
+        let settled = self.lane.texts.settle().and_then(|()| self.journal.settle());
+        let refused = match (settled, task) {
+            (Ok(()), Some(task)) => return self.lane.start_task(task),
+            (Ok(()), None) => "the run has no such task".to_string(),
+            (Err(cause), _) => format!("the journal cannot be written: {cause}"),
+        };
+        self.due.push_back(self.ended(End::Scm(TaskOutcome::Failed { why: refused })));
+    }
+
+    fn snapshot_end(&mut self, taken: SnapshotTaken) -> Fact {
+        let problem = |cause: String| SnapshotEnd { problem: Some(cause), ..SnapshotEnd::default() };
+        let end = match taken {
+            Err(cause) => problem(cause.to_string()),
+            Ok((checkpoints, taken)) => {
+                self.lane.put_back(checkpoints);
+                match taken {
+                    Err(cause) => problem(cause.to_string()),
+                    Ok(snapshot) => {
+                        let diff = snapshot.diff.map(|text| self.lane.texts.put(&text)).transpose();
+                        match diff {
+                            Ok(diff) => SnapshotEnd { diff, ..snapshot.end },
+                            Err(cause) => problem(cause.to_string()),
+                        }
+                    }
+                }
+            }
+        };
+        self.ended(End::Snapshot(end))
+    }
+
+    pub(super) fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep) -> End {
+        let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
+            return End::Impossible { why: "the plan has no files".into() };
+        };
+        match task_files::perform(run, state, (plan, tasks), what, &mut self.lane.texts) {
+            Ok(end) => End::Plan(Box::new(PlanEnd::Tasks(end))),
+            Err(cause) => End::Impossible { why: cause.to_string() },
+        }
+    }
+
+    fn restore_end(&mut self, restored: Result<Restored, JoinError>) -> Fact {
+        let put_aside = match restored {
+            Err(cause) => Err(cause.to_string()),
+            Ok((checkpoints, put_aside)) => {
+                self.lane.put_back(checkpoints);
+                put_aside.map_err(|cause| cause.to_string())
+            }
+        };
+        let end = put_aside.and_then(|PutAside { kept, diff, spared }| {
+            let diff = diff.map(|text| self.lane.texts.put(&text)).transpose();
+            Ok(RestoreEnd { kept, diff: diff.map_err(|cause| cause.to_string())?, spared })
+        });
+        self.ended(match end {
+            Ok(end) => End::Restore(end),
+            Err(why) => End::Impossible { why },
+        })
+    }
+}

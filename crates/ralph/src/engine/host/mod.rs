@@ -1,0 +1,219 @@
+//! The real world: a journal on disk, a lane of processes, signals, a clock, reporters.
+mod ends;
+mod things;
+
+use super::Host;
+use super::clock::{Clock, wall_ms};
+use super::lane::{Current, Lane};
+use super::projections::Projections;
+use super::signals::Signals;
+use crate::control::{Answer, Control};
+use crate::fsx;
+use crate::git::checkpoint::Checkpoints;
+use crate::journal::Journal;
+use crate::layout::{Project, RunDir};
+use crate::lock::RunLock;
+use crate::process::KeeperProgram;
+use crate::report::Reporter;
+use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId};
+use ralph_loop::plan::Plan;
+use ralph_loop::{Run, State};
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// What a host is made of.
+pub struct Equipment<'r> {
+    pub run_dir: RunDir,
+    pub project: Project,
+    pub journal: Journal,
+    pub lock: RunLock,
+    pub checkpoints: Option<Checkpoints>,
+    pub clock: Clock,
+    pub projections: Projections,
+    pub keeper: KeeperProgram,
+    pub signals: bool,
+    /// Where others can talk to a worker; a signal means a pause to it.
+    pub control: Option<Control>,
+    pub reporter: &'r mut dyn Reporter,
+}
+
+pub struct RealHost<'r> {
+    clock: Clock,
+    journal: Journal,
+    pub(super) lane: Lane,
+    projections: Projections,
+    projections_warned: bool,
+    reporter: &'r mut dyn Reporter,
+    signals: Signals,
+    pub(super) control: Option<Control>,
+    /// Whoever asked what is being recorded.
+    pub(super) answer_due: Option<oneshot::Sender<Answer>>,
+    /// The step in flight.
+    pub(super) step: StepId,
+    /// Facts that happened while a step was begun.
+    due: VecDeque<Fact>,
+    buffer: Vec<u8>,
+    last_tick: Instant,
+}
+
+const READ_BYTES: usize = 256 << 10;
+
+impl<'r> RealHost<'r> {
+    /// Signals are listened for from here on.
+    pub fn new(equipment: Equipment<'r>) -> io::Result<RealHost<'r>> {
+        let Equipment {
+            run_dir,
+            project,
+            journal,
+            lock,
+            checkpoints,
+            clock,
+            projections,
+            keeper,
+            signals,
+            control,
+            reporter,
+        } = equipment;
+        Ok(RealHost {
+            clock,
+            journal,
+            lane: Lane::new(run_dir, project, lock, checkpoints, keeper),
+            projections,
+            projections_warned: false,
+            reporter,
+            signals: if signals { Signals::listen()? } else { Signals::none() },
+            control,
+            answer_due: None,
+            step: 0,
+            due: VecDeque::new(),
+            buffer: vec![0; READ_BYTES],
+            last_tick: Instant::now(),
+        })
+    }
+
+    /// The run is over for this process: nothing may be left running, everything written.
+    pub fn close(mut self, run: &Run) -> io::Result<()> {
+        self.lane.close();
+        if let Plan::Tasks(_) = run.plan {
+            // An agent may have removed it.
+            let _ = fsx::remove(&self.lane.project.active());
+        }
+        self.write_projections();
+        self.reporter.dry();
+        self.journal.settle()
+    }
+
+    fn write_projections(&mut self) {
+        if let Err(cause) = self.projections.write(&self.lane.project, self.lane.run_dir())
+            && !std::mem::replace(&mut self.projections_warned, true)
+        {
+            self.reporter.warn(&format!("cannot write the progress file: {cause}"));
+        }
+    }
+
+    fn ended(&self, end: End) -> Fact {
+        Fact::Ended { id: self.step, end }
+    }
+}
+
+impl Host for RealHost<'_> {
+    fn now(&self) -> (i64, u64) {
+        (wall_ms(), self.clock.up_ms())
+    }
+
+    fn record(&mut self, event: &Event) -> io::Result<()> {
+        self.journal.append(event)
+    }
+
+    fn show(&mut self, run: &Run, state: &State, event: &Event) {
+        self.projections.follow(run, state, event);
+        self.reporter.event(run, state, event);
+        self.note_asked(&event.fact);
+    }
+
+    fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step) {
+        self.step = id;
+        let started = match step {
+            Step::Agent { iteration, attempt, agent, .. } => {
+                let asked = (*iteration, *attempt, *agent);
+                let begun = self.lane.start_agent(run, state, asked, &self.projections);
+                begun.map(|prompt| self.reporter.prompt(&prompt))
+            }
+            Step::Check { iteration, index } => self.lane.start_check(run, state, *iteration, *index),
+            Step::Message { iteration, agent } => {
+                self.lane.start_survey(run, *iteration, *agent);
+                Ok(())
+            }
+            Step::CommitRest => {
+                self.lane.start_commit_rest(run);
+                Ok(())
+            }
+            Step::Scm { iteration, task } => {
+                self.start_task(run, state, *iteration, *task);
+                Ok(())
+            }
+            Step::Plan { what, .. } => {
+                let end = self.see_to_plan(run, state, what);
+                self.due.push_back(self.ended(end));
+                Ok(())
+            }
+            Step::Left { iteration, item } => {
+                self.lane.start_left(run, *iteration, item);
+                Ok(())
+            }
+            Step::Restore { attempt, .. } => {
+                if !self.lane.start_restore(run, state, *attempt) {
+                    let why = "there is no record of the tree to go back to".to_string();
+                    self.due.push_back(self.ended(End::Impossible { why }));
+                }
+                Ok(())
+            }
+            Step::Snapshot { .. } if self.lane.has_checkpoints() => {
+                self.lane.start_snapshot(run.prompt.context);
+                Ok(())
+            }
+            Step::Snapshot { .. } => {
+                self.due.push_back(self.ended(End::Snapshot(SnapshotEnd::default())));
+                Ok(())
+            }
+        };
+        if let Err(cause) = started {
+            self.not_begun(step, cause);
+        }
+    }
+
+    fn cancel(&mut self, _id: StepId, how: How) {
+        match self.lane.current {
+            // Git leaves its repository whole by itself; it is only no longer waited for.
+            Current::Repository { .. }
+            | Current::Survey { .. }
+            | Current::Snapshot(_)
+            | Current::Restore(_)
+            | Current::Left(_)
+                if how >= How::Kill =>
+            {
+                self.lane.current = Current::Nothing;
+                let why = "not waited for".to_string();
+                self.due.push_back(self.ended(End::Lost { why, cost: None, estimate: None }));
+            }
+            _ => self.lane.cancel(how),
+        }
+    }
+
+    async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact {
+        if let Some(fact) = self.due.pop_front() {
+            return fact;
+        }
+        self.write_projections();
+        self.reporter.dry();
+        let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
+        loop {
+            let thing = self.next_thing(wake, state.asked.paused()).await;
+            if let Some(fact) = self.happened(run, state, thing) {
+                return fact;
+            }
+        }
+    }
+}

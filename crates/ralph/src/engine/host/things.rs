@@ -1,0 +1,116 @@
+//! What can happen while the loop waits, and the waiting for it.
+
+use super::RealHost;
+use crate::control::{Control, Request};
+use crate::engine::lane::{Current, Lane};
+use crate::engine::step::Source;
+use crate::git::checkpoint::{Restored, Taken};
+use crate::process::{Keeper, KeeperEvent};
+use ralph_loop::event::LeftEnd;
+use ralph_loop::scm::TaskOutcome;
+use std::future::pending;
+use std::time::Instant;
+use tokio::net::unix::pipe::Receiver;
+use tokio::task::{JoinError, JoinHandle};
+
+/// One thing that can happen while the loop waits.
+pub(super) enum Thing {
+    Signal,
+    Asked(Request),
+    Silent,
+    Woke,
+    Tick,
+    Keeper(KeeperEvent),
+    Readable(Source),
+    Snapshot(Box<SnapshotTaken>),
+    Restored(Box<Result<Restored, JoinError>>),
+    Left(Result<LeftEnd, JoinError>),
+    Surveyed(Result<bool, JoinError>),
+    Repository(Result<TaskOutcome, JoinError>),
+}
+
+pub(super) type SnapshotTaken = Result<Taken, JoinError>;
+
+impl RealHost<'_> {
+    pub(super) async fn next_thing(&mut self, wake: Option<Instant>, paused: bool) -> Thing {
+        let silent_at = if paused { None } else { self.silent_at() };
+        let RealHost { lane, signals, control, reporter, last_tick, .. } = self;
+        let tick = reporter.tick_every().map(|every| *last_tick + every);
+        let Lane { keeper, current, .. } = lane;
+        let (stdout, stderr, thread) = match current {
+            Current::Agent(step) | Current::Message { step, .. } => {
+                (step.stdout.as_ref(), step.stderr.as_ref(), Thread::None)
+            }
+            Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
+            Current::Restore(handle) => (None, None, Thread::Restore(handle)),
+            Current::Left(handle) => (None, None, Thread::Left(handle)),
+            Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
+            Current::Repository { handle, .. } => (None, None, Thread::Repository(handle)),
+            Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
+        };
+        tokio::select! {
+            biased;
+            () = signals.next() => Thing::Signal,
+            request = asked(control) => Thing::Asked(request),
+            () = moment(wake) => Thing::Woke,
+            event = word_of(keeper) => Thing::Keeper(event),
+            () = readable(stdout) => Thing::Readable(Source::Stdout),
+            () = readable(stderr) => Thing::Readable(Source::Stderr),
+            done = thread.finished() => done,
+            () = moment(silent_at) => Thing::Silent,
+            () = moment(tick) => Thing::Tick,
+        }
+    }
+}
+
+async fn asked(control: &mut Option<Control>) -> Request {
+    match control {
+        Some(control) => control.next().await,
+        None => pending().await,
+    }
+}
+
+async fn moment(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => pending().await,
+    }
+}
+
+async fn word_of(keeper: &mut Option<Keeper>) -> KeeperEvent {
+    match keeper {
+        Some(keeper) => keeper.event().await,
+        None => pending().await,
+    }
+}
+
+async fn readable(pipe: Option<&Receiver>) {
+    match pipe {
+        // An error shows again when the pipe is read, which ends it.
+        Some(pipe) => drop(pipe.readable().await),
+        None => pending().await,
+    }
+}
+
+/// Something that goes on beside the loop.
+enum Thread<'t> {
+    None,
+    Snapshot(&'t mut JoinHandle<Taken>),
+    Restore(&'t mut JoinHandle<Restored>),
+    Left(&'t mut JoinHandle<LeftEnd>),
+    Survey(&'t mut JoinHandle<bool>),
+    Repository(&'t mut JoinHandle<TaskOutcome>),
+}
+
+impl Thread<'_> {
+    async fn finished(self) -> Thing {
+        match self {
+            Thread::None => pending().await,
+            Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
+            Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
+            Thread::Left(handle) => Thing::Left(handle.await),
+            Thread::Survey(handle) => Thing::Surveyed(handle.await),
+            Thread::Repository(handle) => Thing::Repository(handle.await),
+        }
+    }
+}
