@@ -5,7 +5,7 @@
 //! by then.
 
 use crate::check::CheckSpec;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, can_commit};
 use crate::event::StopReason;
 use crate::limits::Limits;
 use crate::plan::{Item, Plan};
@@ -85,6 +85,13 @@ pub struct AgentSpec {
     /// For an estimate of what it costs, should it tell tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+}
+
+impl AgentSpec {
+    /// Whether it can commit what it has done, or somebody has to do that for it.
+    pub fn can_commit(&self) -> bool {
+        can_commit(self.dialect, &self.args)
+    }
 }
 
 /// Which of a run's agents do one kind of work only.

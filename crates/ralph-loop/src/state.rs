@@ -264,6 +264,14 @@ impl State {
         self.judged + 1
     }
 
+    /// Which of the run's agents is at work.
+    pub fn agent_at_work(&self) -> Option<usize> {
+        self.flights.iter().find_map(|flight| match flight.step {
+            Step::Agent { agent, .. } => Some(agent),
+            _ => None,
+        })
+    }
+
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         self.admit(event)?;
         match &event.fact {

@@ -39,6 +39,8 @@ pub(crate) struct Ask {
     pub(crate) opening: String,
     /// The last words of the user or of a tool.
     pub(crate) last_user: String,
+    /// All that was said since the model last spoke, also by the client itself.
+    pub(crate) heard: String,
     pub(crate) assistant_turns: usize,
     /// The client's own name for the conversation, if it sends one.
     pub(crate) session: Option<String>,
@@ -71,13 +73,17 @@ impl Ask {
         let opening: Vec<&str> =
             before.filter(|(role, _)| matches!(role, Role::User)).map(|(_, text)| text.as_str()).collect();
         let opening = without_context(&opening.join("\n"));
-        let heard = turns.iter().rfind(|(role, _)| matches!(role, Role::User | Role::Tool));
+        let last = turns.iter().rfind(|(role, _)| matches!(role, Role::User | Role::Tool));
+        let spoke = turns.iter().rposition(|(role, _)| matches!(role, Role::Assistant));
+        let since = &turns[spoke.map_or(0, |at| at + 1)..];
+        let heard: Vec<&str> = since.iter().map(|(_, text)| text.as_str()).collect();
         Ask {
             protocol,
             model: body["model"].as_str().unwrap_or_default().to_owned(),
             stream: body["stream"] == true,
             side: is_side(body, &tools, &opening),
-            last_user: heard.map(|(_, text)| text.clone()).unwrap_or_default(),
+            last_user: last.map(|(_, text)| text.clone()).unwrap_or_default(),
+            heard: heard.join("\n"),
             assistant_turns: turns.iter().filter(|(role, _)| matches!(role, Role::Assistant)).count(),
             session: session(request, body),
             opening,

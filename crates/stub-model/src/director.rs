@@ -115,6 +115,7 @@ mod tests {
             tools: Vec::new(),
             opening: opening.into(),
             last_user: String::new(),
+            heard: String::new(),
             assistant_turns,
             session: Some(session.to_owned()).filter(|session| !session.is_empty()),
             side: false,

@@ -33,6 +33,8 @@ pub struct Seen {
     pub opening: String,
     /// The last words of the user or of a tool.
     pub last_user: String,
+    /// All that was said since the model last spoke, also by the client itself.
+    pub heard: String,
     pub assistant_turns: usize,
     /// What the model says, and the tools that it calls.
     pub said: String,

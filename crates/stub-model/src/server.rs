@@ -290,6 +290,7 @@ fn note_ask(seen: &mut Seen, ask: &Ask, turn: &Turn) {
     seen.tools = ask.tools.iter().map(|tool| tool.name.clone()).collect();
     seen.opening.clone_from(&ask.opening);
     seen.last_user.clone_from(&ask.last_user);
+    seen.heard.clone_from(&ask.heard);
     seen.assistant_turns = ask.assistant_turns;
 }
 

@@ -106,6 +106,7 @@ mod tests {
             tools: tools.iter().map(tool).collect(),
             opening: String::new(),
             last_user: String::new(),
+            heard: String::new(),
             assistant_turns: 0,
             session: None,
             side: false,

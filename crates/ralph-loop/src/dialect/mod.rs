@@ -23,7 +23,8 @@ mod plain;
 mod seen;
 
 pub use command::{
-    AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia, Wants, command_line, stated_model,
+    AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit, command_line,
+    stated_model,
 };
 pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};

@@ -28,6 +28,13 @@ pub struct TasksPlan {
     pub review_cap: u32,
     /// Commit what an agent has left uncommitted.
     pub commit_left: bool,
+    /// Hand hooks to agents that take them.
+    #[serde(default = "yes")]
+    pub hooks: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl TasksPlan {
@@ -235,7 +242,13 @@ mod tests {
 
     #[test]
     fn what_was_undone_is_known_until_the_next_agent_is_compared() {
-        let plan = TasksPlan { dir: "ralph".into(), skip_review: false, review_cap: 5, commit_left: true };
+        let plan = TasksPlan {
+            dir: "ralph".into(),
+            skip_review: false,
+            review_cap: 5,
+            commit_left: true,
+            hooks: true,
+        };
         let mut state = Plan::Tasks(plan).start();
         let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
         let mut done = |step: PlanStep, violations: &[&str]| {

@@ -186,7 +186,7 @@ fn stories(told: &str) -> Plan {
 fn tasks(cap: &str) -> Plan {
     let review_cap = cap.parse().expect(cap);
     let dir = "ralph".into();
-    Plan::Tasks(TasksPlan { dir, skip_review: review_cap == 0, review_cap, commit_left: true })
+    Plan::Tasks(TasksPlan { dir, skip_review: review_cap == 0, review_cap, commit_left: true, hooks: true })
 }
 
 /// `A=new`, `A=waiting` for a review, `A=back` with feedback, `A=right` after a review; joined

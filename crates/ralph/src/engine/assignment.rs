@@ -10,17 +10,26 @@ use crate::hook::{self, ASSIGNMENT, Assignment};
 use crate::layout::{Project, RunDir, TasksDir};
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
+use ralph_loop::run::AgentSpec;
 use ralph_loop::task_list::{Mode, TaskList};
 use ralph_loop::{Run, State};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// Where the agent finds it.
 #[derive(Default)]
 pub(super) struct HandedOut {
     pub(super) env: Vec<(&'static str, String)>,
-    /// For agents that take settings from a file.
-    pub(super) hooks: Option<PathBuf>,
+    pub(super) hooks: Option<HookForms>,
+}
+
+/// How agents are told of hooks.
+pub(super) struct HookForms {
+    /// For those that take settings from a file.
+    pub(super) settings: String,
+    /// For those that take lines of a configuration.
+    pub(super) config: Vec<String>,
 }
 
 pub(super) fn hand_out(
@@ -40,14 +49,27 @@ pub(super) fn hand_out(
         tasks_file: TasksDir::at(run.workspace.join(&plan.dir)).list(),
         skip_review: plan.skip_review,
         review_cap: plan.review_cap,
-        check_commits: run.git,
+        check_commits: run.git && agent_can_commit(run, state),
         before,
     };
     let path = run_dir.assignment(state.iteration());
     assignment.write(&path)?;
-    let hooks = run_dir.hooks();
-    fsx::write_whole(&hooks, hook::claude_settings(ralph).to_string().as_bytes())?;
-    Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks: Some(hooks) })
+    let hooks = plan.hooks.then(|| forms(run, run_dir, ralph)).transpose()?;
+    Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })
+}
+
+/// One that cannot would be held up in vain: what it leaves, ralph commits.
+pub(super) fn agent_can_commit(run: &Run, state: &State) -> bool {
+    let agent = state.agent_at_work().and_then(|agent| run.agents.get(agent));
+    agent.is_none_or(AgentSpec::can_commit)
+}
+
+fn forms(run: &Run, run_dir: &RunDir, ralph: &Path) -> io::Result<HookForms> {
+    let settings = run_dir.hooks();
+    fsx::write_whole(&settings, hook::claude_settings(ralph).to_string().as_bytes())?;
+    // Looked at for every agent: the one before may have written some.
+    let config = if hook::codex_has_own(&run.workspace) { Vec::new() } else { hook::codex_config(ralph) };
+    Ok(HookForms { settings: settings.display().to_string(), config })
 }
 
 fn marker(run: &Run, plan: &TasksPlan, mode: Mode, before: &TaskList) -> Value {

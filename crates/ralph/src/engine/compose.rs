@@ -1,5 +1,6 @@
 //! The prompt of an iteration, from the files and facts it is made of.
 
+use super::assignment::agent_can_commit;
 use super::projections::Projections;
 use crate::fsx;
 use crate::layout::TasksDir;
@@ -200,6 +201,16 @@ fn task_text(
     let _ = writeln!(head, "{mode_rule}");
     if !plan.skip_review {
         let _ = writeln!(head, "The review cap is {}.", plan.review_cap);
+    }
+    if run.git && !agent_can_commit(run, state) {
+        let _ = writeln!(
+            head,
+            "Your sandbox does not let you commit: leave your changes as they are. {}",
+            match plan.commit_left {
+                true => "Ralph commits them when you have ended.",
+                false => "A person commits them.",
+            }
+        );
     }
     if !tasks.violations.is_empty() {
         head.push_str("\nThe iteration before this one broke rules, and this was undone in the task list:\n");

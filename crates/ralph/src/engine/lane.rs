@@ -22,7 +22,8 @@ use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
-    AnswerIn, CommandLineError, Dialect, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, CommandLineError, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants,
+    command_line,
 };
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{End, How, LeftEnd};
@@ -36,7 +37,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinHandle;
@@ -93,7 +94,7 @@ struct Asked<'a> {
     wants: Wants<'a>,
     session: Option<&'a str>,
     budget: Option<Usd>,
-    hooks: Option<&'a str>,
+    hooks: Option<Hooks<'a>>,
     /// What its words are matched with.
     pattern: Option<&'a str>,
     patience: Patience,
@@ -185,9 +186,10 @@ impl Lane {
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
         let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
-        let hooks = handed_out.hooks.as_deref().map(Path::to_string_lossy);
+        let hooks = handed_out.hooks.as_ref();
+        let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
         let (pattern, patience) = (run.plan.pattern(&state.plan), state.limits.patience);
-        let (session, hooks) = (Some(session.as_str()), hooks.as_deref());
+        let session = Some(session.as_str());
         let asked = Asked { agent, wants: Wants::Events, session, budget, hooks, pattern, patience };
         self.extra_env = handed_out.env;
         let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;

@@ -1,5 +1,6 @@
 //! How an agent is told to call ralph's hooks.
 
+use crate::fsx;
 use ralph_loop::text::shell_word;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,9 +13,36 @@ pub fn claude_settings(program: &Path) -> Value {
     json!({"hooks": hooks(program)})
 }
 
-/// For Codex's `hooks.json`, which has the same form.
-pub fn codex_hooks(program: &Path) -> Value {
-    json!({"hooks": hooks(program)})
+/// For `codex -c`: a line an event. There is no file that could be left behind in somebody's
+/// project.
+pub fn codex_config(program: &Path) -> Vec<String> {
+    let Value::Object(events) = hooks(program) else { return Vec::new() };
+    events.iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
+}
+
+/// Whether Codex would find hooks of the project's own. To have ours called it must trust all
+/// there are, also those that nobody has looked at: an agent can write them.
+pub fn codex_has_own(workspace: &Path) -> bool {
+    let is_top = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    let top = workspace.ancestors().find(is_top).unwrap_or(workspace);
+    let dirs = workspace.ancestors().take_while(|dir| dir.starts_with(top)).map(|dir| dir.join(".codex"));
+    dirs.into_iter().any(|dir| {
+        let config = fsx::read_regular(&dir.join("config.toml"));
+        dir.join("hooks.json").symlink_metadata().is_ok()
+            || config.is_ok_and(|text| String::from_utf8_lossy(&text).contains("hooks"))
+    })
+}
+
+/// JSON as TOML on one line. A string in JSON is one in TOML.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(",")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name}={}", toml(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
 }
 
 fn hooks(program: &Path) -> Value {
@@ -34,12 +62,48 @@ mod tests {
     #[test]
     fn each_event_calls_its_hook_by_absolute_path() {
         let wanted = |hook: &str| json!({"type": "command", "command": format!("'/opt/my ralph' hook {hook}"), "timeout": 30});
-        for made in [claude_settings(Path::new("/opt/my ralph")), codex_hooks(Path::new("/opt/my ralph"))] {
-            let hooks = &made["hooks"];
-            assert_eq!(hooks.as_object().unwrap().len(), 3);
-            assert_eq!(hooks["PostToolUse"], json!([{"matcher": "*", "hooks": [wanted("context-monitor")]}]));
-            assert_eq!(hooks["SessionStart"], json!([{"hooks": [wanted("session-start")]}]));
-            assert_eq!(hooks["Stop"], json!([{"hooks": [wanted("stop")]}]));
-        }
+        let made = claude_settings(Path::new("/opt/my ralph"));
+        let hooks = &made["hooks"];
+        assert_eq!(hooks.as_object().unwrap().len(), 3);
+        assert_eq!(hooks["PostToolUse"], json!([{"matcher": "*", "hooks": [wanted("context-monitor")]}]));
+        assert_eq!(hooks["SessionStart"], json!([{"hooks": [wanted("session-start")]}]));
+        assert_eq!(hooks["Stop"], json!([{"hooks": [wanted("stop")]}]));
+    }
+
+    #[test]
+    fn codex_gets_a_line_of_toml_an_event() {
+        let call = |hook: &str| {
+            let program = r#"'/opt/my \"ralph\"'"#;
+            format!(r#"{{command="{program} hook {hook}",timeout=30,type="command"}}"#)
+        };
+        assert_eq!(
+            codex_config(Path::new("/opt/my \"ralph\"")),
+            [
+                format!("hooks.PostToolUse=[{{hooks=[{}],matcher=\"*\"}}]", call("context-monitor")),
+                format!("hooks.SessionStart=[{{hooks=[{}]}}]", call("session-start")),
+                format!("hooks.Stop=[{{hooks=[{}]}}]", call("stop")),
+            ]
+        );
+    }
+
+    #[test]
+    fn hooks_of_the_projects_own_are_found_up_to_its_top() {
+        let dir = tempfile::tempdir().unwrap();
+        let [above, top, below] = ["", "repo", "repo/a/b"].map(|name| dir.path().join(name));
+        fsx::dir(&top.join(".git")).unwrap();
+        let write = |dir: &Path, name: &str, text: &str| {
+            fsx::dir(&dir.join(".codex")).unwrap();
+            fsx::write_whole(&dir.join(".codex").join(name), text.as_bytes()).unwrap();
+        };
+        // Above the repository nobody looks.
+        write(&above, "hooks.json", "{}");
+        write(&top, "config.toml", "model = \"x\"");
+        fsx::dir(&below).unwrap();
+        assert!(!codex_has_own(&below));
+        write(&top, "config.toml", "[hooks]\n");
+        assert!(codex_has_own(&below));
+        fsx::remove(&top.join(".codex/config.toml")).unwrap();
+        write(&below, "hooks.json", "{}");
+        assert!(codex_has_own(&below) && !codex_has_own(&top));
     }
 }

@@ -17,7 +17,7 @@ mod state;
 mod stop;
 
 pub use assignment::{ASSIGNMENT, Assignment};
-pub use install::{claude_settings, codex_hooks};
+pub use install::{claude_settings, codex_config, codex_has_own};
 
 use crate::layout::Home;
 use serde::Deserialize;

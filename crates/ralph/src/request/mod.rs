@@ -12,6 +12,7 @@ pub mod tasks;
 
 use crate::error::CliError;
 use crate::git::Repository;
+use crate::hook;
 use crate::layout::{self, Project};
 use crate::place;
 use crate::settings::Settings;
@@ -136,7 +137,17 @@ pub fn warnings(run: &Run) -> Vec<String> {
     if run.prompt.may_be_empty && run.limits.iterations > MANY_ITERATIONS {
         warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
     }
+    warnings.extend(hook_warning(run));
     warnings
+}
+
+fn hook_warning(run: &Run) -> Option<String> {
+    let wants_hooks = matches!(&run.plan, Plan::Tasks(plan) if plan.hooks);
+    let is_codex = run.agents.iter().any(|agent| agent.dialect == Dialect::Codex);
+    (wants_hooks && is_codex && hook::codex_has_own(&run.workspace)).then(|| {
+        "codex is not told of ralph's hooks: it would also run those in .codex/, which nobody may have looked at"
+            .to_string()
+    })
 }
 
 /// More of them are worth a word where nobody watches.

@@ -39,6 +39,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
         skip_review: asked.skip_review,
         review_cap: asked.review_cap.unwrap_or(DEFAULT_REVIEW_CAP),
         commit_left: settings.tasks.commit_left,
+        hooks: settings.tasks.hooks,
     });
     let limits = Limits {
         iterations: asked.terms.max_iterations.unwrap_or(ITERATIONS),

@@ -129,6 +129,7 @@ pub struct StoriesSettings {
 #[serde(rename_all = "camelCase")]
 pub struct TasksSettings {
     pub commit_left: bool,
+    pub hooks: bool,
 }
 
 /// Programs that do one kind of work only.

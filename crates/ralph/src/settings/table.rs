@@ -322,12 +322,20 @@ const STORIES: &[Key] = &[
     },
 ];
 
-const TASKS: &[Key] = &[Key {
-    name: "commitLeft",
-    kind: Kind::Switch,
-    default: Fallback::Switch(true),
-    doc: "Commit what an agent has left uncommitted, as `wip: [US-001] …`; else only tell of it.",
-}];
+const TASKS: &[Key] = &[
+    Key {
+        name: "commitLeft",
+        kind: Kind::Switch,
+        default: Fallback::Switch(true),
+        doc: "Commit what an agent has left uncommitted, as `wip: [US-001] …`; else only tell of it.",
+    },
+    Key {
+        name: "hooks",
+        kind: Kind::Switch,
+        default: Fallback::Switch(true),
+        doc: "Hand ralph's hooks to Claude and Codex, so that they hear of mistakes while they can mend them.",
+    },
+];
 
 const AGENTS: &[Key] = &[
     Key {

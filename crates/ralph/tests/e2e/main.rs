@@ -21,6 +21,7 @@
 )]
 
 mod failures;
+mod hooks;
 mod limits;
 mod loops;
 mod permissions;

@@ -172,16 +172,50 @@ impl Stage {
 
     /// `ralph ARGS`, still running.
     pub fn start(&self, args: &[&str]) -> Running<'_> {
+        self.start_with(args, &[])
+    }
+
+    /// The same, with these variables.
+    pub fn start_with(&self, args: &[&str], env: &[(&str, &str)]) -> Running<'_> {
+        let mut command = self.command(RALPH);
+        command.args(args).envs(env.iter().copied());
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Running<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let [out, err] = ["out", "err"].map(|end| self.root.join(format!("std-{number}.{end}")));
-        let mut command = self.command(RALPH);
-        command.args(args).stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+        command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         Running { stage: self, child: command.spawn().unwrap(), out, err, began: Instant::now() }
     }
 
     /// `ralph run ARGS --format json` to its end.
     pub fn run(&self, args: &[&str]) -> Ran {
         self.start(&[&["run", "--format", "json"], args].concat()).end()
+    }
+
+    /// The program, by its path.
+    pub fn ralph() -> &'static str {
+        RALPH
+    }
+
+    /// The agent in somebody's own hands, to its end; what it printed.
+    #[track_caller]
+    pub fn person(&self, args: &[&str]) -> String {
+        let mut command = self.command(self.real.program());
+        command.args(args);
+        let ran = self.spawn(command).end();
+        assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// The record of the only run, as it is.
+    #[track_caller]
+    pub fn journal(&self) -> String {
+        let mut runs = fs::read_dir(self.home().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+        let (run, more) = (runs.next().unwrap(), runs.next());
+        assert_eq!(more, None, "more than one run");
+        fs::read_to_string(run.join("journal.jsonl")).unwrap()
     }
 
     /// What the model was asked by the agent for its work, in order.

@@ -44,6 +44,7 @@ fn every_setting_is_a_line_with_its_source() {
     stories.verify = []                    default
     stories.maxRetries = 3                 default
     tasks.commitLeft = true                default
+    tasks.hooks = true                     default
     agents.review = null                   default
     agents.fix = null                      default
     notify = null                          default

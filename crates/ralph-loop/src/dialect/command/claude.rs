@@ -42,7 +42,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     if let Some(hooks) = invocation.hooks
         && !user.has("--settings")
     {
-        argv.extend(["--settings".to_owned(), hooks.to_owned()]);
+        argv.extend(["--settings".to_owned(), hooks.settings.to_owned()]);
     }
     argv.extend(user.0);
     let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
@@ -51,6 +51,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Hooks;
     use super::super::tests::{ASK, Ask, WORDS, build, check};
     use super::*;
     use crate::money::Usd;
@@ -74,7 +75,7 @@ mod tests {
         const STREAM: &str = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions";
         let ask = Ask { session: Some("s-1"), budget: Some(Usd::from_dollars(0.5)), ..ASK };
         claude(&ask, &format!("{STREAM} --session-id s-1 --max-budget-usd 0.5000"));
-        let hooked = Ask { hooks: Some("/h.json"), ..ASK };
+        let hooked = Ask { hooks: Some(Hooks { settings: "/h.json", config: &[] }), ..ASK };
         claude(&hooked, &format!("{STREAM} --settings /h.json"));
         let own = ["--settings", "mine.json"];
         claude(&Ask { args: &own, ..hooked }, &format!("{STREAM} --settings mine.json"));

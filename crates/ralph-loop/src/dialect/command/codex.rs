@@ -10,6 +10,7 @@ use crate::dialect::Dialect;
 const SANDBOX: [&str; 5] =
     ["--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"];
 const JSON: [&str; 2] = ["--json", "--experimental-json"];
+const TRUST_HOOKS: &str = "--dangerously-bypass-hook-trust";
 const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
 
 pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
@@ -39,6 +40,15 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     {
         ours.extend(["--model", model]);
     }
+    if let Some(hooks) = invocation.hooks.filter(|hooks| !hooks.config.is_empty()) {
+        for line in hooks.config {
+            ours.extend(["-c", line]);
+        }
+        // Hooks that nobody has looked at are passed over without a word.
+        if !user.has(TRUST_HOOKS) {
+            ours.push(TRUST_HOOKS);
+        }
+    }
     // What stands before the subcommand is the whole program's and stays there.
     let (before, exec) = match subcommand(&user.0) {
         Some(at) => (user.0.drain(..at).collect(), user.0.remove(0)),
@@ -63,6 +73,17 @@ fn chooses_sandbox(user: &Flags) -> bool {
     user.has_any(&SANDBOX) || user.given().any(config)
 }
 
+/// In each of its own sandboxes `.git` can only be read.
+pub(super) fn can_commit(user: &Flags) -> bool {
+    const ALL: &str = "danger-full-access";
+    let config =
+        |arg: &str| arg.trim_start_matches("--config=").starts_with("sandbox_mode") && arg.contains(ALL);
+    let sandbox = user.value("--sandbox").or_else(|| user.value("-s"));
+    user.has_any(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"])
+        || sandbox == Some(ALL)
+        || user.given().any(config)
+}
+
 /// Also in `-c model=o3`.
 pub(super) fn model(user: &Flags) -> Option<&str> {
     let config = |arg| str::strip_prefix(arg, "--config=").unwrap_or(arg).strip_prefix("model=");
@@ -78,8 +99,8 @@ fn subcommand(args: &[String]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stated_model;
     use super::super::tests::{ASK, Ask, WORDS, build, check};
+    use super::super::{Hooks, stated_model};
     use super::*;
 
     #[track_caller]
@@ -95,6 +116,37 @@ mod tests {
             &Ask { model: Some("o9"), args: &["--search"], ..ASK },
             "codex exec --json --sandbox workspace-write --skip-git-repo-check --model o9 --search -",
         );
+    }
+
+    #[test]
+    fn codex_can_commit_only_outside_of_its_sandbox() {
+        let check = |flags: &[&str], wanted: bool| {
+            let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            assert_eq!(super::super::can_commit(Dialect::Codex, &flags), wanted, "{flags:?}");
+        };
+        check(&[], false);
+        check(&["--full-auto"], false);
+        check(&["--sandbox workspace-write"], false);
+        check(&["-sread-only", "-c model=danger-full-access"], false);
+        check(&["--sandbox=danger-full-access"], true);
+        check(&["-s", "danger-full-access"], true);
+        check(&["-c sandbox_mode=\"danger-full-access\""], true);
+        check(&["--yolo"], true);
+        check(&["--dangerously-bypass-approvals-and-sandbox"], true);
+        assert!(super::super::can_commit(Dialect::Claude, &[]));
+    }
+
+    #[test]
+    fn hooks_are_lines_of_its_configuration_and_trusted_for_this_call() {
+        const LINE: &str = "codex exec --json --sandbox workspace-write --skip-git-repo-check";
+        let config = ["hooks.Stop=[1]".to_owned(), "hooks.SessionStart=[2]".to_owned()];
+        let hooked = Ask { hooks: Some(Hooks { settings: "/h.json", config: &config }), ..ASK };
+        let ours = "-c hooks.Stop=[1] -c hooks.SessionStart=[2]";
+        codex(&hooked, &format!("{LINE} {ours} --dangerously-bypass-hook-trust -"));
+        let own = ["--dangerously-bypass-hook-trust"];
+        codex(&Ask { args: &own, ..hooked }, &format!("{LINE} {ours} --dangerously-bypass-hook-trust -"));
+        let none = Ask { hooks: Some(Hooks { settings: "/h.json", config: &[] }), ..ASK };
+        codex(&none, &format!("{LINE} -"));
     }
 
     #[test]

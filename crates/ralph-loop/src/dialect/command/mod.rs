@@ -36,8 +36,17 @@ pub struct Invocation<'a> {
     pub session: Option<&'a str>,
     /// What it may cost at most, for agents that can hold themselves to it.
     pub budget: Option<Usd>,
-    /// A file of settings with hooks, for agents that take one.
-    pub hooks: Option<&'a str>,
+    /// What it is to call while it works.
+    pub hooks: Option<Hooks<'a>>,
+}
+
+/// Hooks, in the forms in which agents take them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hooks<'a> {
+    /// A file of settings.
+    pub settings: &'a str,
+    /// Lines of a configuration, `key=value` each; none where the agent is not to be told.
+    pub config: &'a [String],
 }
 
 /// What the agent is run for.
@@ -112,6 +121,14 @@ pub fn stated_model(dialect: Dialect, args: &[String], model: Option<&str>) -> O
         Dialect::Plain => None,
     };
     theirs.or(model).map(str::to_owned)
+}
+
+/// Whether an agent that works in a repository can commit there.
+pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
+    match dialect {
+        Dialect::Codex => codex::can_commit(&Flags::split(args)),
+        Dialect::Claude | Dialect::Amp | Dialect::Plain => true,
+    }
 }
 
 /// The user's flags, and what they already say.
@@ -190,7 +207,7 @@ mod tests {
         pub(super) wants: Wants<'a>,
         pub(super) session: Option<&'a str>,
         pub(super) budget: Option<Usd>,
-        pub(super) hooks: Option<&'a str>,
+        pub(super) hooks: Option<Hooks<'a>>,
     }
 
     pub(super) const ASK: Ask<'_> = Ask {
