@@ -17,7 +17,7 @@ use std::fmt;
 
 /// The version of the journal that this program writes.
 ///
-/// 2: stories, trees that are put back, and what people ask of a loop.
+/// 2: stories, task lists, trees that are put back, and what people ask of a loop.
 pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -72,20 +72,16 @@ mod tests {
 
     #[test]
     fn codex_gets_a_line_of_toml_an_event() {
-        let lines = codex_config(Path::new("/opt/my \"ralph\""));
-        let command = |hook: &str| {
-            format!(r#"{{"command"="'/opt/my \"ralph\"' hook {hook}","timeout"=30,"type"="command"}}"#)
-                .replace("\"command\"=", "command=")
-                .replace("\"timeout\"=", "timeout=")
-                .replace("\"type\"=", "type=")
+        let call = |hook: &str| {
+            let program = r#"'/opt/my \"ralph\"'"#;
+            format!(r#"{{command="{program} hook {hook}",timeout=30,type="command"}}"#)
         };
-        let monitor = command("context-monitor");
         assert_eq!(
-            lines,
+            codex_config(Path::new("/opt/my \"ralph\"")),
             [
-                format!("hooks.PostToolUse=[{{hooks=[{monitor}],matcher=\"*\"}}]"),
-                format!("hooks.SessionStart=[{{hooks=[{}]}}]", command("session-start")),
-                format!("hooks.Stop=[{{hooks=[{}]}}]", command("stop")),
+                format!("hooks.PostToolUse=[{{hooks=[{}],matcher=\"*\"}}]", call("context-monitor")),
+                format!("hooks.SessionStart=[{{hooks=[{}]}}]", call("session-start")),
+                format!("hooks.Stop=[{{hooks=[{}]}}]", call("stop")),
             ]
         );
     }
@@ -93,19 +89,21 @@ mod tests {
     #[test]
     fn hooks_of_the_projects_own_are_found_up_to_its_top() {
         let dir = tempfile::tempdir().unwrap();
-        let [top, below] = ["repo", "repo/a/b"].map(|name| dir.path().join(name));
-        std::fs::create_dir_all(below.join(".codex")).unwrap();
-        std::fs::create_dir_all(top.join(".codex")).unwrap();
-        std::fs::create_dir(top.join(".git")).unwrap();
-        std::fs::create_dir(dir.path().join(".codex")).unwrap();
+        let [above, top, below] = ["", "repo", "repo/a/b"].map(|name| dir.path().join(name));
+        fsx::dir(&top.join(".git")).unwrap();
+        let write = |dir: &Path, name: &str, text: &str| {
+            fsx::dir(&dir.join(".codex")).unwrap();
+            fsx::write_whole(&dir.join(".codex").join(name), text.as_bytes()).unwrap();
+        };
         // Above the repository nobody looks.
-        std::fs::write(dir.path().join(".codex/hooks.json"), "{}").unwrap();
-        std::fs::write(top.join(".codex/config.toml"), "model = \"x\"").unwrap();
+        write(&above, "hooks.json", "{}");
+        write(&top, "config.toml", "model = \"x\"");
+        fsx::dir(&below).unwrap();
         assert!(!codex_has_own(&below));
-        std::fs::write(top.join(".codex/config.toml"), "[hooks]\n").unwrap();
+        write(&top, "config.toml", "[hooks]\n");
         assert!(codex_has_own(&below));
-        std::fs::remove_file(top.join(".codex/config.toml")).unwrap();
-        std::fs::write(below.join(".codex/hooks.json"), "{}").unwrap();
+        fsx::remove(&top.join(".codex/config.toml")).unwrap();
+        write(&below, "hooks.json", "{}");
         assert!(codex_has_own(&below) && !codex_has_own(&top));
     }
 }

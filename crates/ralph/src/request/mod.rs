@@ -24,7 +24,7 @@ use ralph_loop::limits::{
 };
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
-use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles};
+use ralph_loop::run::{Place, PromptOptions, Roles};
 use ralph_loop::scm::ScmSpec;
 
 /// What every loop can be told, whatever it works on. Whatever is missing comes from the
@@ -133,21 +133,36 @@ fn assemble(
 
 /// What a run cannot hold to, to be told before it begins.
 pub fn warnings(run: &Run) -> Vec<String> {
-    let is_silent = |agent: &&AgentSpec| run.limits.max_cost.is_some() && agent.dialect == Dialect::Plain;
-    let silent = run.agents.iter().filter(is_silent).map(|agent| {
-        format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
-    });
+    let mut warnings = cost_warnings(run);
+    if run.prompt.may_be_empty && run.limits.iterations > MANY_ITERATIONS {
+        warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
+    }
+    warnings.extend(hook_warning(run));
+    warnings
+}
+
+fn hook_warning(run: &Run) -> Option<String> {
     let wants_hooks = matches!(&run.plan, Plan::Tasks(plan) if plan.hooks);
     let is_codex = run.agents.iter().any(|agent| agent.dialect == Dialect::Codex);
-    let unhooked = (wants_hooks && is_codex && hook::codex_has_own(&run.workspace)).then(|| {
+    (wants_hooks && is_codex && hook::codex_has_own(&run.workspace)).then(|| {
         "codex is not told of ralph's hooks: it would also run those in .codex/, which nobody may have looked at"
             .to_string()
-    });
-    // More of them are worth a word where nobody watches.
-    const MANY: u32 = 50;
-    let many = (run.prompt.may_be_empty && run.limits.iterations > MANY)
-        .then(|| format!("high iteration count (>{MANY}) may consume significant resources"));
-    silent.chain(unhooked).chain(many).collect()
+    })
+}
+
+/// More of them are worth a word where nobody watches.
+const MANY_ITERATIONS: u32 = 50;
+
+fn cost_warnings(run: &Run) -> Vec<String> {
+    if run.limits.max_cost.is_none() {
+        return Vec::new();
+    }
+    let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    silent
+        .map(|agent| {
+            format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
+        })
+        .collect()
 }
 
 /// Sorts by time and fits `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use std::fs;
 
 /// A repository with a task list, committed, and an assignment of ralph's outside of it.
-struct Stage {
+pub struct Stage {
     sandbox: Sandbox,
     session: &'static str,
 }
 
 /// An empty status is null.
-fn story(id: &str, status: &str, passes: bool, count: i64, feedback: &str) -> Value {
+pub fn story(id: &str, status: &str, passes: bool, count: i64, feedback: &str) -> Value {
     let status = if status.is_empty() { Value::Null } else { json!(status) };
     json!({
         "id": id, "title": "t", "description": "", "acceptanceCriteria": ["c"], "priority": 1,
@@ -22,7 +22,7 @@ fn story(id: &str, status: &str, passes: bool, count: i64, feedback: &str) -> Va
     })
 }
 
-fn new(id: &str) -> Value {
+pub fn new(id: &str) -> Value {
     story(id, "", false, 0, "")
 }
 
@@ -31,7 +31,7 @@ fn list(stories: &[Value]) -> Value {
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub fn new() -> Stage {
         let sandbox = Sandbox::git();
         sandbox.write(".gitignore", ".ralph-active\n");
         let stage = Stage { sandbox, session: "s" };
@@ -40,7 +40,7 @@ impl Stage {
     }
 
     /// The list as the agent leaves it, committed.
-    fn after(&self, stories: &[Value]) -> &Stage {
+    pub fn after(&self, stories: &[Value]) -> &Stage {
         self.text(&list(stories).to_string())
     }
 
@@ -70,7 +70,7 @@ impl Stage {
     }
 
     /// The hook of an agent that only has `.ralph-active`.
-    fn stop_by_marker(&self, marker: &Value) -> Ran {
+    pub fn stop_by_marker(&self, marker: &Value) -> Ran {
         self.sandbox.write(".ralph-active", marker.to_string());
         self.call(None, &self.input())
     }
@@ -99,7 +99,7 @@ impl Stage {
     }
 
     #[track_caller]
-    fn judge(&self, ran: &Ran, reason: Option<&str>) {
+    pub fn judge(&self, ran: &Ran, reason: Option<&str>) {
         match reason {
             None => assert_eq!((&*ran.stdout, &*ran.stderr), ("", "")),
             Some(part) => {

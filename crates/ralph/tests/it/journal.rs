@@ -183,3 +183,20 @@ fn a_journal_of_the_second_version_still_tells_its_stories() {
     let journal = fs::read_to_string(sandbox.journal_file()).unwrap();
     assert!(journal.contains("/attempt-1\""), "a tree that was put back is part of it");
 }
+
+#[test]
+fn a_journal_of_the_second_version_still_tells_its_tasks() {
+    let sandbox = Sandbox::bare();
+    let dir = sandbox.home().join("runs/20261116-000000-0003");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), include_str!("fixtures/journal-v2-tasks.jsonl")).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((run["status"].as_str(), run["iterations"].as_u64()), (Some("completed"), Some(5)), "{run:#}");
+    let shown = sandbox.ralph(&["show", "20261116", "--format", "json"]).exits(0).json();
+    assert_eq!(shown["iterations"][2]["all_checks_passed"], false);
+    assert_eq!(shown["tasks"], serde_json::json!([{"id": "US-001", "done": true, "reviews": 2}]));
+    let journal = fs::read_to_string(sandbox.journal_file()).unwrap();
+    for part in ["\"violations\"", "amend_tasks", "compare_tasks", "\"committed\":true"] {
+        assert!(journal.contains(part), "{part} is part of it");
+    }
+}

@@ -34,6 +34,7 @@ mod resume;
 mod scm;
 mod seed_checks_loop;
 mod seed_harness;
+mod seed_stop_hook;
 mod services;
 mod signals;
 mod stories_files;
