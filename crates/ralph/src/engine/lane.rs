@@ -435,7 +435,9 @@ impl Lane {
             env.push(("RALPH_STORY", story.clone()));
         }
         env.append(&mut self.extra_env);
-        let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
+        let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
+        let env = env.collect();
         let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,

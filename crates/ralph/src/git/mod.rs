@@ -264,6 +264,23 @@ pub fn apart_from_hooks<'t>(tool: Tool<'t>) -> Tool<'t> {
     REPOSITORY_VARIABLES.iter().fold(tool, Tool::env_remove)
 }
 
+/// What tells the git of an agent to tidy up before it ends. Behind its back, it would be taken
+/// for something that the agent has left running, and be ended half way, with its lock.
+pub fn tidy_in_foreground() -> Vec<(String, String)> {
+    const SETTINGS: [&str; 2] = ["gc.autoDetach", "maintenance.autoDetach"];
+    // There may be some of the user's own.
+    let before = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse::<usize>().ok());
+    let before = before.unwrap_or(0);
+    let settings = (before..).zip(SETTINGS).flat_map(|(number, name)| {
+        [
+            (format!("GIT_CONFIG_KEY_{number}"), name.to_string()),
+            (format!("GIT_CONFIG_VALUE_{number}"), "false".to_string()),
+        ]
+    });
+    let count = ("GIT_CONFIG_COUNT".to_string(), (before + SETTINGS.len()).to_string());
+    settings.chain([count]).collect()
+}
+
 /// A git command in a directory, untouched by what the environment says of repositories.
 fn git(dir: &Path) -> Tool<'static> {
     let git = Tool::new("git").cwd(dir).timeout(TIMEOUT);

@@ -22,6 +22,21 @@ fn agents_and_checks_know_their_run_and_iteration() {
     }
 }
 
+/// It would be ended as something that the agent has left running, half way and with its lock.
+#[test]
+fn an_agents_git_tidies_up_before_it_ends() {
+    let sandbox = Sandbox::git();
+    let script = "for n in 1 2 3 4 5 6; do echo $n >> w; git add w; git commit -qm $n; done
+        git config my.own > own; git config --get-all gc.autoDetach >> own; echo '<response>DONE</response>'";
+    let agent = sandbox.sh_agent(script);
+    let mut ralph = sandbox.command(env!("CARGO_BIN_EXE_ralph"));
+    ralph.args(["run", "-p", "x", "--"]).args(agent.words());
+    ralph.envs([("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "my.own"), ("GIT_CONFIG_VALUE_0", "kept")]);
+    let ran = sandbox.spawn(ralph).end().exits(0);
+    assert!(!ran.stdout.contains("left running"), "{}", ran.stdout);
+    assert_eq!(sandbox.read("own"), "kept\nfalse\n");
+}
+
 #[test]
 fn claude_gets_its_flags_the_model_and_the_prompt_on_stdin() {
     let sandbox = Sandbox::bare();
