@@ -9,7 +9,7 @@ use crate::layout::Project;
 use crate::lock::{LockError, WorkspaceLock};
 use crate::process;
 use crate::report::{Out, say};
-use crate::tasks::archive;
+use crate::tasks::archive::{self, Commit};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -54,10 +54,16 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     ));
     out.line("ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`");
     out.flush();
-    if let Some(why) = archived.not_committed {
-        say(&format!("ralph: warning: not committed: {why}"));
+    match archived.commit {
+        Commit::Made => Ok(ExitCode::SUCCESS),
+        Commit::Needless(why) => {
+            say(&format!("ralph: warning: not committed: {why}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Commit::Failed(why) => Err(CliError::failed("archived, but not committed")
+            .cause(why)
+            .hint(format!("commit {} and ralph/ yourself", archived.dir.display()))),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn refused(error: &LockError) -> CliError {

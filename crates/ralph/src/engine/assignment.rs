@@ -42,7 +42,8 @@ pub(super) fn hand_out(
 ) -> Result<HandedOut, TaskFileError> {
     let before = task_files::before(tasks, texts)?;
     let marker = marker(run, plan, mode, &before);
-    fsx::write_whole(&project.active(), format!("{marker:#}\n").as_bytes())?;
+    // Nothing of ralph's depends on it, and an agent may have put something else in its place.
+    let _ = fsx::write_whole(&project.active(), format!("{marker:#}\n").as_bytes());
     let assignment = Assignment {
         mode,
         story: Some(id.to_string()),

@@ -24,8 +24,14 @@ pub struct Archived {
     pub dir: PathBuf,
     pub done: usize,
     pub stories: usize,
-    /// What was not done about git, and why.
-    pub not_committed: Option<String>,
+    pub commit: Commit,
+}
+
+pub enum Commit {
+    Made,
+    /// There was nothing to commit to, or nothing that git would take.
+    Needless(&'static str),
+    Failed(String),
 }
 
 /// Begins the line of a summary that says when.
@@ -57,8 +63,8 @@ pub fn archive(home: &Home, project: &Project, label: Option<&str>) -> Result<Ar
     let dir = put_away(project, &tasks, &name, &summary)?;
     begin_anew(project, &tasks)?;
     let done = list.stories.iter().filter(|story| story.passes()).count();
-    let not_committed = commit(project, &tasks, &dir).err();
-    Ok(Archived { dir: project.shown(&dir), done, stories: list.stories.len(), not_committed })
+    let commit = commit(project, &tasks, &dir);
+    Ok(Archived { dir: project.shown(&dir), done, stories: list.stories.len(), commit })
 }
 
 fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
@@ -233,18 +239,20 @@ fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), CliError> {
 }
 
 /// A commit of the archive and of the files that begin anew, whatever else is changed or staged.
-fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Result<(), String> {
+fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Commit {
     let Some(repository) = Repository::around(project.dir()) else {
-        return Err("this is no git repository".into());
+        return Commit::Needless("this is no git repository");
     };
     let files = [archive.to_path_buf(), tasks.prd(), tasks.list(), tasks.progress(), tasks.prompt()];
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     match repository.commit_only(&files, &format!("chore: archive ralph tasks {name}")) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err("git ignores these files".into()),
+        Ok(true) => Commit::Made,
+        Ok(false) => Commit::Needless("git ignores these files"),
         Err(cause) => {
             let told = CliError::from_error(&cause, Code::Failed);
-            Err(told.cause.map_or(told.message.clone(), |cause| format!("{}: {cause}", told.message)))
+            Commit::Failed(
+                told.cause.map_or(told.message.clone(), |cause| format!("{}: {cause}", told.message)),
+            )
         }
     }
 }

@@ -97,7 +97,9 @@ fn codex_hears_that_its_context_is_full() {
 
 fn hears_that_its_context_is_full(real: Real) {
     let ready = write_list(&json!({"reviewStatus": "needs_review"}));
-    let usage = json!({"input": 1200, "output": 20});
+    // Far more than the size of the transcript stands for: an agent may write an answer's numbers down
+    // only after the hook of its first tool has looked.
+    let usage = json!({"input": 122_000, "output": 20});
     let Some(stage) = Stage::set(
         real,
         &json!([{"steps": [
@@ -110,16 +112,14 @@ fn hears_that_its_context_is_full(real: Real) {
     };
     lay_out(&stage);
     let ran = stage
-        .start_with(&["tasks", "--format", "json", "-n", "1"], &[("CLAUDE_CONTEXT_WINDOW", "2000")])
+        .start_with(&["tasks", "--format", "json", "-n", "1"], &[("CLAUDE_CONTEXT_WINDOW", "200000")])
         .end();
     ran.stops(1, "max_iterations", 1);
     let heard: Vec<String> = stage.turns().into_iter().map(|turn| turn.heard).collect();
     let alerts: Vec<&String> =
         heard.iter().filter(|heard| heard.contains("of the context is used (")).collect();
     assert_eq!(alerts.len(), 1, "once a session: {heard:#?}");
-    // Codex writes down the numbers of an answer only after its tools.
-    let severity = if real == Real::Claude { "NOTICE: about 61%" } else { "CRITICAL: about " };
-    assert!(alerts[0].contains(severity), "{}", alerts[0]);
+    assert!(alerts[0].contains("NOTICE: about 61%"), "{}", alerts[0]);
     assert_eq!(status(&stage), "needs_review");
 }
 

@@ -55,8 +55,10 @@ impl Sandbox {
     /// The project is a repository without any commit.
     pub fn empty_repository() -> Sandbox {
         let sandbox = Sandbox::bare();
+        // A git that tidies up behind an agent's back is ended with the agent, now and then.
         sandbox.sh(
-            "git init -q -b main && git config user.name Someone && git config user.email someone@localhost",
+            "git init -q -b main && git config user.name Someone && git config user.email someone@localhost
+             git config gc.auto 0 && git config maintenance.auto false",
         );
         sandbox
     }

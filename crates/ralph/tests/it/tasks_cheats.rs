@@ -65,6 +65,17 @@ fn a_marker_that_the_agent_edits_is_not_believed() {
 }
 
 #[test]
+fn a_marker_that_cannot_be_written_ends_nothing() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let acts = [
+        Act::makes(&list(&[waiting("US-001", 0)]))
+            .then("rm .ralph-active; mkdir .ralph-active; touch .ralph-active/x"),
+        Act::makes(&list(&[right("US-001", 1)])),
+    ];
+    run(&sandbox, &[], &acts).stops(0, "completed", 2);
+}
+
+#[test]
 fn a_deleted_list_comes_back_and_so_does_its_directory() {
     for (deed, gone) in [
         ("git rm -q ralph/tasks.json && git commit -q -m gone", "the task list is missing"),

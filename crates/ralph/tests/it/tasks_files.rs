@@ -198,6 +198,25 @@ fn archives_of_one_day_do_not_meet_and_are_called_by_their_branch() {
 }
 
 #[test]
+fn an_archive_that_cannot_be_committed_says_so_and_is_there() {
+    let sandbox = project(&list(&[right("US-001", 1)]));
+    sandbox.sh("git switch -q -c other && git commit -q --allow-empty -m theirs && git switch -q main");
+    sandbox.sh("git merge -q --no-ff --no-commit other");
+    let told = sandbox.ralph(&["archive", "--label", "x"]).exits(1).says("archived, but not committed");
+    assert!(told.stderr.contains("during a merge") && told.stderr.contains("yourself"), "{}", told.stderr);
+    let today = sandbox.sh("date +%Y-%m-%d").trim().to_string();
+    assert!(sandbox.read(&format!("ralph-archive/{today}-x/tasks.json")).contains("US-001"));
+    // What git ignores is archived all the same.
+    sandbox.sh("git merge --abort; git reset -q --hard");
+    sandbox.write(".gitignore", "ralph-archive\nralph\n");
+    sandbox.sh("git rm -rq --cached ralph && git add .gitignore && git commit -q -m ignore");
+    sandbox.write("ralph/tasks.json", text(&list(&[right("US-001", 1)])));
+    let head = sandbox.sh("git rev-parse HEAD");
+    sandbox.ralph(&["archive", "--label", "y"]).exits(0).says("not committed: git ignores these files");
+    assert_eq!(sandbox.sh("git rev-parse HEAD"), head);
+}
+
+#[test]
 fn archive_is_refused_while_a_run_is_at_work() {
     let sandbox = project(&list(&[new("US-001")]));
     let agent = crate::tasks_support::agent(&sandbox, &[Act::shell("echo up > up; sleep 30")]);

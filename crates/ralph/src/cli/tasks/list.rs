@@ -115,12 +115,11 @@ fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
         rows.iter().for_each(|row| out.line(row));
         let done = list.stories.iter().filter(|story| story.passes()).count();
         let next = lines.iter().find(|line| line.next);
-        let what_next = match next {
-            Some(line) if running => format!(", a run is at work on {}", printable(&line.id)),
-            Some(line) => format!(", next: {} ({})", printable(&line.id), line.standing.words()),
-            None => String::new(),
-        };
-        out.line(&format!("{done} of {} done{what_next}", lines.len()));
+        let next = next.map_or_else(String::new, |line| {
+            format!(", next: {} ({})", printable(&line.id), line.standing.words())
+        });
+        let at_work = if running { "; a run is at work here" } else { "" };
+        out.line(&format!("{done} of {} done{next}{at_work}", lines.len()));
     }
     // Whatever cap the loop is run with.
     let terms = super::check::terms(false, u32::MAX);
