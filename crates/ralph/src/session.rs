@@ -80,6 +80,12 @@ fn begin(
     prepare_home(home)?;
     prepare_project(&run)?;
     let workspace_lock = lock_workspace(home, &run, conduct)?;
+    if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
+        reporter.warn(&format!(
+            "run {before} was cut short here, and this one begins with what it left\n\
+             to carry on with that one instead: ralph resume {before}"
+        ));
+    }
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
         place::switch_to(&run.workspace, branch)?;
@@ -123,6 +129,13 @@ fn begin(
     });
     drop(workspace_lock);
     ended
+}
+
+/// The run that held the workspace before, if it did not come to an end of its own.
+fn cut_short(home: &Home, lock: &WorkspaceLock) -> Option<String> {
+    let before = lock.previous.as_ref()?;
+    let replayed = journal::replay(&home.run(before), |_, _, _| {}).ok()?;
+    replayed.state.stopped.is_none().then(|| before.clone())
 }
 
 /// Takes a run up where it was left.

@@ -55,6 +55,17 @@ fn a_run_can_be_carried_on_right_after_it_was_killed_while_its_tree_is_swept() {
 }
 
 #[test]
+fn a_new_run_says_that_the_one_before_it_was_cut_short() {
+    let sandbox = crashed();
+    let before = sandbox.only_run();
+    let told = format!("run {before} was cut short here");
+    let again = sandbox.ralph(&["run", "-p", "Mend it.", "-n", "6", "--check", "test -f fixed"]).exits(0);
+    assert!(again.stderr.contains(&told) && again.stderr.contains("ralph resume"), "{}", again.stderr);
+    let third = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--", "echo", DONE]).exits(0);
+    assert!(!third.stderr.contains("cut short"), "{}", third.stderr);
+}
+
+#[test]
 fn limits_count_on_across_a_crash() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
