@@ -90,16 +90,35 @@ impl StoryFiles {
         &self.learned
     }
 
+    /// One file that cannot be written is no reason to leave out the others.
     pub(super) fn write(&mut self, project: &Project) -> io::Result<()> {
-        if let Some(state) = &self.state {
-            let unsure = std::mem::replace(&mut self.unsure, true);
-            add(project, &self.lines, unsure)?;
-            self.lines.clear();
-            self.unsure = false;
-            fsx::dir(&project.ralph_dir())?;
-            fsx::write_whole(&project.state(), state_file::render(state).as_bytes())?;
-            self.state = None;
+        let wrote_lines = self.write_lines(project);
+        let wrote_state = self.write_state(project);
+        let marked = self.mark_specs(project);
+        wrote_lines.and(wrote_state).and(marked)
+    }
+
+    /// Whenever there is a state to write; the file is made with the first.
+    fn write_lines(&mut self, project: &Project) -> io::Result<()> {
+        if self.state.is_none() && self.lines.is_empty() {
+            return Ok(());
         }
+        let unsure = std::mem::replace(&mut self.unsure, true);
+        add(project, &self.lines, unsure)?;
+        self.lines.clear();
+        self.unsure = false;
+        Ok(())
+    }
+
+    fn write_state(&mut self, project: &Project) -> io::Result<()> {
+        let Some(state) = &self.state else { return Ok(()) };
+        fsx::dir(&project.ralph_dir())?;
+        fsx::write_whole(&project.state(), state_file::render(state).as_bytes())?;
+        self.state = None;
+        Ok(())
+    }
+
+    fn mark_specs(&mut self, project: &Project) -> io::Result<()> {
         while let Some(spec) = self.unmarked.last() {
             match mark::mark_done(&project.dir().join(spec)) {
                 // An agent may have moved its spec: then there is nothing to mark.

@@ -28,6 +28,17 @@ fn step_4_the_state_is_replaced_as_a_whole_and_leaves_no_other_file() {
 }
 
 #[test]
+fn step_4_the_state_is_written_also_if_the_progress_cannot_be() {
+    let stage = Stage::without_git("8.1");
+    stage.write_state(&[], None, 0);
+    fs::create_dir(stage.sandbox.project().join("progress.txt")).unwrap();
+    let ran = stage.run(&[], "DONE").exits(0);
+    assert!(ran.stderr.contains("warning: cannot write"), "{}", ran.stderr);
+    assert_eq!(stage.state(), "8.1 / - / 0");
+    assert!(stage.sandbox.read(&spec_path("8.1")).contains("status: done"));
+}
+
+#[test]
 fn step_5_one_word_of_the_spec_changes() {
     for spec in [
         "---\nstatus: pending\n---\n# A\n",
