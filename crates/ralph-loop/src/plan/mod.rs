@@ -104,6 +104,8 @@ pub enum PlanFact<'a> {
     },
     /// Somebody has changed what was asked for.
     Changed(&'a Changes),
+    /// Nothing of the run was at work for a while.
+    Waited,
 }
 
 impl Plan {

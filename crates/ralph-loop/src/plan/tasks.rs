@@ -175,6 +175,8 @@ impl TasksState {
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
+            // Long enough for a person to have changed it.
+            PlanFact::Waited => self.fresh = false,
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
                 if *had_stopped {

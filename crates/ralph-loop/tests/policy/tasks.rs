@@ -73,6 +73,19 @@ fn an_agent_that_nobody_judges_has_not_changed_the_list() {
 }
 
 #[test]
+fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
+    let failed = "start list:A=new tree:X fail list:A=new list:A=new left";
+    check(TASKS, &format!("{failed} due"), "read");
+    check(TASKS, &format!("{failed} due list:A=right1+B=new tree:X"), "implement B in 2");
+    let limited = "start list:A=new tree:X limited:60 list:A=new list:A=new";
+    check(TASKS, &format!("{limited} due"), "read");
+    let paused = "start list:A=new tree:X pause talk list:A=waiting green list:A=waiting left";
+    check(TASKS, paused, "wait");
+    check(TASKS, &format!("{paused} continue"), "read");
+    check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
+}
+
+#[test]
 fn without_reviews_whoever_implements_says_so_and_the_checks_decide() {
     let fast = "tasks:0 git checks:1 n:15";
     check(fast, "start list:A=new tree:X talk list:A=right", "check 1.1");

@@ -85,6 +85,25 @@ fn what_a_person_changes_while_a_run_is_down_counts() {
     assert_eq!(edits(&sandbox), 1);
 }
 
+#[test]
+fn what_a_person_changes_while_the_loop_waits_counts() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.settings(&json!({"backoff": {"base": 1.5, "cap": 1.5}}));
+    let acts = [
+        Act::shell("exit 1"),
+        Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
+        Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
+    ];
+    let agent = agent(&sandbox, &acts);
+    let running = begin(&sandbox, &[], &agent);
+    sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());
+    // Approved by hand, which an agent may not.
+    sandbox.write("ralph/tasks.json", text(&list(&[right("US-001", 0), new("US-002")])));
+    running.end().stops(0, "completed", 3);
+    assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
+    assert_eq!(edits(&sandbox), 1);
+}
+
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.
 fn killed_in(before: &Value, dirty: &Value, after: &[Value], wanted: &[&str]) {
     let sandbox = project(&list(std::slice::from_ref(before)));
