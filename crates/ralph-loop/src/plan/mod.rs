@@ -216,6 +216,15 @@ impl PlanState {
         }
     }
 
+    /// What has to be done to them even if nothing else is: whatever changes there after a run has
+    /// stopped is a person's.
+    pub fn owes(&self, over: bool) -> Option<PlanStep> {
+        self.wants(over).filter(|step| match step {
+            PlanStep::CompareTasks | PlanStep::PutBackTasks | PlanStep::AmendTasks(_) => true,
+            PlanStep::ReadTasks => false,
+        })
+    }
+
     /// Attempts that have halted the run, and that are counted anew for whoever resumes it.
     pub fn counted_anew(&self) -> u32 {
         match self {

@@ -89,6 +89,9 @@ pub struct TasksEnd {
     /// Somebody else than the agent has changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
+    /// What stood there and was written over, by hash: it may be a person's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub displaced: Option<String>,
 }
 
 /// What ralph itself changes in the list after an iteration.
@@ -256,7 +259,7 @@ mod tests {
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();
             let known = Known { text: String::new(), list: Arc::clone(&list) };
-            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false });
+            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false, displaced: None });
             state.apply(&PlanFact::Done(&step, &end));
             let item = Item::Task { id: "A".into(), mode: Mode::Implement };
             state.apply(&PlanFact::Began(&item));

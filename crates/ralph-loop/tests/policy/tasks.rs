@@ -73,6 +73,24 @@ fn an_agent_that_nobody_judges_has_not_changed_the_list() {
 }
 
 #[test]
+fn the_list_is_put_right_before_a_run_stops() {
+    // What stands there afterwards is a person's.
+    let ended = "start list:A=new tree:X stop stop ended";
+    check(TASKS, ended, "put back");
+    check(TASKS, &format!("{ended} list:A=new"), "stop interrupted");
+    check(TASKS, &format!("{ended} list:A=new resumed"), "read");
+    check(TASKS, "start list:A=new tree:X kill ended", "put back");
+    check(TASKS, "start list:A=new tree:X kill ended list:A=new", "stop killed");
+    check(TASKS, "start list:A=new tree:X kill talk", "put back");
+    let red = "start list:A=waiting tree:X talk list:A=right1 stop red";
+    check(TASKS, red, "judged 1 red 1, request changes A");
+    check(TASKS, &format!("{red} list:A=back1"), "stop interrupted");
+    // Once: what cannot be done is told, and not tried for ever.
+    check(TASKS, &format!("{ended} impossible:gone"), "stop error (gone)");
+    check(TASKS, "start list:A=new tree:X kill ended impossible:gone", "stop killed");
+}
+
+#[test]
 fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     let failed = "start list:A=new tree:X fail list:A=new list:A=new left";
     check(TASKS, &format!("{failed} due"), "read");

@@ -1,6 +1,6 @@
 //! A task list and the people around it: their edits, branches, prompts, agents and crashes.
 
-use crate::support::Sandbox;
+use crate::support::{Running, Sandbox};
 use crate::tasks_support::{
     Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
     verified, waiting, with,
@@ -102,6 +102,48 @@ fn what_a_person_changes_while_the_loop_waits_counts() {
     running.end().stops(0, "completed", 3);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
     assert_eq!(edits(&sandbox), 1);
+}
+
+/// An agent that is at work on the list when the run ends.
+fn at_work(sandbox: &Sandbox) -> Running {
+    let agent = agent(
+        sandbox,
+        &[
+            Act::leaves(&list(&[waiting("US-001", 0)])).then("echo up > ../up; sleep 60"),
+            Act::makes(&list(&[waiting("US-001", 0), new("US-002")])),
+        ],
+    );
+    let running = begin(sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running
+}
+
+#[test]
+fn what_a_person_adds_after_an_agent_was_ended_is_there_when_the_run_goes_on() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let running = at_work(&sandbox);
+    running.signal(Signal::INT);
+    sandbox.until_fact("the first signal", |fact| fact == "stop_asked");
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]), "nobody judged that agent");
+    sandbox.write("ralph/tasks.json", text(&list(&[new("US-001"), new("US-002")])));
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-002"), json!([false, null, 0]));
+    assert_eq!(edits(&sandbox), 1);
+}
+
+#[test]
+fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
+    let sandbox = project(&list(&[new("US-001")]));
+    at_work(&sandbox).kill();
+    sandbox.soon_nothing_is_left();
+    let theirs = text(&list(&[waiting("US-001", 0), new("US-002")]));
+    sandbox.write("ralph/tasks.json", &theirs);
+    let told = sandbox.ralph(&["resume"]).exits(1).stderr;
+    let kept = told.lines().find_map(|line| line.split_once("what stood there is kept: "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(fs::read_to_string(path).unwrap(), theirs);
 }
 
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.
