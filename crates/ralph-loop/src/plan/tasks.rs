@@ -10,6 +10,7 @@
 use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
 use crate::review::Terms;
 use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
+use crate::text::clip;
 use crate::verdict::{Judgement, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -69,8 +70,10 @@ pub struct Known {
 pub fn outline(list: &TaskList) -> TaskList {
     const KEPT: [&str; 5] =
         [field::PRIORITY, field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::DEPENDS_ON];
+    /// No banner shows more, and every fact about the list carries all of them.
+    const TITLE_CHARS: usize = 200;
     let short = |story: &Story| {
-        let mut short = Story::new(story.id(), story.title(), &[], 0);
+        let mut short = Story::new(story.id(), &clip(story.title(), TITLE_CHARS), &[], 0);
         for name in KEPT {
             short.take_field(story, name);
         }

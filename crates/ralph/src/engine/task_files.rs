@@ -10,6 +10,7 @@ use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan, Task
 use ralph_loop::plan::{Item, Pick, PlanStep};
 use ralph_loop::review;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
+use ralph_loop::text::clip;
 use ralph_loop::{Run, State};
 use std::fmt::Write;
 use std::io;
@@ -95,6 +96,7 @@ fn compare(
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
     const TOLD: usize = 20;
+    const TOLD_CHARS: usize = 500;
     let after = look(file);
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
     let text = match after {
@@ -107,7 +109,8 @@ fn compare(
     };
     // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
     let owed = review::owed(before, &list, terms);
-    let violations = found.iter().chain(&owed).take(TOLD).map(ToString::to_string).collect();
+    let told = found.iter().chain(&owed).take(TOLD);
+    let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
     Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false, displaced: None })
 }
 

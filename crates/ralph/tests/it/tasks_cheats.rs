@@ -2,9 +2,10 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, fields, list, new, now, project, prompt, right, run, seen, tell, verified, waiting, with,
+    Act, fields, list, new, now, project, prompt, right, run, seen, tell, text, verified, waiting, with,
 };
 use serde_json::{Value, json};
+use std::fs;
 
 /// Plays one act in an implement iteration, then an idle one, and gives what was told.
 fn after(sandbox: &Sandbox, act: Act) -> String {
@@ -120,6 +121,19 @@ fn verify_commands_that_the_agent_empties_still_decide() {
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
     // A resumed run keeps to them as well; a new one would read the list anew.
     assert_eq!(now(&sandbox)["verifyCommands"], json!([]));
+}
+
+#[test]
+fn what_an_agent_writes_into_the_list_does_not_swell_the_record() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let long = "x".repeat(1 << 20);
+    let big = with(new("US-001"), &json!({"title": long, "reviewStatus": long, "reviewCount": long}));
+    sandbox.write("../big.json", text(&list(&[big, new(&long)])));
+    let act = || Act::shell("cp ../big.json ralph/tasks.json");
+    run(&sandbox, &["-n", "2"], &[act(), act()]).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    let journal = fs::metadata(sandbox.run_dir().join("journal.jsonl")).unwrap().len();
+    assert!(journal < 64 << 10, "{journal} bytes");
 }
 
 #[test]
