@@ -115,7 +115,9 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     // What an agent has made of the plan is found out, and put right, before anybody else can
     // touch it.
     let over = !matches!(state.phase, Phase::Ready { .. });
-    if let (None, Some(what)) = (&state.trouble, state.plan.owes(over)) {
+    let stops = state.asked.killed || state.stops_asked > 0;
+    let due = stops || !amid_checks(run, state);
+    if let (true, None, Some(what)) = (due, &state.trouble, state.plan.owes(over)) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     if state.asked.killed {
@@ -145,6 +147,12 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         Phase::Ready { snapshot_taken } => begin_iteration(run, state, *snapshot_taken),
         Phase::Failed { .. } => None, // judged above
     }
+}
+
+/// Some checks have run, and others have not.
+fn amid_checks(run: &Run, state: &State) -> bool {
+    let Phase::Answered { results, .. } = &state.phase else { return false };
+    (1..run.checks.len()).contains(&results.len())
 }
 
 /// The judgement of an iteration in which nothing is left to find out.

@@ -106,6 +106,8 @@ pub enum PlanFact<'a> {
     Changed(&'a Changes),
     /// Nothing of the run was at work for a while.
     Waited,
+    /// A check has ended: it runs what the agent has written.
+    Checked,
 }
 
 impl Plan {

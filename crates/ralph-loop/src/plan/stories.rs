@@ -155,7 +155,8 @@ impl StoriesState {
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
             | PlanFact::Changed(_)
-            | PlanFact::Waited => {}
+            | PlanFact::Waited
+            | PlanFact::Checked => {}
         }
     }
 

@@ -51,6 +51,7 @@ impl TasksPlan {
             fresh: false,
             touched: false,
             after: None,
+            open: false,
             amendment: None,
             stuck: None,
             violations: Vec::new(),
@@ -121,10 +122,12 @@ pub struct TasksState {
     pub known: Option<Known>,
     /// It is what stands on the disk.
     fresh: bool,
-    /// An agent has been at it since.
+    /// An agent has been at it since, or a check.
     touched: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
+    /// The run was taken up since the agent ended: a person may have been at it.
+    open: bool,
     amendment: Option<Amendment>,
     /// A person is asked for.
     stuck: Option<String>,
@@ -134,6 +137,11 @@ pub struct TasksState {
 }
 
 impl TasksState {
+    /// What was undone after the agent of this iteration, if that was found out already.
+    pub fn undone(&self) -> &[String] {
+        if self.after.is_some() { &self.violations } else { &[] }
+    }
+
     pub(super) fn pick(&self) -> Pick {
         if let Some(why) = &self.stuck {
             return Pick::Stuck(why.clone());
@@ -177,7 +185,8 @@ impl TasksState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
-            PlanFact::Began(_) => self.touched = true,
+            PlanFact::Began(_) => (self.touched, self.after, self.open) = (true, None, false),
+            PlanFact::Checked => self.touched |= self.after.is_some() && !self.open,
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
@@ -185,6 +194,9 @@ impl TasksState {
             PlanFact::Waited => self.fresh = false,
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
+                if self.after.is_some() {
+                    (self.touched, self.open) = (false, true);
+                }
                 if *had_stopped {
                     self.stuck = None;
                 }
@@ -195,8 +207,11 @@ impl TasksState {
     fn done(&mut self, step: &PlanStep, end: &TasksEnd) {
         match step {
             PlanStep::CompareTasks => {
+                if self.after.is_none() {
+                    self.violations.clear();
+                }
+                self.violations.extend(end.violations.iter().cloned());
                 self.after = Some(end.known.clone());
-                self.violations.clone_from(&end.violations);
                 self.touched = false;
             }
             PlanStep::PutBackTasks => (self.touched, self.fresh) = (false, false),
@@ -212,6 +227,7 @@ impl TasksState {
     }
 
     fn judged(&mut self, judgement: &Judgement) {
+        (self.touched, self.open) = (false, false);
         let Some(after) = self.after.take() else { return };
         let said = self.newly_passing(&after.list);
         self.amendment = match &judgement.verdict {

@@ -137,6 +137,18 @@ fn what_an_agent_writes_into_the_list_does_not_swell_the_record() {
 }
 
 #[test]
+fn a_check_that_the_agent_wrote_approves_nothing() {
+    let sandbox = project(&verified(&[new("US-001")], &["sh test.sh"]));
+    sandbox.write("../forged.json", text(&verified(&[right("US-001", 0)], &["sh test.sh"])));
+    let acts = || Act::shell("echo 'cp ../forged.json ralph/tasks.json' > test.sh");
+    run(&sandbox, &["-n", "2"], &[acts(), acts()]).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    let told = violations(&sandbox).join("\n");
+    assert!(told.contains("Only review iterations may approve"), "{told}");
+    assert!(prompt(&sandbox, 2).contains("Only review iterations may approve"), "{}", prompt(&sandbox, 2));
+}
+
+#[test]
 fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
     let sandbox = project(&list(&[new("US-001")]));
     let acts = [

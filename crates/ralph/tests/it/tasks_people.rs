@@ -2,7 +2,7 @@
 
 use crate::support::{Running, Sandbox};
 use crate::tasks_support::{
-    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
+    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, text,
     verified, waiting, with,
 };
 use rustix::process::Signal;
@@ -15,32 +15,14 @@ fn edits(sandbox: &Sandbox) -> usize {
     sandbox.facts().iter().filter(edited).count()
 }
 
-/// A check that puts another list into place, once: a person at work between two iterations.
-fn edit(sandbox: &Sandbox, content: &str) -> String {
-    let root = sandbox.root().display().to_string();
-    fs::write(sandbox.root().join("edit"), content).unwrap();
-    format!("test ! -e {root}/edit || mv {root}/edit ralph/tasks.json")
-}
-
-#[test]
-fn what_a_person_changes_between_iterations_counts_and_is_recorded() {
-    let sandbox = project(&list(&[new("US-001")]));
-    // Rules that bind agents do not bind people: this one approves a story by hand.
-    let by_hand = list(&[right("US-001", 0), new("US-002")]);
-    let check = edit(&sandbox, &text(&by_hand));
-    let acts = [
-        Act::makes(&list(&[waiting("US-001", 0)])),
-        Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
-        Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
-    ];
-    let ran = tell(&sandbox, &["--check", &check], &acts).exits(0);
-    assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
-    assert_eq!(edits(&sandbox), 1);
-    assert!(
-        ran.stdout.contains("the task list was changed between iterations; that counts"),
-        "{}",
-        ran.stdout
-    );
+/// Begins a run whose first agent fails, and changes the list while the run waits before the next.
+fn edited_in_a_wait(sandbox: &Sandbox, format: &str, content: &str, acts: &[Act]) -> Running {
+    sandbox.settings(&json!({"backoff": {"base": 1.5, "cap": 1.5}}));
+    let agent = agent(sandbox, acts);
+    let running = sandbox.start(&[&["tasks", "--format", format, "--"], &agent.words()[..]].concat());
+    sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());
+    sandbox.write("ralph/tasks.json", content);
+    running
 }
 
 #[test]
@@ -52,9 +34,8 @@ fn an_invalid_edit_stops_the_run_with_file_and_reason_and_it_goes_on_after_mendi
         ("{\"userStories\": [], \"userStories\": []}", "the key is there twice: userStories"),
     ] {
         let sandbox = project(&list(&[new("US-001")]));
-        let check = edit(&sandbox, edited);
-        let acts = [Act::makes(&list(&[waiting("US-001", 0)])), Act::makes(&list(&[right("US-001", 1)]))];
-        let result = run(&sandbox, &["--check", &check], &acts).stops(1, "error", 1);
+        let acts = [Act::shell("exit 1"), Act::makes(&list(&[right("US-001", 1)]))];
+        let result = edited_in_a_wait(&sandbox, "json", edited, &acts).end().stops(1, "error", 1);
         let told = result["error"]["message"].as_str().unwrap();
         let file = sandbox.project().join("ralph/tasks.json").display().to_string();
         assert!(told.starts_with(&file) && told.contains(why) && told.ends_with("then resume"), "{told}");
@@ -86,22 +67,20 @@ fn what_a_person_changes_while_a_run_is_down_counts() {
 }
 
 #[test]
-fn what_a_person_changes_while_the_loop_waits_counts() {
+fn what_a_person_changes_while_the_loop_waits_counts_and_is_recorded() {
     let sandbox = project(&list(&[new("US-001")]));
-    sandbox.settings(&json!({"backoff": {"base": 1.5, "cap": 1.5}}));
+    // Rules that bind agents do not bind people: this one approves a story by hand.
+    let by_hand = text(&list(&[right("US-001", 0), new("US-002")]));
     let acts = [
         Act::shell("exit 1"),
         Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
         Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
     ];
-    let agent = agent(&sandbox, &acts);
-    let running = begin(&sandbox, &[], &agent);
-    sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());
-    // Approved by hand, which an agent may not.
-    sandbox.write("ralph/tasks.json", text(&list(&[right("US-001", 0), new("US-002")])));
-    running.end().stops(0, "completed", 3);
+    let ran = edited_in_a_wait(&sandbox, "human", &by_hand, &acts).end().exits(0);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
     assert_eq!(edits(&sandbox), 1);
+    let told = "the task list was changed between iterations; that counts";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
 }
 
 /// An agent that is at work on the list when the run ends.
