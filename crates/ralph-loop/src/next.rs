@@ -60,6 +60,10 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
 
 /// A step in flight goes on unless it takes too long or somebody asks twice.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
+    // Over before anybody could end it.
+    if let Step::Plan { .. } = flight.step {
+        return None;
+    }
     let cancel = |how, why| Some(Action::Cancel(flight.id, how, why));
     match flight.cancel {
         Some(Cancel { how: How::Ask, .. }) | None if state.asked.killed => cancel(How::Kill, Why::Killed),
@@ -108,15 +112,19 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if let Some(judgement) = judgement_due(run, state) {
         return Some(Action::Judge(judgement));
     }
+    // What an agent has made of the plan is found out, and put right, before anybody else can
+    // touch it.
+    let over = !matches!(state.phase, Phase::Ready { .. });
+    let stops = state.asked.killed || state.stops_asked > 0;
+    let due = stops || !amid_checks(run, state);
+    if let (true, None, Some(what)) = (due, &state.trouble, state.plan.owes(over)) {
+        return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
+    }
     if state.asked.killed {
         return Some(Action::Stop(StopReason::Killed, None));
     }
     if let Some(trouble) = &state.trouble {
         return Some(stop(run, state, StopReason::Error, Some(trouble.clone())));
-    }
-    // What an agent has made of the plan is found out before anybody else can touch it.
-    if let (false, Some(step)) = (matches!(state.phase, Phase::Ready { .. }), plan_step(state, true)) {
-        return Some(Action::Start(step));
     }
     if state.stops_asked > 0 {
         let reason = if state.asked.leaving { StopReason::Paused } else { StopReason::Interrupted };
@@ -141,9 +149,10 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     }
 }
 
-fn plan_step(state: &State, over: bool) -> Option<Step> {
-    let what = state.plan.wants(over)?;
-    Some(Step::Plan { iteration: state.iteration(), what })
+/// Some checks have run, and others have not.
+fn amid_checks(run: &Run, state: &State) -> bool {
+    let Phase::Answered { results, .. } = &state.phase else { return false };
+    (1..run.checks.len()).contains(&results.len())
 }
 
 /// The judgement of an iteration in which nothing is left to find out.
@@ -173,8 +182,8 @@ fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
 }
 
 fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
-    if let Some(step) = plan_step(state, false) {
-        return Some(Action::Start(step));
+    if let Some(what) = state.plan.wants(false) {
+        return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     if let Some(step) = source_control(run, state) {
         return Some(Action::Start(step));

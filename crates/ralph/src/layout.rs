@@ -127,6 +127,11 @@ pub struct RunDir {
 }
 
 impl RunDir {
+    /// The run's.
+    pub fn id(&self) -> String {
+        self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     pub fn dir(&self) -> &Path {
         &self.dir
     }

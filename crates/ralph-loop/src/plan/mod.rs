@@ -104,6 +104,10 @@ pub enum PlanFact<'a> {
     },
     /// Somebody has changed what was asked for.
     Changed(&'a Changes),
+    /// Nothing of the run was at work for a while.
+    Waited,
+    /// A check has ended: it runs what the agent has written.
+    Checked,
 }
 
 impl Plan {
@@ -212,6 +216,15 @@ impl PlanState {
             PlanState::Prompt(_) | PlanState::Stories(_) => None,
             PlanState::Tasks(state) => state.wants(over),
         }
+    }
+
+    /// What has to be done to them even if nothing else is: whatever changes there after a run has
+    /// stopped is a person's.
+    pub fn owes(&self, over: bool) -> Option<PlanStep> {
+        self.wants(over).filter(|step| match step {
+            PlanStep::CompareTasks | PlanStep::PutBackTasks | PlanStep::AmendTasks(_) => true,
+            PlanStep::ReadTasks => false,
+        })
     }
 
     /// Attempts that have halted the run, and that are counted anew for whoever resumes it.

@@ -113,7 +113,11 @@ impl PromptState {
         match fact {
             PlanFact::Judged(judgement) => self.done = judgement.settlement == Settlement::Settled,
             PlanFact::Changed(changes) => self.change(changes),
-            PlanFact::Began(_) | PlanFact::Done(..) | PlanFact::Resumed { .. } => {}
+            PlanFact::Began(_)
+            | PlanFact::Done(..)
+            | PlanFact::Resumed { .. }
+            | PlanFact::Waited
+            | PlanFact::Checked => {}
         }
     }
 }

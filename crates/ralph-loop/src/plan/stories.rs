@@ -154,7 +154,9 @@ impl StoriesState {
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
-            | PlanFact::Changed(_) => {}
+            | PlanFact::Changed(_)
+            | PlanFact::Waited
+            | PlanFact::Checked => {}
         }
     }
 

@@ -10,6 +10,7 @@
 use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
 use crate::review::Terms;
 use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
+use crate::text::clip;
 use crate::verdict::{Judgement, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ impl TasksPlan {
             fresh: false,
             touched: false,
             after: None,
+            open: false,
             amendment: None,
             stuck: None,
             violations: Vec::new(),
@@ -69,8 +71,10 @@ pub struct Known {
 pub fn outline(list: &TaskList) -> TaskList {
     const KEPT: [&str; 5] =
         [field::PRIORITY, field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::DEPENDS_ON];
+    /// No banner shows more, and every fact about the list carries all of them.
+    const TITLE_CHARS: usize = 200;
     let short = |story: &Story| {
-        let mut short = Story::new(story.id(), story.title(), &[], 0);
+        let mut short = Story::new(story.id(), &clip(story.title(), TITLE_CHARS), &[], 0);
         for name in KEPT {
             short.take_field(story, name);
         }
@@ -89,6 +93,9 @@ pub struct TasksEnd {
     /// Somebody else than the agent has changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
+    /// What stood there and was written over, by hash: it may be a person's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub displaced: Option<String>,
 }
 
 /// What ralph itself changes in the list after an iteration.
@@ -115,10 +122,12 @@ pub struct TasksState {
     pub known: Option<Known>,
     /// It is what stands on the disk.
     fresh: bool,
-    /// An agent has been at it since.
+    /// An agent has been at it since, or a check.
     touched: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
+    /// The run was taken up since the agent ended: a person may have been at it.
+    open: bool,
     amendment: Option<Amendment>,
     /// A person is asked for.
     stuck: Option<String>,
@@ -128,6 +137,11 @@ pub struct TasksState {
 }
 
 impl TasksState {
+    /// What was undone after the agent of this iteration, if that was found out already.
+    pub fn undone(&self) -> &[String] {
+        if self.after.is_some() { &self.violations } else { &[] }
+    }
+
     pub(super) fn pick(&self) -> Pick {
         if let Some(why) = &self.stuck {
             return Pick::Stuck(why.clone());
@@ -171,12 +185,18 @@ impl TasksState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
-            PlanFact::Began(_) => self.touched = true,
+            PlanFact::Began(_) => (self.touched, self.after, self.open) = (true, None, false),
+            PlanFact::Checked => self.touched |= self.after.is_some() && !self.open,
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
+            // Long enough for a person to have changed it.
+            PlanFact::Waited => self.fresh = false,
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
+                if self.after.is_some() {
+                    (self.touched, self.open) = (false, true);
+                }
                 if *had_stopped {
                     self.stuck = None;
                 }
@@ -187,8 +207,11 @@ impl TasksState {
     fn done(&mut self, step: &PlanStep, end: &TasksEnd) {
         match step {
             PlanStep::CompareTasks => {
+                if self.after.is_none() {
+                    self.violations.clear();
+                }
+                self.violations.extend(end.violations.iter().cloned());
                 self.after = Some(end.known.clone());
-                self.violations.clone_from(&end.violations);
                 self.touched = false;
             }
             PlanStep::PutBackTasks => (self.touched, self.fresh) = (false, false),
@@ -204,6 +227,7 @@ impl TasksState {
     }
 
     fn judged(&mut self, judgement: &Judgement) {
+        (self.touched, self.open) = (false, false);
         let Some(after) = self.after.take() else { return };
         let said = self.newly_passing(&after.list);
         self.amendment = match &judgement.verdict {
@@ -254,7 +278,7 @@ mod tests {
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();
             let known = Known { text: String::new(), list: Arc::clone(&list) };
-            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false });
+            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false, displaced: None });
             state.apply(&PlanFact::Done(&step, &end));
             let item = Item::Task { id: "A".into(), mode: Mode::Implement };
             state.apply(&PlanFact::Began(&item));

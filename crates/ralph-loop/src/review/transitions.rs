@@ -1,7 +1,7 @@
 //! Check 2.5: what may become of a list in one iteration.
 
 use super::{AT_CAP, Rule, Terms, Violation};
-use crate::task_list::{Json, Mode, ReviewStatus, Story, TaskList, field};
+use crate::task_list::{Json, Mode, ReviewStatus, Story, TaskList, field, kind};
 use std::collections::HashMap;
 
 /// The fields that a mode watches. Feedback is free text; check 2 asks for it where it must be.
@@ -209,7 +209,7 @@ impl<'a> Change<'a> {
 
     /// `passes false → true`.
     fn told(&self, name: &str) -> String {
-        let value = |story: &Story| story.field(name).map_or_else(|| "missing".to_owned(), Json::to_string);
+        let value = |story: &Story| story.field(name).map_or_else(|| "missing".to_owned(), kind);
         format!("{name} {} → {}", value(self.old), value(self.new))
     }
 }

@@ -30,6 +30,9 @@ impl State {
             return Err(Illegal::OutOfPlace("ended"));
         }
         let flight = self.flights.remove(at);
+        if let Step::Check { .. } = flight.step {
+            self.plan.apply(&PlanFact::Checked);
+        }
         // What is done before a pause takes effect counts as the run's time.
         if let Some(since) = &mut self.asked.paused_since_ms {
             *since = now;

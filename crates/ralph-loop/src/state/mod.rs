@@ -142,6 +142,7 @@ impl State {
 
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         self.admit(event)?;
+        let waited = self.flights.is_empty() && matches!(event.fact, Fact::Woke | Fact::Asked(_));
         match &event.fact {
             Fact::Opened(_) => return Err(Illegal::OutOfPlace("opened")),
             Fact::Resumed { .. } => self.resume()?,
@@ -155,6 +156,9 @@ impl State {
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
+        }
+        if waited {
+            self.plan.apply(&PlanFact::Waited);
         }
         self.seq = event.seq;
         self.epoch = event.epoch;

@@ -19,7 +19,7 @@ pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
 
-pub(crate) use schema::{is_well_formed_list, malformed};
+pub(crate) use schema::{is_well_formed_list, kind, malformed};
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -113,7 +113,7 @@ impl TaskList {
         let Json::Object(mut fields) = json else { return Err(Unreadable::NotAnObject) };
         let entries = match fields.take_out(field::USER_STORIES) {
             Some(Json::Array(entries)) => entries,
-            Some(other) => return Err(Unreadable::StoriesNotAList { found: schema::kind(&other) }),
+            Some(other) => return Err(Unreadable::StoriesNotAList { found: kind(&other) }),
             None => return Err(Unreadable::NoStories),
         };
         let mut stories = Vec::with_capacity(entries.len());
@@ -122,7 +122,7 @@ impl TaskList {
                 Json::Object(fields) => stories.push(Story::from_fields(fields)),
                 other => {
                     let number = stories.len() + 1;
-                    return Err(Unreadable::StoryNotAnObject { number, found: schema::kind(&other) });
+                    return Err(Unreadable::StoryNotAnObject { number, found: kind(&other) });
                 }
             }
         }

@@ -69,7 +69,10 @@ pub(crate) fn malformed(story: &Story) -> impl Iterator<Item = (&'static str, St
 type Fits = fn(&Json) -> bool;
 
 const RULES: [(&str, &str, Fits); 8] = [
-    (field::ID, "must be a string that is not empty", |id| id.as_str().is_some_and(|id| !id.is_empty())),
+    // It goes into facts, prompts and the environment of agents.
+    (field::ID, "must be a string of 1 to 200 characters", |id| {
+        id.as_str().is_some_and(|id| (1..=200).contains(&id.chars().count()))
+    }),
     (field::TITLE, "must be a string", is_string),
     (field::PASSES, "must be true or false", |json| matches!(json, Json::Bool(_))),
     (field::PRIORITY, "must be a number", |json| matches!(json, Json::Number(_))),
@@ -115,7 +118,7 @@ fn unless(value: Option<&Json>, wanted: &str, fits: impl Fn(&Json) -> bool) -> O
 }
 
 /// A value as an error shows it: itself if it is short, else what it is.
-pub(super) fn kind(value: &Json) -> String {
+pub(crate) fn kind(value: &Json) -> String {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => value.to_string(),
         Json::String(text) if text.chars().count() <= 40 => value.to_string(),

@@ -115,7 +115,11 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
     );
     check(r#""description": "","#, "", "The task list: description is missing; it must be a string");
     check(r#""make test""#, "7", "The task list: verifyCommands must be a list of strings");
-    check(r#""id": "US-001","#, "", "Story number 1: id is missing; it must be a string that is not empty");
+    check(
+        r#""id": "US-001","#,
+        "",
+        "Story number 1: id is missing; it must be a string of 1 to 200 characters",
+    );
     check(r#""title": "Grüße""#, r#""title": []"#, "Story US-001: title must be a string, not an empty list");
     check(
         r#""passes": false"#,

@@ -20,36 +20,41 @@ fn a_story_is_implemented_reviewed_and_done() {
     let implemented = "start list:A=new tree:X talk";
     check(TASKS, implemented, "compare");
     check(TASKS, &format!("{implemented} list:A=waiting"), "check 1.1");
-    check(TASKS, &format!("{implemented} list:A=waiting green"), "judged 1 green, read");
-    let seen = format!("{implemented} list:A=waiting green list:A=waiting");
+    check(TASKS, &format!("{implemented} list:A=waiting green"), "compare");
+    check(TASKS, &format!("{implemented} list:A=waiting green list:A=waiting"), "judged 1 green, read");
+    let seen = format!("{implemented} list:A=waiting green list:A=waiting list:A=waiting");
     check(TASKS, &seen, "left 1");
     check(TASKS, &format!("{seen} left"), "snapshot 2");
     let reviewed = format!("{seen} left tree:Y done list:A=right1");
     check(TASKS, &reviewed, "check 2.1");
-    check(TASKS, &format!("{reviewed} green"), "judged 2 done, read");
-    check(TASKS, &format!("{reviewed} green list:A=right1 left tree:Z"), "stop completed");
+    check(TASKS, &format!("{reviewed} green list:A=right1"), "judged 2 done, read");
+    check(TASKS, &format!("{reviewed} green list:A=right1 list:A=right1 left tree:Z"), "stop completed");
 }
 
 #[test]
 fn an_approval_with_red_checks_goes_back_with_their_output() {
     let reviewed = "start list:A=waiting tree:X talk list:A=right1";
-    check(TASKS, &format!("{reviewed} red"), "judged 1 red 1, request changes A");
-    check(TASKS, &format!("{reviewed} red list:A=back1"), "read");
-    let back = format!("{reviewed} red list:A=back1 list:A=back1 left tree:Y");
+    check(TASKS, &format!("{reviewed} red list:A=right1"), "judged 1 red 1, request changes A");
+    check(TASKS, &format!("{reviewed} red list:A=right1 list:A=back1"), "read");
+    let back = format!("{reviewed} red list:A=right1 list:A=back1 list:A=back1 left tree:Y");
     check(TASKS, &back, "review-fix A in 2");
     // A crash before it was written: it is written then.
-    check(TASKS, &format!("{reviewed} red resumed"), "request changes A");
+    check(TASKS, &format!("{reviewed} red list:A=right1 resumed"), "request changes A");
 }
 
 #[test]
 fn at_the_cap_a_person_is_asked_instead_of_approving_what_is_red() {
-    let capped = "start list:A=waiting4 tree:X talk list:A=right5 red";
+    let capped = "start list:A=waiting4 tree:X talk list:A=right5 red list:A=right5";
     check(TASKS, capped, "judged 1 red 1, request changes A");
     let why = "stop halted (A has had its 5 reviews and its checks are red: it needs a person)";
     check(TASKS, &format!("{capped} list:A=back5 list:A=back5 left tree:Y"), why);
     let resumed = format!("{capped} list:A=back5 list:A=back5 left tree:Y resumed list:A=back5");
     check(TASKS, &resumed, "review-fix A in 2");
-    check(TASKS, "start list:A=waiting4 tree:X talk list:A=right5 green", "judged 1 done, read");
+    check(
+        TASKS,
+        "start list:A=waiting4 tree:X talk list:A=right5 green list:A=right5",
+        "judged 1 done, read",
+    );
 }
 
 #[test]
@@ -73,16 +78,68 @@ fn an_agent_that_nobody_judges_has_not_changed_the_list() {
 }
 
 #[test]
+fn the_list_is_put_right_before_a_run_stops() {
+    // What stands there afterwards is a person's.
+    let ended = "start list:A=new tree:X stop stop ended";
+    check(TASKS, ended, "put back");
+    check(TASKS, &format!("{ended} list:A=new"), "stop interrupted");
+    check(TASKS, &format!("{ended} list:A=new resumed"), "read");
+    check(TASKS, "start list:A=new tree:X kill ended", "put back");
+    check(TASKS, "start list:A=new tree:X kill ended list:A=new", "stop killed");
+    check(TASKS, "start list:A=new tree:X kill talk", "put back");
+    let red = "start list:A=waiting tree:X talk list:A=right1 stop red list:A=right1";
+    check(TASKS, red, "judged 1 red 1, request changes A");
+    check(TASKS, &format!("{red} list:A=back1"), "stop interrupted");
+    // Once: what cannot be done is told, and not tried for ever.
+    check(TASKS, &format!("{ended} impossible:gone"), "stop error (gone)");
+    check(TASKS, "start list:A=new tree:X kill ended impossible:gone", "stop killed");
+}
+
+#[test]
+fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
+    let failed = "start list:A=new tree:X fail list:A=new list:A=new left";
+    check(TASKS, &format!("{failed} due"), "read");
+    check(TASKS, &format!("{failed} due list:A=right1+B=new tree:X"), "implement B in 2");
+    let limited = "start list:A=new tree:X limited:60 list:A=new list:A=new";
+    check(TASKS, &format!("{limited} due"), "read");
+    let paused = "start list:A=new tree:X pause talk list:A=waiting green list:A=waiting list:A=waiting left";
+    check(TASKS, paused, "wait");
+    check(TASKS, &format!("{paused} continue"), "read");
+    check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
+}
+
+#[test]
+fn a_check_does_no_more_to_the_list_than_its_agent_may() {
+    let two = "tasks:5 git checks:2 n:15";
+    let answered = "start list:A=new tree:X talk list:A=waiting";
+    check(two, &format!("{answered} green"), "check 1.2");
+    check(two, &format!("{answered} green green"), "compare");
+    check(two, &format!("{answered} green stop green"), "compare");
+    check(two, &format!("{answered} stop green list:A=waiting"), "stop interrupted");
+    // After that, what has changed may be a person's.
+    let resumed = format!("{answered} stop green list:A=waiting resumed");
+    check(two, &format!("{resumed} green green"), "judged 1 green, read");
+}
+
+#[test]
 fn without_reviews_whoever_implements_says_so_and_the_checks_decide() {
     let fast = "tasks:0 git checks:1 n:15";
     check(fast, "start list:A=new tree:X talk list:A=right", "check 1.1");
-    check(fast, "start list:A=new tree:X talk list:A=right green", "judged 1 done, read");
-    check(fast, "start list:A=new tree:X talk list:A=right red", "judged 1 red 1, request changes A");
+    check(fast, "start list:A=new tree:X talk list:A=right green list:A=right", "judged 1 done, read");
+    check(
+        fast,
+        "start list:A=new tree:X talk list:A=right red list:A=right",
+        "judged 1 red 1, request changes A",
+    );
 }
 
 #[test]
 fn a_tag_is_not_believed_and_not_needed() {
-    check(TASKS, "start list:A=new tree:X said:COMPLETE list:A=waiting green", "judged 1 green, read");
+    check(
+        TASKS,
+        "start list:A=new tree:X said:COMPLETE list:A=waiting green list:A=waiting",
+        "judged 1 green, read",
+    );
 }
 
 #[test]

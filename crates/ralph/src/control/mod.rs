@@ -105,7 +105,7 @@ mod tests {
             let asking = tokio::task::spawn_blocking(move || then(&there));
             let serving = async {
                 loop {
-                    let Request { command, answer } = control.next().await;
+                    let Request { command, answer, .. } = control.next().await;
                     let _ = answer.send(match command {
                         Command::Say { text } => Answer::Refused { why: text },
                         _ => Answer::Done,

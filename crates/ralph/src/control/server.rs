@@ -3,6 +3,7 @@
 use super::{Address, Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
 use crate::fsx;
 use crate::layout::RunDir;
+use crate::process;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Something that was asked, and where the answer goes.
 pub struct Request {
     pub command: Command,
+    /// An agent or a check of this very run asks.
+    pub from_within: bool,
     pub answer: oneshot::Sender<Answer>,
 }
 
@@ -45,7 +48,7 @@ impl Control {
         fsx::only_for_user(&run.control())?;
         let (sender, requests) = mpsc::channel(CONNECTIONS);
         let places = Arc::new(Semaphore::new(CONNECTIONS));
-        let accepting = tokio::spawn(accept(listener, address, sender, Arc::clone(&places)));
+        let accepting = tokio::spawn(accept(listener, address, sender, (Arc::clone(&places), run.id())));
         Ok(Control { requests, accepting, places, run: run.clone() })
     }
 
@@ -82,7 +85,7 @@ async fn accept(
     listener: UnixListener,
     _address: Address,
     sender: mpsc::Sender<Request>,
-    places: Arc<Semaphore>,
+    (places, run): (Arc<Semaphore>, String),
 ) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -91,23 +94,25 @@ async fn accept(
             continue;
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let sender = sender.clone();
+        let (sender, run) = (sender.clone(), run.clone());
         tokio::spawn(async move {
-            serve(stream, &sender).await;
+            serve(stream, &sender, &run).await;
             drop(place);
         });
     }
 }
 
-async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>) {
-    let user = stream.peer_cred().map(|peer| peer.uid());
-    if user.ok() != Some(rustix::process::geteuid().as_raw()) {
+async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>, run: &str) {
+    let Ok(peer) = stream.peer_cred() else { return };
+    if peer.uid() != rustix::process::geteuid().as_raw() {
         return;
     }
+    let pid = peer.pid().and_then(rustix::process::Pid::from_raw);
+    let from_within = pid.is_some_and(|pid| process::is_of_run(pid, run));
     let Ok(line) = timeout(PATIENCE, read_line(&mut stream)).await else { return };
     let refused = |why: &str| Answer::Refused { why: why.to_string() };
     let answer = match serde_json::from_slice::<Line<Asking>>(&line) {
-        Ok(Line { v: VERSION, body }) => match ask(sender, body.command).await {
+        Ok(Line { v: VERSION, body }) => match ask(sender, body.command, from_within).await {
             Some(answer) => answer,
             None => refused("the loop does not answer"),
         },
@@ -120,9 +125,9 @@ async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>) {
     }
 }
 
-async fn ask(sender: &mpsc::Sender<Request>, command: Command) -> Option<Answer> {
+async fn ask(sender: &mpsc::Sender<Request>, command: Command, from_within: bool) -> Option<Answer> {
     let (answer, heard) = oneshot::channel();
-    timeout(PATIENCE, sender.send(Request { command, answer })).await.ok()?.ok()?;
+    timeout(PATIENCE, sender.send(Request { command, from_within, answer })).await.ok()?.ok()?;
     timeout(PATIENCE, heard).await.ok()?.ok()
 }
 

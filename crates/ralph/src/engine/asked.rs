@@ -14,8 +14,8 @@ impl RealHost<'_> {
     /// The fact that a request amounts to. Who asked is answered once it is recorded, or at once
     /// if there is nothing to record.
     pub(super) fn asked(&mut self, run: &Run, state: &State, request: Request) -> Option<Fact> {
-        let Request { command, answer } = request;
-        let ask = match weigh(run, state, command) {
+        let Request { command, from_within, answer } = request;
+        let ask = match weigh(run, state, command, from_within) {
             Ok(Weighed::Ask(ask)) => Ok(ask),
             Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
@@ -77,9 +77,13 @@ enum Weighed {
     Note(String),
 }
 
-fn weigh(run: &Run, state: &State, command: Command) -> Result<Weighed, Answer> {
+fn weigh(run: &Run, state: &State, command: Command, from_within: bool) -> Result<Weighed, Answer> {
     let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
     match command {
+        // It could say itself when it is done, or end a pause that a person has asked for.
+        Command::Set(_) | Command::Continue if from_within => {
+            refused("an agent cannot change the run that it works for")
+        }
         Command::Pause if state.asked.paused() => Err(Answer::Already),
         Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
         Command::Continue if !state.asked.paused() => Err(Answer::Already),

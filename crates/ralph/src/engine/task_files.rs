@@ -10,6 +10,7 @@ use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan, Task
 use ralph_loop::plan::{Item, Pick, PlanStep};
 use ralph_loop::review;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
+use ralph_loop::text::clip;
 use ralph_loop::{Run, State};
 use std::fmt::Write;
 use std::io;
@@ -45,22 +46,29 @@ pub(super) fn perform(
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
                 return Err(TaskFileError::NotRead);
             };
-            compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)
+            let mut end = compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)?;
+            // Also looked at after the checks: what was told is not told again.
+            end.violations.retain(|violation| !tasks.undone().contains(violation));
+            Ok(end)
         }
         PlanStep::PutBackTasks => {
             let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
             let text = texts.get(&known.text)?;
-            if fsx::read_regular(&file).ok().as_deref() != Some(text.as_bytes()) {
-                write(&file, &text)?;
-            }
-            Ok(TasksEnd { known, violations: Vec::new(), edited: false })
+            let displaced = replace(&file, &text, &text, texts)?;
+            Ok(TasksEnd { known, violations: Vec::new(), edited: false, displaced })
         }
         PlanStep::AmendTasks(amendment) => {
-            let mut list = before(tasks, texts)?;
+            let known_text = texts.get(&tasks.known.as_ref().ok_or(TaskFileError::NotRead)?.text)?;
+            let (mut list, stood) = match look(&file) {
+                // Somebody may have changed it while the checks ran.
+                Ok((list, text)) if list.problems().is_empty() => (list, text),
+                Ok(_) | Err(_) => (before(tasks, texts)?, known_text),
+            };
             amend(&mut list, amendment, plan.skip_review, &red_checks(run, state, texts)?);
             let text = list.to_text();
-            write(&file, &text)?;
-            Ok(TasksEnd { known: known(&list, &text, texts)?, violations: Vec::new(), edited: false })
+            let displaced = replace(&file, &text, &stood, texts)?;
+            let known = known(&list, &text, texts)?;
+            Ok(TasksEnd { known, violations: Vec::new(), edited: false, displaced })
         }
     }
 }
@@ -80,7 +88,7 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
     }
     let known = known(&list, &text, texts)?;
     let edited = tasks.known.as_ref().is_some_and(|before| before.text != known.text);
-    Ok(TasksEnd { known, violations: Vec::new(), edited })
+    Ok(TasksEnd { known, violations: Vec::new(), edited, displaced: None })
 }
 
 fn compare(
@@ -91,6 +99,7 @@ fn compare(
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
     const TOLD: usize = 20;
+    const TOLD_CHARS: usize = 500;
     let after = look(file);
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
     let text = match after {
@@ -103,8 +112,9 @@ fn compare(
     };
     // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
     let owed = review::owed(before, &list, terms);
-    let violations = found.iter().chain(&owed).take(TOLD).map(ToString::to_string).collect();
-    Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false })
+    let told = found.iter().chain(&owed).take(TOLD);
+    let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
+    Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false, displaced: None })
 }
 
 fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
@@ -118,6 +128,25 @@ fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
 
 fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
     Ok(Known { text: texts.put(text)?, list: Arc::new(outline(list)) })
+}
+
+/// Writes the list. What stands there and is neither that nor `expected` is kept: it may be a
+/// person's, who has been at it while nobody was.
+fn replace(
+    file: &Path,
+    text: &str,
+    expected: &str,
+    texts: &mut Texts,
+) -> Result<Option<String>, TaskFileError> {
+    let stands = fsx::read_regular(file).ok();
+    if stands.as_deref() == Some(text.as_bytes()) {
+        return Ok(None);
+    }
+    let stands = stands.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let displaced = stands.filter(|stands| stands.trim_start_matches('\u{feff}') != expected);
+    let displaced = displaced.map(|stands| texts.put(&stands)).transpose()?;
+    write(file, text)?;
+    Ok(displaced)
 }
 
 /// An agent may have taken the directory with it, or have put something else in its place.

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub fn end_leftovers(run_id: &str) -> u32 {
     let deadline = Instant::now() + LIMIT;
     let marker = format!("RALPH_RUN={run_id}");
-    let spared = lineage();
+    let spared = lineage(getpid());
     let mut killed = 0;
     while Instant::now() < deadline {
         let frozen = freeze(marker.as_bytes(), &spared, deadline);
@@ -126,9 +126,20 @@ fn wait_until(pidfd: &OwnedFd, deadline: Instant) {
     }
 }
 
-/// This process and its ancestors.
-fn lineage() -> Vec<Pid> {
-    let mut line = vec![getpid()];
+/// Whether a process was started by an agent or a check of the run. What an agent took out of
+/// the environment of its children is still in its own.
+pub fn is_of_run(pid: Pid, run_id: &str) -> bool {
+    let marker = format!("RALPH_RUN={run_id}");
+    let marked = |pid: &Pid| {
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
+    };
+    lineage(pid).iter().any(marked)
+}
+
+/// A process and its ancestors.
+fn lineage(pid: Pid) -> Vec<Pid> {
+    let mut line = vec![pid];
     while let Some(parent) = line.last().and_then(|pid| Stat::of(*pid)?.parent()) {
         line.push(parent);
     }

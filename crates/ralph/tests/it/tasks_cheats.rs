@@ -2,9 +2,10 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, fields, list, new, now, project, prompt, right, run, seen, tell, verified, waiting, with,
+    Act, fields, list, new, now, project, prompt, right, run, seen, tell, text, verified, waiting, with,
 };
 use serde_json::{Value, json};
+use std::fs;
 
 /// Plays one act in an implement iteration, then an idle one, and gives what was told.
 fn after(sandbox: &Sandbox, act: Act) -> String {
@@ -131,6 +132,31 @@ fn verify_commands_that_the_agent_empties_still_decide() {
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
     // A resumed run keeps to them as well; a new one would read the list anew.
     assert_eq!(now(&sandbox)["verifyCommands"], json!([]));
+}
+
+#[test]
+fn what_an_agent_writes_into_the_list_does_not_swell_the_record() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let long = "x".repeat(1 << 20);
+    let big = with(new("US-001"), &json!({"title": long, "reviewStatus": long, "reviewCount": long}));
+    sandbox.write("../big.json", text(&list(&[big, new(&long)])));
+    let act = || Act::shell("cp ../big.json ralph/tasks.json");
+    run(&sandbox, &["-n", "2"], &[act(), act()]).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    let journal = fs::metadata(sandbox.run_dir().join("journal.jsonl")).unwrap().len();
+    assert!(journal < 64 << 10, "{journal} bytes");
+}
+
+#[test]
+fn a_check_that_the_agent_wrote_approves_nothing() {
+    let sandbox = project(&verified(&[new("US-001")], &["sh test.sh"]));
+    sandbox.write("../forged.json", text(&verified(&[right("US-001", 0)], &["sh test.sh"])));
+    let acts = || Act::shell("echo 'cp ../forged.json ralph/tasks.json' > test.sh");
+    run(&sandbox, &["-n", "2"], &[acts(), acts()]).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    let told = violations(&sandbox).join("\n");
+    assert!(told.contains("Only review iterations may approve"), "{told}");
+    assert!(prompt(&sandbox, 2).contains("Only review iterations may approve"), "{}", prompt(&sandbox, 2));
 }
 
 #[test]

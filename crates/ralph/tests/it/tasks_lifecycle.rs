@@ -3,10 +3,11 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell,
+    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
     verified, waiting, with,
 };
 use serde_json::json;
+use std::fs;
 
 #[test]
 fn a_one_story_list_is_implemented_then_approved_by_the_first_review() {
@@ -27,7 +28,7 @@ fn a_one_story_list_is_implemented_then_approved_by_the_first_review() {
     assert!(result["iterations"].as_array().unwrap().iter().all(|i| i["completion_tag_found"] == false));
     // The marker that hooks of earlier times know, gone when the run is over.
     let marker = |number: u32| {
-        let text = std::fs::read(sandbox.root().join(format!("marker-{number}"))).unwrap();
+        let text = fs::read(sandbox.root().join(format!("marker-{number}"))).unwrap();
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()
     };
     let first = marker(1);
@@ -167,6 +168,21 @@ fn an_approval_with_red_checks_becomes_changes_requested_with_their_output() {
 }
 
 #[test]
+fn what_a_person_adds_while_the_checks_run_survives_their_being_red() {
+    let sandbox = project(&list(&[waiting("US-001", 0)]));
+    let theirs = sandbox.root().join("theirs");
+    fs::write(&theirs, text(&list(&[right("US-001", 1), new("US-002")]))).unwrap();
+    let check = format!("cp {} ralph/tasks.json; false", theirs.display());
+    run(&sandbox, &["-n", "1", "--check", &check], &[Act::makes(&list(&[right("US-001", 1)]))]).stops(
+        1,
+        "max_iterations",
+        1,
+    );
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
+    assert_eq!(fields(&now(&sandbox), "US-002"), json!([false, null, 0]));
+}
+
+#[test]
 fn skip_review_lets_the_implementer_set_passes_and_reviews_nothing() {
     let stories = [new("US-001"), new("US-002")];
     let sandbox = project(&verified(&stories, &["test -e good"]));
@@ -278,7 +294,7 @@ fn an_empty_answer_is_asked_for_again() {
     let script = format!(
         "cat > /dev/null; test -e '{root}/second' || {{ touch '{root}/second'; exit 0; }}
          cat > ralph/tasks.json <<'END'\n{}END\ngit commit -qam done; echo approved",
-        crate::tasks_support::text(&list(&[right("US-001", 1)]))
+        text(&list(&[right("US-001", 1)]))
     );
     let result = begin(&sandbox, &[], &sandbox.sh_agent(&script)).end().stops(0, "completed", 1);
     assert_eq!(result["iterations"].as_array().unwrap().len(), 1);

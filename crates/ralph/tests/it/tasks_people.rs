@@ -1,8 +1,8 @@
 //! A task list and the people around it: their edits, branches, prompts, agents and crashes.
 
-use crate::support::Sandbox;
+use crate::support::{Running, Sandbox};
 use crate::tasks_support::{
-    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
+    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, text,
     verified, waiting, with,
 };
 use rustix::process::Signal;
@@ -15,32 +15,14 @@ fn edits(sandbox: &Sandbox) -> usize {
     sandbox.facts().iter().filter(edited).count()
 }
 
-/// A check that puts another list into place, once: a person at work between two iterations.
-fn edit(sandbox: &Sandbox, content: &str) -> String {
-    let root = sandbox.root().display().to_string();
-    fs::write(sandbox.root().join("edit"), content).unwrap();
-    format!("test ! -e {root}/edit || mv {root}/edit ralph/tasks.json")
-}
-
-#[test]
-fn what_a_person_changes_between_iterations_counts_and_is_recorded() {
-    let sandbox = project(&list(&[new("US-001")]));
-    // Rules that bind agents do not bind people: this one approves a story by hand.
-    let by_hand = list(&[right("US-001", 0), new("US-002")]);
-    let check = edit(&sandbox, &text(&by_hand));
-    let acts = [
-        Act::makes(&list(&[waiting("US-001", 0)])),
-        Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
-        Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
-    ];
-    let ran = tell(&sandbox, &["--check", &check], &acts).exits(0);
-    assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
-    assert_eq!(edits(&sandbox), 1);
-    assert!(
-        ran.stdout.contains("the task list was changed between iterations; that counts"),
-        "{}",
-        ran.stdout
-    );
+/// Begins a run whose first agent fails, and changes the list while the run waits before the next.
+fn edited_in_a_wait(sandbox: &Sandbox, format: &str, content: &str, acts: &[Act]) -> Running {
+    sandbox.settings(&json!({"backoff": {"base": 1.5, "cap": 1.5}}));
+    let agent = agent(sandbox, acts);
+    let running = sandbox.start(&[&["tasks", "--format", format, "--"], &agent.words()[..]].concat());
+    sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());
+    sandbox.write("ralph/tasks.json", content);
+    running
 }
 
 #[test]
@@ -52,9 +34,8 @@ fn an_invalid_edit_stops_the_run_with_file_and_reason_and_it_goes_on_after_mendi
         ("{\"userStories\": [], \"userStories\": []}", "the key is there twice: userStories"),
     ] {
         let sandbox = project(&list(&[new("US-001")]));
-        let check = edit(&sandbox, edited);
-        let acts = [Act::makes(&list(&[waiting("US-001", 0)])), Act::makes(&list(&[right("US-001", 1)]))];
-        let result = run(&sandbox, &["--check", &check], &acts).stops(1, "error", 1);
+        let acts = [Act::shell("exit 1"), Act::makes(&list(&[right("US-001", 1)]))];
+        let result = edited_in_a_wait(&sandbox, "json", edited, &acts).end().stops(1, "error", 1);
         let told = result["error"]["message"].as_str().unwrap();
         let file = sandbox.project().join("ralph/tasks.json").display().to_string();
         assert!(told.starts_with(&file) && told.contains(why) && told.ends_with("then resume"), "{told}");
@@ -83,6 +64,65 @@ fn what_a_person_changes_while_a_run_is_down_counts() {
     sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 2);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002"]);
     assert_eq!(edits(&sandbox), 1);
+}
+
+#[test]
+fn what_a_person_changes_while_the_loop_waits_counts_and_is_recorded() {
+    let sandbox = project(&list(&[new("US-001")]));
+    // Rules that bind agents do not bind people: this one approves a story by hand.
+    let by_hand = text(&list(&[right("US-001", 0), new("US-002")]));
+    let acts = [
+        Act::shell("exit 1"),
+        Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
+        Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
+    ];
+    let ran = edited_in_a_wait(&sandbox, "human", &by_hand, &acts).end().exits(0);
+    assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
+    assert_eq!(edits(&sandbox), 1);
+    let told = "the task list was changed between iterations; that counts";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+}
+
+/// An agent that is at work on the list when the run ends.
+fn at_work(sandbox: &Sandbox) -> Running {
+    let agent = agent(
+        sandbox,
+        &[
+            Act::leaves(&list(&[waiting("US-001", 0)])).then("echo up > ../up; sleep 60"),
+            Act::makes(&list(&[waiting("US-001", 0), new("US-002")])),
+        ],
+    );
+    let running = begin(sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running
+}
+
+#[test]
+fn what_a_person_adds_after_an_agent_was_ended_is_there_when_the_run_goes_on() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let running = at_work(&sandbox);
+    running.signal(Signal::INT);
+    sandbox.until_fact("the first signal", |fact| fact == "stop_asked");
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]), "nobody judged that agent");
+    sandbox.write("ralph/tasks.json", text(&list(&[new("US-001"), new("US-002")])));
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-002"), json!([false, null, 0]));
+    assert_eq!(edits(&sandbox), 1);
+}
+
+#[test]
+fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
+    let sandbox = project(&list(&[new("US-001")]));
+    at_work(&sandbox).kill();
+    sandbox.soon_nothing_is_left();
+    let theirs = text(&list(&[waiting("US-001", 0), new("US-002")]));
+    sandbox.write("ralph/tasks.json", &theirs);
+    let told = sandbox.ralph(&["resume"]).exits(1).stderr;
+    let kept = told.lines().find_map(|line| line.split_once("what stood there is kept: "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(fs::read_to_string(path).unwrap(), theirs);
 }
 
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.

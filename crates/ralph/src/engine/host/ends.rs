@@ -210,7 +210,14 @@ impl RealHost<'_> {
             return End::Impossible { why: "the plan has no files".into() };
         };
         match task_files::perform(run, state, (plan, tasks), what, &mut self.lane.texts) {
-            Ok(end) => End::Plan(Box::new(PlanEnd::Tasks(end))),
+            Ok(end) => {
+                if let Some(displaced) = &end.displaced {
+                    let kept = self.lane.run_dir().text(displaced);
+                    let told = "the task list was put right; what stood there is kept";
+                    self.reporter.warn(&format!("{told}: {}", kept.display()));
+                }
+                End::Plan(Box::new(PlanEnd::Tasks(end)))
+            }
             Err(cause) => End::Impossible { why: cause.to_string() },
         }
     }

@@ -1,7 +1,7 @@
 //! Changing a loop while it runs, and telling it something.
 
 use super::Yard;
-use crate::support::until;
+use crate::support::{RALPH, until};
 use serde_json::json;
 
 #[test]
@@ -46,6 +46,28 @@ fn another_prompt_file_and_done_pattern_take_over() {
     yard.go(2, 0);
     yard.ends("agent", 0);
     assert_eq!((yard.judged(), yard.state("agent")["reason"].clone()), (vec![1, 2], json!("completed")));
+}
+
+#[test]
+fn an_agent_cannot_say_by_itself_when_its_worker_is_done() {
+    let yard = Yard::new();
+    let agent = yard.0.sh_agent(&format!(
+        "{RALPH} set agent --done-pattern . 2> set.txt; env -u RALPH_RUN {RALPH} set agent -n 9; \
+         {RALPH} pause agent; {RALPH} resume agent 2> told.txt; mv told.txt resume.txt; echo working",
+    ));
+    yard.spawn(&["-n", "2", "--done-pattern", "ALL DONE"], &agent).exits(0);
+    yard.until_exists("resume.txt");
+    yard.until_state("agent", "paused");
+    for said in ["set.txt", "resume.txt"] {
+        let said = yard.0.read(said);
+        assert!(said.contains("an agent cannot change the run that it works for"), "{said}");
+    }
+    let state = yard.state("agent");
+    assert_eq!((&state["done_pattern"], &state["max_iterations"]), (&json!("ALL DONE"), &json!(2)));
+    // Others may; also those that are agents of another run.
+    let script = "RALPH_RUN=20260101-000000-abcd $RALPH set agent -n 1";
+    yard.0.shell(script).exits(0).says("set max-iterations of agent to 1\n");
+    yard.0.ralph(&["kill", "agent"]).exits(0);
 }
 
 #[test]
