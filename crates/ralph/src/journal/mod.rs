@@ -48,6 +48,7 @@ impl Journal {
         self.line.clear();
         serde_json::to_writer(&mut self.line, event)?;
         self.line.push(b'\n');
+        self.drop_what_others_wrote()?;
         if let Err(cause) = self.file.write_all(&self.line) {
             // Half a line would be dropped on replay; take it back so that it is not even
             // there. If that fails too, replay still drops it.
@@ -58,6 +59,15 @@ impl Journal {
         self.whole += self.line.len() as u64;
         self.syncer.nudge();
         Ok(())
+    }
+
+    /// Only the loop writes here: what somebody else has added, an agent for one, never happened.
+    fn drop_what_others_wrote(&self) -> io::Result<()> {
+        match self.file.metadata()?.len() {
+            length if length > self.whole => self.file.set_len(self.whole),
+            length if length < self.whole => Err(io::Error::other("somebody has cut the journal off")),
+            _ => Ok(()),
+        }
     }
 
     /// Returns once everything written so far is on the disk.

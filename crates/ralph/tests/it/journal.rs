@@ -200,3 +200,21 @@ fn a_journal_of_the_second_version_still_tells_its_tasks() {
         assert!(journal.contains(part), "{part} is part of it");
     }
 }
+
+#[test]
+fn what_an_agent_writes_into_the_journal_never_happened() {
+    let sandbox = Sandbox::bare();
+    let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";
+    let agent = sandbox.sh_agent(&format!(
+        "tail -n 1 {journal} > line; cat line line >> {journal}; printf half >> {journal}; echo on it"
+    ));
+    sandbox.run(&["-p", "x", "-n", "2", "--format", "json"], &agent).stops(1, "max_iterations", 2);
+    let id = sandbox.only_run();
+    let shown = sandbox.ralph(&["show", &id, "--format", "json"]).exits(0).json();
+    assert_eq!(shown["stop_reason"], "max_iterations");
+    assert_eq!(whole_lines(&fs::read(sandbox.journal_file()).unwrap()).len(), sandbox.facts().len());
+    // What is gone cannot be made up: the run stops, and says so.
+    let agent = sandbox.sh_agent(&format!(": > {journal}; echo gone"));
+    let ran = sandbox.run(&["-p", "x", "-n", "2"], &agent).exits(1);
+    assert!(ran.stderr.contains("somebody has cut the journal off"), "{}", ran.stderr);
+}
