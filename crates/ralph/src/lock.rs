@@ -38,6 +38,8 @@ struct Holder {
 
 /// Several times what a keeper needs to end the largest tree.
 const SWEEP: Duration = Duration::from_secs(3);
+/// Several times what a look at a lock takes.
+const GLANCE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -122,8 +124,14 @@ impl WorkspaceLock {
     pub fn acquire(home: &Home, workspace: &Path, run: &str) -> Result<WorkspaceLock, LockError> {
         let path = home.workspace_lock(workspace);
         let io = |cause| LockError::Io { path: path.clone(), cause };
-        let Some(mut file) = try_lock(&path)? else {
-            return Err(taken(workspace, holder(&path)));
+        // Who only looks holds it too, for a moment.
+        let deadline = Instant::now() + GLANCE;
+        let mut file = loop {
+            match try_lock(&path)? {
+                Some(file) => break file,
+                None if Instant::now() > deadline => return Err(taken(workspace, holder(&path))),
+                None => std::thread::sleep(LOOK),
+            }
         };
         let previous = fsx::read_from_start(&mut file).map_err(io)?;
         let previous = serde_json::from_str::<Holder>(&previous).ok();

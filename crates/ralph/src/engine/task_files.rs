@@ -118,6 +118,11 @@ fn compare(
 }
 
 fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
+    /// Far more than anybody can work through; an agent may put anything there.
+    const LARGEST: u64 = 16 << 20;
+    if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
+        return Err(Unreadable::Denied("it is larger than 16 MiB".into()));
+    }
     let bytes = fsx::read_regular(file).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => Unreadable::Missing,
         _ => Unreadable::Denied(cause.to_string()),

@@ -153,7 +153,7 @@ impl Repository {
     /// The attempt is over, and so is every git that it has started. A lock that stays is that of
     /// one which was killed, and would stop everyone else.
     fn take_over_locks(&self, branch: &Branch) {
-        let mut names = vec!["index.lock".to_string(), "HEAD.lock".to_string()];
+        let mut names = ["index.lock", "HEAD.lock", "packed-refs.lock"].map(String::from).to_vec();
         if let Branch::Named(name) = branch {
             names.push(format!("refs/heads/{name}.lock"));
         }

@@ -100,6 +100,14 @@ fn a_deleted_list_comes_back_and_so_does_its_directory() {
 }
 
 #[test]
+fn a_list_of_any_size_is_not_read_as_a_whole() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let told = after(&sandbox, Act::shell("truncate -s 3G ralph/tasks.json"));
+    assert!(told.contains("it is larger than 16 MiB"), "{told}");
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+}
+
+#[test]
 fn an_unfinished_story_that_vanished_comes_back_and_new_ones_begin_at_the_beginning() {
     let sandbox = project(&list(&[new("US-001"), new("US-002"), right("US-003", 1)]));
     let cheat = with(right("US-005", 1), &json!({"notes": "done already"}));
