@@ -93,6 +93,9 @@ fn compare(
     const TOLD: usize = 20;
     let after = look(file);
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
+    // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
+    // One whose verdict was undone has given it, and is told what was wrong with it.
+    let owed = review::owed(before, after.as_ref().map_or(&list, |(theirs, _)| theirs), terms);
     let text = match after {
         Ok((_, text)) if found.is_empty() => text,
         Ok(_) | Err(_) => {
@@ -101,8 +104,6 @@ fn compare(
             text
         }
     };
-    // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
-    let owed = review::owed(before, &list, terms);
     let violations = found.iter().chain(&owed).take(TOLD).map(ToString::to_string).collect();
     Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false })
 }

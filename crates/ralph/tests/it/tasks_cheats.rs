@@ -41,6 +41,16 @@ fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_
 }
 
 #[test]
+fn a_verdict_that_is_undone_is_not_said_to_be_missing() {
+    let sandbox = project(&list(&[waiting("US-001", 0)]));
+    after(&sandbox, Act::makes(&list(&[with(right("US-001", 1), &json!({"notes": ""}))])));
+    let found = violations(&sandbox);
+    assert!(found[0].contains("notes must not be empty"), "{found:?}");
+    // The second is about the idle iteration.
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
 fn reviewers_may_not_approve_two_stories_nor_skip_the_count() {
     let sandbox = project(&list(&[waiting("US-001", 0), waiting("US-002", 0)]));
     let both = list(&[right("US-001", 1), right("US-002", 1)]);
