@@ -41,6 +41,23 @@ fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_
 }
 
 #[test]
+fn verify_commands_and_the_branch_stay_as_they_were() {
+    let sandbox = project(&verified(&[new("US-001")], &["test -f proof"]));
+    let mut weaker = list(&[waiting("US-001", 0)]);
+    weaker["branchName"] = json!("elsewhere");
+    let told = after(&sandbox, Act::makes(&weaker));
+    for name in ["verifyCommands", "branchName"] {
+        assert!(
+            told.contains(&format!("undone in the task list: The task list: {name} was changed")),
+            "{told}"
+        );
+    }
+    assert_eq!(now(&sandbox)["verifyCommands"], json!(["test -f proof"]));
+    assert_ne!(now(&sandbox)["branchName"], "elsewhere");
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]), "the legal part is kept");
+}
+
+#[test]
 fn a_verdict_that_is_undone_is_not_said_to_be_missing() {
     let sandbox = project(&list(&[waiting("US-001", 0)]));
     after(&sandbox, Act::makes(&list(&[with(right("US-001", 1), &json!({"notes": ""}))])));
@@ -139,8 +156,8 @@ fn verify_commands_that_the_agent_empties_still_decide() {
     let result = run(&sandbox, &["-n", "1"], &acts).stops(1, "max_iterations", 1);
     assert_eq!(result["iterations"][0]["check_results"][0]["passed"], false);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
-    // A resumed run keeps to them as well; a new one would read the list anew.
-    assert_eq!(now(&sandbox)["verifyCommands"], json!([]));
+    // A new run reads the list anew, and finds them.
+    assert_eq!(now(&sandbox)["verifyCommands"], json!(["test -e good"]));
 }
 
 #[test]
