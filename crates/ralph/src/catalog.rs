@@ -81,7 +81,10 @@ fn ids(home: &Home) -> Result<Vec<String>, CliError> {
 /// The run of the worker of that name, the run with this id, or the only one whose id begins like
 /// this.
 pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
-    let unknown = || CliError::failed(format!("no such run: {name}")).hint("`ralph runs` lists them");
+    let unknown = || {
+        CliError::failed(format!("no such run: {name}"))
+            .hint("`ralph runs` lists them, and `ralph ls` the workers")
+    };
     if !layout::is_safe_name(name) {
         return Err(unknown());
     }

@@ -14,7 +14,7 @@ use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
-use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft};
+use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, door};
 use crate::request::Asked;
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
@@ -161,8 +161,10 @@ pub fn resume(
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
         let hint = match stopped.reason {
-            StopReason::Completed => "it is proven done; start another with `ralph run`",
-            _ => "it keeps the limits it began with; start another with higher ones",
+            StopReason::Completed => {
+                format!("it is proven done; start another with `ralph {}`", door(&run.plan))
+            }
+            _ => "it keeps the limits it began with; start another with higher ones".to_string(),
         };
         return Err(CliError::failed(message).hint(hint));
     }

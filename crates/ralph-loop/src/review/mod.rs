@@ -16,7 +16,7 @@ mod transitions;
 pub use restore::restore;
 pub use transitions::{owed, transitions};
 
-use crate::task_list::{Mode, ReviewStatus, Story, TaskList, Unreadable};
+use crate::task_list::{Mode, ReviewStatus, Story, TaskList, Unreadable, field};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -74,6 +74,8 @@ pub enum Rule {
     AtCap,
     /// Check 2.5: a review without a verdict.
     NoVerdict,
+    /// Check 2.5: a field beside the stories that no agent may change.
+    Reserved,
 }
 
 impl fmt::Display for Violation {
@@ -102,10 +104,26 @@ pub fn violations(
             found.retain(|violation| !old.contains(violation));
         }
         if let Ok(after) = after {
+            found.extend(reserved(before, after));
             found.extend(transitions(before, after, terms));
         }
     }
     found
+}
+
+/// The fields beside the stories that decide what counts as proof, and where. An agent that may
+/// change them chooses by what it is judged in the next run, and what ralph executes for it.
+const RESERVED: [&str; 2] = [field::VERIFY_COMMANDS, field::BRANCH_NAME];
+
+fn reserved(before: &TaskList, after: &TaskList) -> impl Iterator<Item = Violation> {
+    let changed = RESERVED.into_iter().filter(|name| before.field(name) != after.field(name));
+    changed.map(|name| {
+        let message = format!(
+            "The task list: {name} was changed. It is for people to change: put it back as it was, and \
+             say in notes what it should be."
+        );
+        Violation { rule: Rule::Reserved, story: None, message }
+    })
 }
 
 /// Checks 1 and 2: what is wrong with a list, whoever made it so.

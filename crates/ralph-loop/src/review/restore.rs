@@ -4,9 +4,9 @@
 //! unfinished story is lost. Of a story whose review was tampered with, the four review fields
 //! go back together, because they only make sense together.
 
-use super::{AT_CAP, Rule, Terms, Violation, standing, transitions, violations};
+use super::{AT_CAP, RESERVED, Rule, Terms, Violation, standing, transitions, violations};
+use crate::task_list::malformed;
 use crate::task_list::{Json, ReviewStatus, Story, TaskList, Unreadable, field};
-use crate::task_list::{is_well_formed_list, malformed};
 use std::collections::{HashMap, HashSet};
 
 const REVIEW_FIELDS: [&str; 4] =
@@ -45,13 +45,15 @@ fn mended(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<Task
 
 /// The fields beside the stories.
 fn mend_fields(list: &mut TaskList, before: &TaskList) {
-    for name in [field::PROJECT, field::BRANCH_NAME, field::DESCRIPTION] {
+    for name in [field::PROJECT, field::DESCRIPTION] {
         if list.field(name).and_then(Json::as_str).is_none() {
             list.take_field(before, name);
         }
     }
-    if !is_well_formed_list(list.field(field::VERIFY_COMMANDS)) {
-        list.take_field(before, field::VERIFY_COMMANDS);
+    for name in RESERVED {
+        if list.field(name) != before.field(name) {
+            list.take_field(before, name);
+        }
     }
 }
 

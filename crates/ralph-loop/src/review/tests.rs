@@ -448,6 +448,23 @@ fn fields_without_their_shape_become_what_they_were_and_the_rest_is_kept() {
 }
 
 #[test]
+fn what_proves_a_story_and_where_is_not_the_agents_to_change() {
+    let with = |verify: &str, branch: &str| {
+        let mut list = list("a new 0");
+        list.set_field(field::VERIFY_COMMANDS, Json::Array(vec![Json::from(verify)]));
+        list.set_field(field::BRANCH_NAME, Json::from(branch));
+        list
+    };
+    let (before, after) = (with("make test", "b"), with("true", "x"));
+    for terms in [IMPLEMENT, REVIEW, FIX, Terms { skip_review: true, ..IMPLEMENT }] {
+        let (kept, found) = restore(&before, Ok(&after), &terms);
+        assert_eq!(kept, before);
+        let rules: Vec<Rule> = found.iter().map(|found| found.rule).collect();
+        assert_eq!(rules.iter().filter(|rule| **rule == Rule::Reserved).count(), 2, "{found:?}");
+    }
+}
+
+#[test]
 fn a_review_owes_a_verdict() {
     let owes = |terms: Terms<'_>, before: &str, after: &str| {
         owed(&list(before), &list(after), &terms).and_then(|violation| violation.story)

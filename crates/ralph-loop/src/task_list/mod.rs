@@ -19,7 +19,7 @@ pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
 
-pub(crate) use schema::{is_well_formed_list, kind, malformed};
+pub(crate) use schema::{kind, malformed};
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

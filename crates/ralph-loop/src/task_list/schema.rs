@@ -101,7 +101,7 @@ fn is_string(json: &Json) -> bool {
 }
 
 /// A list of strings, or none at all.
-pub(crate) fn is_well_formed_list(json: Option<&Json>) -> bool {
+fn is_well_formed_list(json: Option<&Json>) -> bool {
     match json {
         None | Some(Json::Null) => true,
         Some(Json::Array(items)) => items.iter().all(is_string),

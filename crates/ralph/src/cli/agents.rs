@@ -7,7 +7,7 @@ mod probe;
 mod verify;
 
 use super::args::Format;
-use super::print_json;
+use super::{print_json, print_lines};
 use crate::error::CliError;
 use crate::process::tool::{Tool, ToolOutput};
 use crate::report::{Out, Style};
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Without a command: a list of the agents that ralph knows, with where each is installed, its version,
+Without a command: a list of the agents that ralph knows, with where each is installed, its version, \
 how it is driven, and the version that was last seen to work.
 
 Examples:
@@ -144,7 +144,8 @@ pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
     }
     match args.format {
         Format::Human => print(),
-        Format::Json | Format::Ndjson => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
+        Format::Json => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
+        Format::Ndjson => print_lines(KNOWN.iter().map(entry)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -197,13 +198,13 @@ fn print() {
     let (mut out, style) = (Out::stdout(), Style::of_stdout());
     for known in KNOWN {
         let entry = entry(known);
-        let mark = if entry.installed.is_some() { style.ok() } else { "--".to_string() };
+        let mark = style.mark(entry.installed.is_some());
         let found = match (&entry.version, &entry.installed) {
             (Some(version), _) => printable(version).into_owned(),
             (None, Some(_)) => "installed, tells no version".into(),
             (None, None) => known.missing(),
         };
-        out.line(&format!("{mark:<4} {:<7} {found}", entry.name));
+        out.line(&format!("{mark} {:<7} {found}", entry.name));
         if let Some(path) = &entry.installed {
             out.line(&format!("             path: {}", printable(&path.display().to_string())));
         }

@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Moves ralph/prd.md, tasks.json and progress.txt to ralph-archive/<date>-<label>/, writes a summary.md
-(stories done, reviews and cost of each, dates), lays out fresh files and commits all of that and
+Moves ralph/prd.md, tasks.json and progress.txt to ralph-archive/<date>-<label>/, writes a summary.md \
+(stories done, reviews and cost of each, dates), lays out fresh files and commits all of that and \
 nothing else. ralph/prompt.md stays. Refused while a run is at work here.
 
 Examples:

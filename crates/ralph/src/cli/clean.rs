@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in
-it is uncommitted. --runs removes the records (journal, prompts, streams, checkpoints) of all but the
-newest finished runs. Runs that are alive are never touched, those that can be resumed only with
+A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in \
+it is uncommitted. --runs removes the records (journal, prompts, streams, checkpoints) of all but the \
+newest finished runs. Runs that are alive are never touched, those that can be resumed only with \
 --force.
 
 Examples:

@@ -42,10 +42,9 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, CliError> {
         None => ralph,
         Some(name) => {
             // Built, a subcommand knows its whole name and usage.
-            ralph
-                .find_subcommand(name)
-                .cloned()
-                .ok_or_else(|| CliError::usage(format!("no such command: {name}")))?
+            ralph.find_subcommand(name).cloned().ok_or_else(|| {
+                CliError::usage(format!("no such command: {name}")).hint("`ralph --help` lists them")
+            })?
         }
     };
     let mut text = Vec::new();

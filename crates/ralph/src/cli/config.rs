@@ -28,7 +28,7 @@ enum ConfigCommand {
 
 #[derive(Args)]
 #[command(after_help = "\
-What looks like a secret is printed as ***. RALPH_AGENT, RALPH_MODEL and the flags of a command
+What looks like a secret is printed as ***. RALPH_AGENT, RALPH_MODEL and the flags of a command \
 stand above all files and are not part of this.
 
 Examples:

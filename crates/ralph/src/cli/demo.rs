@@ -29,8 +29,8 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-A scratch repository holds a small shell function with two bugs and a test that finds them. The
-scripted agent needs three iterations: it claims to be done too early, and the failed check tells
+A scratch repository holds a small shell function with two bugs and a test that finds them. The \
+scripted agent needs three iterations: it claims to be done too early, and the failed check tells \
 it what is still wrong. Everything is removed at the end unless --keep is given.
 
 Example:

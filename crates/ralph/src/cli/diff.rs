@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-New files are part of it, whether git tracks them or not. Without ITERATION it is everything since
+New files are part of it, whether git tracks them or not. Without ITERATION it is everything since \
 the run began.
 
 Examples:

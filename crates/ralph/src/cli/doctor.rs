@@ -1,7 +1,7 @@
 //! `ralph doctor`: what is here, what is missing, and what to do about it.
 
 use super::args::Format;
-use super::{home, print_json};
+use super::{home, print_json, print_lines};
 use crate::catalog;
 use crate::error::CliError;
 use crate::fsx;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Looks for agents, git, tmux and sandboxes, tries to write into ralph's home, and ends processes that
+Looks for agents, git, tmux and sandboxes, tries to write into ralph's home, and ends processes that \
 a crashed run has left behind. Exits with 1 if ralph could not do its work here.
 
 Example:
@@ -91,7 +91,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
     match args.format {
         Format::Human => print(&findings, agents),
-        Format::Json | Format::Ndjson => print_json(&findings),
+        Format::Json => print_json(&findings),
+        Format::Ndjson => print_lines(&findings),
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -139,9 +140,9 @@ fn end_what_is_left(home: &Home) -> Finding {
 fn print(findings: &[Finding], agents: usize) {
     let (mut out, style) = (Out::stdout(), Style::of_stdout());
     for finding in findings {
-        let mark = if finding.ok { style.ok() } else { "--".to_string() };
+        let mark = style.mark(finding.ok);
         let found = finding.found.as_deref().unwrap_or("not found");
-        out.line(&format!("{mark:<4} {:<8} {:<9} {}", finding.kind, finding.name, printable(found)));
+        out.line(&format!("{mark} {:<8} {:<9} {}", finding.kind, finding.name, printable(found)));
         if let Some(advice) = &finding.advice {
             out.line(&format!("                        {advice}"));
         }

@@ -13,7 +13,7 @@ const INPUT_MAX: u64 = 64 << 20;
 
 #[derive(Args)]
 #[command(after_help = "\
-Agents that ralph starts are told to call these; nobody else needs to. They read the
+Agents that ralph starts are told to call these; nobody else needs to. They read the \
 agent's JSON from standard input and do nothing outside of ralph's own agents.")]
 pub struct HookArgs {
     #[command(subcommand)]

@@ -23,11 +23,11 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Asks for the agent, the limits, the guardrails and what to do with the changes, and writes
+Asks for the agent, the limits, the guardrails and what to do with the changes, and writes \
 .ralph/settings.json. Needs a terminal.
 
-`ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves
-alone what is there. `ralph init tasks` does the same for ralph/: prd.md, tasks.json, progress.txt and
+`ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves \
+alone what is there. `ralph init tasks` does the same for ralph/: prd.md, tasks.json, progress.txt and \
 prompt.md.
 
 Examples:

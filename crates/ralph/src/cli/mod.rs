@@ -56,12 +56,15 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  ralph demo                                    see it at work, without any agent
+  ralph demo                        see it at work, without any agent
   ralph run \"fix the failing test\" --check \"make test\"
   ralph run -f PROMPT.md -n 20 -- codex exec -
-  ralph resume                                  carry on after a crash or Ctrl+C
+  ralph stories                     one story of specs/ after the other
+  ralph tasks                       a task list, with reviews
+  ralph spawn --name night tasks    any of them as a worker in the background
+  ralph resume                      carry on after a crash or Ctrl+C
 
-Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration,
+Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration, \
 130 interrupted.";
 
 #[derive(Subcommand)]
@@ -73,11 +76,11 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Work through the stories in specs/, one fresh agent an attempt
     Stories(Box<stories::StoriesArgs>),
-    /// Work through ralph/tasks.json: implement, review, fix, until every story is approved
+    /// Work through ralph/tasks.json: implement, review, fix
     Tasks(Box<tasks::TasksArgs>),
     /// Put a task list away that is done with, and lay out a fresh one
     Archive(archive::ArchiveArgs),
-    /// Start a loop as a named worker in the background, with a tmux window
+    /// Start a loop as a named worker in the background
     Spawn(spawn::SpawnArgs),
     /// List workers
     Ls(ls::LsArgs),
@@ -101,7 +104,7 @@ enum Command {
     Rm(watch::RmArgs),
     /// Print a prompt to begin with
     Template,
-    /// Carry on with a paused worker, or a run that crashed, failed or was interrupted
+    /// Carry on with a paused worker, or a run that was cut short
     Resume(resume::ResumeArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),
@@ -111,7 +114,7 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Put the tree back as it was before a run or an iteration
     Undo(undo::UndoArgs),
-    /// Remove worktrees and records of finished runs, as far as nothing is lost
+    /// Remove worktrees and records of runs that have ended
     Clean(clean::CleanArgs),
     /// Show the settings that count here
     Config(config::ConfigArgs),
@@ -119,7 +122,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// List the agents that ralph knows, or verify one that is installed
     Agents(agents::AgentsArgs),
-    /// Tell which agents, tools and sandboxes are here, and what to do about what is not
+    /// Tell what is here, what is missing, and what to do about it
     Doctor(doctor::DoctorArgs),
     /// Answer an agent that calls while it works
     Hook(hook::HookArgs),
@@ -263,6 +266,16 @@ fn print_json(value: &impl serde::Serialize) {
     out.flush();
 }
 
+/// One object a line.
+fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
+    let mut out = Out::stdout();
+    values
+        .into_iter()
+        .filter_map(|value| serde_json::to_string(&value).ok())
+        .for_each(|line| out.line(&line));
+    out.flush();
+}
+
 fn home() -> Result<Home, CliError> {
     Home::find().ok_or_else(|| {
         CliError::usage("there is no home directory to keep runs in").hint("set HOME or RALPH_HOME")
@@ -319,4 +332,29 @@ fn report_on(
         }
     };
     Ok(exit_code(ended.stopped.reason, &ended.state.limits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    /// Paragraphs are one line each, so that they are wrapped to the terminal; examples are as they
+    /// are, so they have to fit.
+    #[test]
+    fn help_fits_eighty_columns() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let Some(help) = command.get_after_help() else { continue };
+            let (help, name) = (help.to_string(), command.get_name());
+            let mut prose = false;
+            for line in help.lines() {
+                let example = line.starts_with("  ");
+                assert!(!example || line.chars().count() <= 80, "{name}: {line}");
+                assert!(!prose || example || line.is_empty(), "{name}: broken by hand before: {line}");
+                prose = !example && !line.is_empty();
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan, the limits, the counters and the cost carry on; the iteration that was cut short is
+The plan, the limits, the counters and the cost carry on; the iteration that was cut short is \
 run again. Without RUN the newest one of this directory that can be resumed is taken.
 
 Example:

@@ -47,7 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   ralph run \"make the tests pass\" --check \"make test\"
   ralph run -f PROMPT.md --check \"cargo test\" --max-cost 5 --max-time 8h
-  ralph run \"tidy up\" --checks-only --check ./lint.sh -- ./my-agent --file {prompt_file}
+  ralph run \"tidy up\" --checks-only --check ./lint.sh -- ./agent {prompt_file}
 
 A run is done when all checks pass and the agent has said <response>DONE</response>.";
 

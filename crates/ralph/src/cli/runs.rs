@@ -1,7 +1,7 @@
 //! `ralph runs`: what has run, newest first.
 
 use super::args::Format;
-use super::{home, print_json};
+use super::{home, print_json, print_lines};
 use crate::catalog::{self, RunLine};
 use crate::error::CliError;
 use crate::report::{Out, Style, fit_end};
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Status is how a run ended (completed, max_iterations, interrupted …), running, or crashed: its
+Status is how a run ended (completed, max_iterations, interrupted …), running, or crashed: its \
 process is gone without a word, and `ralph resume` carries on.
 
 Example:
@@ -27,11 +27,7 @@ pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
     let lines = catalog::all(&home()?)?;
     match args.format {
         Format::Json => print_json(&lines),
-        Format::Ndjson => {
-            let mut out = Out::stdout();
-            lines.iter().filter_map(|line| serde_json::to_string(line).ok()).for_each(|line| out.line(&line));
-            out.flush();
-        }
+        Format::Ndjson => print_lines(&lines),
         Format::Human => print_table(&lines),
     }
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::RunDir;
-use crate::report::{Out, Style, fit};
+use crate::report::{Out, Style, door, fit};
 use crate::session::result_of;
 use crate::story::{Asked, Story};
 use clap::Args;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-For each iteration: what was asked (the prompt is kept), what the agent said last, what it changed,
+For each iteration: what was asked (the prompt is kept), what the agent said last, what it changed, \
 what the checks found, what it cost. `ralph diff RUN ITERATION` shows the changes themselves.
 
 Example:
@@ -70,7 +70,7 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
 fn tell(story: &Story) {
     let mut out = Out::stdout();
     let run = &story.run;
-    out.line(&format!("run        {}", run.id));
+    out.line(&format!("run        {} (ralph {})", run.id, door(&run.plan)));
     out.line(&format!("directory  {}", run.workspace.display()));
     let agents: Vec<&str> = run.agents.iter().map(|agent| agent.name.as_str()).collect();
     out.line(&format!("agent      {}", agents.join(", ")));
@@ -110,7 +110,9 @@ fn headline(iteration: &Iteration) -> String {
         (None, false, false) => "checks failed",
     };
     let Iteration { iteration: number, steps_taken, cost, duration_ms, .. } = iteration;
-    format!("iteration {number}: {word} ({steps_taken} steps, {cost}, {})", span(*duration_ms))
+    let story = iteration.story.as_deref().map(|id| format!("story {}, ", printable(id))).unwrap_or_default();
+    let steps = if *steps_taken == 1 { "1 step".to_string() } else { format!("{steps_taken} steps") };
+    format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }
 
 fn told_of_agent(

@@ -38,15 +38,15 @@ pub struct SpawnArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  ralph spawn --name agent --prompt-file ./PROMPT.md --max-iterations 10 -- claude
-  ralph spawn --name agent -f PROMPT.md -n 50 --done-pattern \"All tasks complete\" -- codex
-  ralph spawn --name night --worktree -f PROMPT.md -n 100 --check \"make test\" -- claude
+  ralph spawn --name agent --prompt-file PROMPT.md --max-iterations 10 -- claude
+  ralph spawn --name agent -f PROMPT.md -n 50 --done-pattern \"All done\" -- codex
+  ralph spawn --name night --worktree -f PROMPT.md -n 50 --check \"make test\"
   ralph spawn --name epic-2 stories
-  ralph spawn --name agent -f PROMPT.md -n 10 --wait -- claude && notify-send done
+  ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
 
-A prompt's worker ends after --max-iterations, or when -c, --done-pattern or its checks say so. An
-agent that prints nothing for --inactivity-timeout (60 s) is ended, and the next iteration begins.
-The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with
+A prompt's worker ends after --max-iterations, or when -c, --done-pattern or its checks say so. An \
+agent that prints nothing for --inactivity-timeout (60 s) is ended, and the next iteration begins. \
+The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with \
 pause, resume, set, say and kill.";
 
 /// Commands that can be spawned.

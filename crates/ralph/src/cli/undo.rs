@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Files that the run made are removed, files that it changed or deleted come back. What is replaced is
-kept first and named, so that an undo can be undone. Commits, branches and the index stay as they
+Files that the run made are removed, files that it changed or deleted come back. What is replaced is \
+kept first and named, so that an undo can be undone. Commits, branches and the index stay as they \
 are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched.
 
 Examples:

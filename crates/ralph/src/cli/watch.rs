@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Detach with your tmux prefix and D (Ctrl+B D): the worker goes on. Inside a tmux of your own, press
+Detach with your tmux prefix and D (Ctrl+B D): the worker goes on. Inside a tmux of your own, press \
 the prefix twice.")]
 pub struct AttachArgs {
     /// The worker

@@ -102,6 +102,9 @@ fn compare(
     const TOLD_CHARS: usize = 500;
     let after = look(file);
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
+    // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
+    // One whose verdict was undone has given it, and is told what was wrong with it.
+    let owed = review::owed(before, after.as_ref().map_or(&list, |(theirs, _)| theirs), terms);
     let text = match after {
         Ok((_, text)) if found.is_empty() => text,
         Ok(_) | Err(_) => {
@@ -110,8 +113,6 @@ fn compare(
             text
         }
     };
-    // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
-    let owed = review::owed(before, &list, terms);
     let told = found.iter().chain(&owed).take(TOLD);
     let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
     Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false, displaced: None })

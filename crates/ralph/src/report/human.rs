@@ -295,10 +295,15 @@ impl Human {
         let (list, skip) = (&end.known.list, plan.skip_review);
         if !std::mem::replace(&mut self.told_once.estimate, true) {
             let estimate = Estimate::of(list, skip);
-            self.line(&format!("  {:<7} {estimate}", "needs"));
+            let needs = match estimate.iterations() {
+                0 => "nothing: every story is done".to_string(),
+                _ => estimate.to_string(),
+            };
+            self.line(&format!("  {:<7} {needs}", "needs"));
             let left = run.limits.iterations.saturating_sub(state.judged) as usize;
             if estimate.iterations() > left {
-                self.warn(&format!("{left} iterations will hardly be enough: raise them with -n"));
+                let word = if left == 1 { "iteration" } else { "iterations" };
+                self.warn(&format!("{left} {word} will hardly be enough: raise the number with -n"));
             }
         }
         if end.edited {

@@ -21,6 +21,7 @@ pub use human::{Human, Telling};
 pub use log::Logged;
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
+pub use plans::door;
 pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
 pub use style::{Style, fit, fit_end};
 pub use tasks_left::{TaskResult, TasksLeft};

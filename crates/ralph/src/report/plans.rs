@@ -12,7 +12,7 @@ use ralph_loop::verdict::{Judgement, Settlement};
 use ralph_loop::{Run, State};
 
 /// The command that begins such a run.
-pub(super) fn door(plan: &Plan) -> &'static str {
+pub fn door(plan: &Plan) -> &'static str {
     match plan {
         Plan::Prompt(_) => "run",
         Plan::Stories(_) => "stories",
@@ -29,15 +29,20 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
                 Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                 Completion::ChecksOnly => "the checks pass".to_string(),
                 Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
-                Completion::Never => "all of them are done".to_string(),
+                Completion::Never => {
+                    return vec![("until", format!("{} have run", iterations(state.limits.iterations)))];
+                }
             };
-            vec![("until", format!("{until}, at most {} iterations", state.limits.iterations))]
+            vec![("until", format!("{until}, at most {}", iterations(state.limits.iterations)))]
         }
         Plan::Stories(plan) => {
             let ids: Vec<String> = plan.todo.iter().map(|story| story.id.to_string()).collect();
+            if ids.is_empty() {
+                return vec![("stories", "none to do: all are done".to_string())];
+            }
             vec![
                 ("stories", format!("{} to do: {}", ids.len(), ids.join(" "))),
-                ("tries", tries(state, plan)),
+                ("needs", attempts(state, plan)),
             ]
         }
         Plan::Tasks(plan) => vec![
@@ -47,11 +52,16 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
     }
 }
 
-/// How many iterations to expect, and what ends one.
-fn tries(state: &State, plan: &StoriesPlan) -> String {
+fn iterations(n: u32) -> String {
+    if n == 1 { "1 iteration".to_string() } else { format!("{n} iterations") }
+}
+
+/// How many attempts to expect, and what ends one.
+fn attempts(state: &State, plan: &StoriesPlan) -> String {
     let (best, most) = (plan.todo.len(), state.limits.iterations);
     let each = state.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
-    format!("{best} at best, {most} at most; {each}{} a story", plan.max_retries)
+    let word = if best == 1 { "attempt" } else { "attempts" };
+    format!("{best} {word} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
 
 fn reviews(plan: &TasksPlan) -> String {
@@ -76,7 +86,7 @@ pub(super) fn title(
             // A long name must not hide the attempt.
             let again = match attempt {
                 1 => String::new(),
-                n => format!(" (try {n} of {})", plan.max_retries),
+                n => format!(" (attempt {n} of {})", plan.max_retries),
             };
             title += &format!(": story {id}{again}, {}", printable(name));
         }
@@ -102,7 +112,7 @@ pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: St
             let of = plan.max_retries;
             let why = fit(&printable(why), style.width.saturating_sub(4));
             vec![
-                format!("{} story {id} failed, try {attempt} of {of}", style.bad()),
+                format!("{} story {id} failed, attempt {attempt} of {of}", style.bad()),
                 style.paint(Tone::Quiet, &format!("{}{why}", style.under())),
             ]
         }

@@ -59,6 +59,15 @@ impl Style {
         self.paint(Tone::Good, if self.emoji { "✅" } else { "[OK]" })
     }
 
+    /// Whether something is there, in a column of four cells.
+    pub fn mark(&self, there: bool) -> String {
+        match there {
+            true if self.emoji => format!("{}  ", self.ok()),
+            true => self.ok(),
+            false => "--  ".to_string(),
+        }
+    }
+
     pub fn bad(&self) -> String {
         self.paint(Tone::Bad, if self.emoji { "❌" } else { "[ERR]" })
     }

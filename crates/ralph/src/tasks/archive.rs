@@ -70,8 +70,10 @@ pub fn archive(home: &Home, project: &Project, label: Option<&str>) -> Result<Ar
 fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
     let file = project.shown(&tasks.list());
     let bytes = fsx::read_regular(&tasks.list()).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CliError::failed(format!("there is no task list: {}", file.display()))
-            .hint("`ralph init tasks` lays one out"),
+        io::ErrorKind::NotFound => {
+            CliError::usage(format!("there is no task list: {}", tasks.list().display()))
+                .hint("`ralph init tasks` lays one out")
+        }
         _ => CliError::failed(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
     let list = TaskList::parse_bytes(&bytes).map_err(|why| {

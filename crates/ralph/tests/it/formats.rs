@@ -212,3 +212,14 @@ fn the_version_and_the_help_are_answers_not_errors() {
     sandbox.ralph(&[]).exits(2);
     sandbox.ralph(&["no-such-command"]).exits(2);
 }
+
+#[test]
+fn lists_are_one_object_a_line_as_ndjson() {
+    let sandbox = Sandbox::bare();
+    for command in ["agents", "doctor"] {
+        let ran = sandbox.ralph(&[command, "--format", "ndjson"]).exits(0);
+        let lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+        assert!(lines.len() > 3 && lines.iter().all(|line| line["name"].is_string()), "{lines:#?}");
+    }
+}

@@ -58,7 +58,7 @@ fn an_estimate_is_marked_wherever_people_see_it() {
         .says("not done, ~$0.2625 spent");
     sandbox.ralph(&["runs"]).exits(0).says(" ~$0.5250 ");
     let id = sandbox.only_run();
-    sandbox.ralph(&["show", &id]).exits(0).says("(1 steps, ~$0.2625, ").says("cost: ~$0.5250, ");
+    sandbox.ralph(&["show", &id]).exits(0).says("(1 step, ~$0.2625, ").says("cost: ~$0.5250, ");
     assert!(sandbox.read(".ralph/progress.md").contains("\n- Cost: ~$0.2625\n"));
 }
 

@@ -42,6 +42,33 @@ fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_
 }
 
 #[test]
+fn verify_commands_and_the_branch_stay_as_they_were() {
+    let sandbox = project(&verified(&[new("US-001")], &["test -f proof"]));
+    let mut weaker = list(&[waiting("US-001", 0)]);
+    weaker["branchName"] = json!("elsewhere");
+    let told = after(&sandbox, Act::makes(&weaker));
+    for name in ["verifyCommands", "branchName"] {
+        assert!(
+            told.contains(&format!("undone in the task list: The task list: {name} was changed")),
+            "{told}"
+        );
+    }
+    assert_eq!(now(&sandbox)["verifyCommands"], json!(["test -f proof"]));
+    assert_ne!(now(&sandbox)["branchName"], "elsewhere");
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]), "the legal part is kept");
+}
+
+#[test]
+fn a_verdict_that_is_undone_is_not_said_to_be_missing() {
+    let sandbox = project(&list(&[waiting("US-001", 0)]));
+    after(&sandbox, Act::makes(&list(&[with(right("US-001", 1), &json!({"notes": ""}))])));
+    let found = violations(&sandbox);
+    assert!(found[0].contains("notes must not be empty"), "{found:?}");
+    // The second is about the idle iteration.
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
 fn reviewers_may_not_approve_two_stories_nor_skip_the_count() {
     let sandbox = project(&list(&[waiting("US-001", 0), waiting("US-002", 0)]));
     let both = list(&[right("US-001", 1), right("US-002", 1)]);
@@ -138,8 +165,8 @@ fn verify_commands_that_the_agent_empties_still_decide() {
     let result = run(&sandbox, &["-n", "1"], &acts).stops(1, "max_iterations", 1);
     assert_eq!(result["iterations"][0]["check_results"][0]["passed"], false);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
-    // A resumed run keeps to them as well; a new one would read the list anew.
-    assert_eq!(now(&sandbox)["verifyCommands"], json!([]));
+    // A new run reads the list anew, and finds them.
+    assert_eq!(now(&sandbox)["verifyCommands"], json!(["test -e good"]));
 }
 
 #[test]

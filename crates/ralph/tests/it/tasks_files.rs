@@ -194,7 +194,7 @@ fn archives_of_one_day_do_not_meet_and_are_called_by_their_branch() {
     sandbox.ralph(&["archive"]).exits(1).says("the task list is wrong");
     assert_eq!(sandbox.read("ralph/tasks.json"), "{");
     fs::remove_file(sandbox.project().join("ralph/tasks.json")).unwrap();
-    sandbox.ralph(&["archive"]).exits(1).says("there is no task list");
+    sandbox.ralph(&["archive"]).exits(2).says("there is no task list");
 }
 
 #[test]

@@ -280,10 +280,11 @@ fn the_estimate_is_told_at_the_start_with_a_warning_when_it_cannot_be_enough() {
     };
     let ran = told(&["-n", "1"]);
     assert!(ran.stdout.contains("2 stories × ~3 iterations each = ~6 iterations needed"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("1 iterations will hardly be enough"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 iteration will hardly be enough"), "{}", ran.stderr);
     let sandbox: Sandbox = project(&list(&[right("US-001", 1)]));
     let ran = tell(&sandbox, &[], &[]).exits(0);
     assert!(!ran.stderr.contains("hardly"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("needs   nothing: every story is done"), "{}", ran.stdout);
 }
 
 #[test]

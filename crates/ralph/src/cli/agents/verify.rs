@@ -19,9 +19,9 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Runs the installed program through ralph's own loop in a scratch directory, against a scripted model
-on loopback: no key, no network, no cost. It takes about 15 seconds. Each expectation is told as `ok` or
-as BROKEN with what was expected and what happened. Exits with 0 if all hold, 1 if one is broken, 2 if
+Runs the installed program through ralph's own loop in a scratch directory, against a scripted model \
+on loopback: no key, no network, no cost. It takes about 15 seconds. Each expectation is told as `ok` or \
+as BROKEN with what was expected and what happened. Exits with 0 if all hold, 1 if one is broken, 2 if \
 there is no such agent to verify.
 
 Example:

@@ -40,6 +40,7 @@ pub fn lay_out(project: &Project) -> Result<ExitCode, CliError> {
     out.line("More stories:   ralph stories new \"Title\" --epic 1");
     out.line("Are they fine:  ralph stories check");
     out.line("What there is:  ralph stories list");
+    out.line("Go:             ralph stories");
     out.flush();
     Ok(ExitCode::SUCCESS)
 }

@@ -22,11 +22,11 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-What is done is told by .ralph/state.json, not by the status in a spec. A story is blocked as long as
+What is done is told by .ralph/state.json, not by the status in a spec. A story is blocked as long as \
 one that it depends on is not done.
 
 Example:
-  ralph stories list --format json | jq -r '.[] | select(.status == \"pending\").id'")]
+  ralph stories list --format json | jq -r '.[] | select(.attempts > 1).id'")]
 pub struct ListArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
@@ -143,7 +143,7 @@ const COLUMNS: [Column; 7] = [
     Column { head: "STORY", shape: Shape::Left },
     Column { head: "TITLE", shape: Shape::Title },
     Column { head: "STATUS", shape: Shape::UpTo(17) },
-    Column { head: "TRIES", shape: Shape::Right },
+    Column { head: "ATTEMPTS", shape: Shape::Right },
     Column { head: "COST", shape: Shape::Right },
     Column { head: "TIME", shape: Shape::Right },
     Column { head: "DEPENDS ON", shape: Shape::UpTo(12) },
@@ -219,24 +219,24 @@ mod tests {
         let rows = rows(&lines(), 80);
         assert!(rows.iter().all(|row| row.width() <= 80), "{rows:#?}");
         insta::assert_snapshot!(rows.join("\n"), @"
-        STORY TITLE                    STATUS            TRIES  COST   TIME DEPENDS ON
-        1.1   Log in                   done                  1 $1.50 12m34s
-        1.2   日本語のタイトルはとて…  running               -     -      - 1.1
-        1.3   A title that nobody cou… failed 2 times        -     -      -
-        10.13 Waits                    blocked by 10.11…     -     -      - 10.11, 10.12
-        10.14 red                      pending               -     -      -
+        STORY TITLE                 STATUS            ATTEMPTS  COST   TIME DEPENDS ON
+        1.1   Log in                done                     1 $1.50 12m34s
+        1.2   日本語のタイトルはと… running                  -     -      - 1.1
+        1.3   A title that nobody … failed 2 times           -     -      -
+        10.13 Waits                 blocked by 10.11…        -     -      - 10.11, 10.12
+        10.14 red                   pending                  -     -      -
         ");
     }
 
     #[test]
     fn a_pipe_gets_everything() {
         insta::assert_snapshot!(rows(&lines(), usize::MAX).join("\n"), @"
-        STORY TITLE                                    STATUS            TRIES  COST   TIME DEPENDS ON
-        1.1   Log in                                   done                  1 $1.50 12m34s
-        1.2   日本語のタイトルはとても長いので切られます running               -     -      - 1.1
-        1.3   A title that nobody could call a short one failed 2 times        -     -      -
-        10.13 Waits                                    blocked by 10.11, 10.12     -     -      - 10.11, 10.12
-        10.14 red                                      pending               -     -      -
+        STORY TITLE                                    STATUS            ATTEMPTS  COST   TIME DEPENDS ON
+        1.1   Log in                                   done                     1 $1.50 12m34s
+        1.2   日本語のタイトルはとても長いので切られます running                  -     -      - 1.1
+        1.3   A title that nobody could call a short one failed 2 times           -     -      -
+        10.13 Waits                                    blocked by 10.11, 10.12        -     -      - 10.11, 10.12
+        10.14 red                                      pending                  -     -      -
         ");
     }
 

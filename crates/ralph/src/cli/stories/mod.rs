@@ -21,8 +21,8 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-A story is a file specs/epic-N/story-N.M-slug.md. `ralph init stories` lays the directories out.
-The lowest number whose dependencies are done comes next. An attempt that fails is put aside and
+A story is a file specs/epic-N/story-N.M-slug.md. `ralph init stories` lays the directories out. \
+The lowest number whose dependencies are done comes next. An attempt that fails is put aside and \
 the story begun again; after three of them a person is asked for.
 
 Examples:

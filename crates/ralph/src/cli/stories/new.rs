@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Prints the path of the new file. .ralph/templates/spec.md is used if it is there: a minijinja template
+Prints the path of the new file. .ralph/templates/spec.md is used if it is there: a minijinja template \
 with id, epic, story, title, slug and depends_on; `{{ title|yaml }}` puts a value into the frontmatter.
 
 Example:
-  $EDITOR \"$(ralph stories new \"Log in with a passkey\" --epic 8 --depends-on 8.1)\"")]
+  $EDITOR \"$(ralph stories new \"Log in\" --epic 8 --depends-on 8.1)\"")]
 pub struct NewArgs {
     /// What the story is about, in a few words
     #[arg(value_parser = title)]

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Prints the id of the new story. What else is in the list, unknown fields included, stays as it is. An
+Prints the id of the new story. What else is in the list, unknown fields included, stays as it is. An \
 agent that is at work right now may still overwrite the list with its own copy: add between iterations.
 
 Example:

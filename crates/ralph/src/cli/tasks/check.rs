@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Errors keep `ralph tasks` from running, or a story from ever being done: fields without their shape,
-ids that are there twice, passes and reviewStatus that contradict each other, dependencies on stories
+Errors keep `ralph tasks` from running, or a story from ever being done: fields without their shape, \
+ids that are there twice, passes and reviewStatus that contradict each other, dependencies on stories \
 that are not there or on itself.
 
 Exit codes: 0 nothing or only warnings, 2 errors or no list.

@@ -19,15 +19,15 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-The list is ralph/tasks.json; `ralph init tasks` lays it out. A story is implemented by one agent and
-reviewed by another with fresh eyes; what a review finds goes back. What an agent may not change in
+The list is ralph/tasks.json; `ralph init tasks` lays it out. A story is implemented by one agent and \
+reviewed by another with fresh eyes; what a review finds goes back. What an agent may not change in \
 the list is undone, and an approval counts only if the list's verifyCommands succeed.
 
 Examples:
-  ralph tasks                          until every story is approved, at most 15 iterations
+  ralph tasks                     until every story is approved, 15 iterations
   ralph tasks -n 40 --review-cap 3
   ralph tasks --skip-review --max-cost 5
-  ralph tasks add \"Log in with a passkey\" --criterion \"A passkey logs in\" --depends-on US-001
+  ralph tasks add \"Log in\" --criterion \"A passkey logs in\"
   ralph tasks list")]
 pub struct TasksArgs {
     #[command(subcommand)]

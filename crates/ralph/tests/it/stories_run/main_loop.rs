@@ -25,7 +25,7 @@ fn step_1_the_first_story_that_is_not_done_comes_next() {
 fn step_1_when_everything_is_done_that_is_said_and_no_agent_started() {
     let stage = Stage::new("1.1");
     stage.write_state(&["1.1"], None, 0);
-    stage.run(&[], "DONE").exits(0).says("ALL COMPLETE!");
+    stage.run(&[], "DONE").exits(0).says("ALL COMPLETE!").says("  stories none to do: all are done\n");
     assert_eq!(stage.asked(), "");
 }
 

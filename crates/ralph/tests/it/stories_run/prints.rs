@@ -34,7 +34,7 @@ fn a_long_title_hides_neither_the_story_nor_the_attempt() {
     stage.sandbox.write("specs/epic-8/story-8.3-x.md", spec);
     let ran = stage.run(&[], "FAIL no").exits(1);
     let title = ran.stdout.lines().find(|line| line.contains("Iteration 2/3")).unwrap();
-    assert!(title.starts_with("--- Iteration 2/3: story 8.3 (try 2 of 3), much to say"), "{title}");
+    assert!(title.starts_with("--- Iteration 2/3: story 8.3 (attempt 2 of 3), much to say"), "{title}");
     assert!(title.chars().count() <= 80, "{title}");
 }
 

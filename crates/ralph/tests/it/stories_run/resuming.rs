@@ -96,7 +96,8 @@ fn a_single_story_that_halted_has_all_its_attempts_again() {
 fn a_run_that_is_all_done_is_over() {
     let stage = Stage::new("1.1");
     stage.run(&[], "DONE").exits(0);
-    stage.sandbox.ralph(&["resume", &stage.sandbox.only_run()]).exits(1).says("is over: completed");
+    let again = stage.sandbox.ralph(&["resume", &stage.sandbox.only_run()]).exits(1);
+    again.says("is over: completed").says("start another with `ralph stories`");
 }
 
 #[test]
