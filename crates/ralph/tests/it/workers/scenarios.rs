@@ -2,6 +2,7 @@
 
 use super::Yard;
 use crate::support::{Sandbox, until};
+use crate::tasks_support::{Act, agent, fields, list, new, now, project, right, waiting};
 use serde_json::{Value, json};
 
 #[test]
@@ -392,4 +393,18 @@ fn what_is_wrong_with_tasks_is_said_where_they_were_spawned() {
     let ran = yard.0.ralph(&["spawn", "--name", "t", "tasks", "--", "cat"]).exits(2);
     assert!(ran.stderr.contains("ralph: error: there is no task list: "), "{}", ran.stderr);
     assert!(yard.0.runs().is_empty());
+}
+
+#[test]
+fn tasks_are_worked_through_by_a_worker() {
+    let yard = Yard(project(&list(&[new("US-001")])));
+    let acts = [Act::makes(&list(&[waiting("US-001", 0)])), Act::makes(&list(&[right("US-001", 1)]))];
+    let agent = agent(&yard.0, &acts);
+    let spawned =
+        yard.0.ralph(&[&["spawn", "--name", "list", "--wait", "tasks", "--"], &agent.words()[..]].concat());
+    spawned.exits(0).says("spawned list");
+    let state = yard.state("list");
+    assert_eq!((&state["status"], &state["plan"]), (&json!("stopped"), &json!("tasks")));
+    assert_eq!(fields(&now(&yard.0), "US-001"), json!([true, "approved", 1]));
+    yard.0.ralph(&["status", "list"]).exits(0).says("stopped (completed)");
 }
