@@ -2,7 +2,7 @@
 
 use super::Stories;
 use crate::cli::args::{Format, ProjectArgs};
-use crate::cli::print_json;
+use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::report::Out;
 use crate::stories::{Problem, Severity};
@@ -47,16 +47,9 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         problems,
     };
     match args.format {
-        Format::Human => print_lines(&checked),
+        Format::Human => tell(&checked),
         Format::Json => print_json(&checked),
-        Format::Ndjson => {
-            let mut out = Out::stdout();
-            problems
-                .iter()
-                .filter_map(|line| serde_json::to_string(line).ok())
-                .for_each(|line| out.line(&line));
-            out.flush();
-        }
+        Format::Ndjson => print_lines(problems),
     }
     Ok(match checked.errors {
         0 => ExitCode::SUCCESS,
@@ -64,7 +57,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-fn print_lines(checked: &Checked<'_>) {
+fn tell(checked: &Checked<'_>) {
     let mut out = Out::stdout();
     for problem in checked.problems {
         let Problem { severity, file, line, column, text, hint, .. } = problem;

@@ -3,7 +3,7 @@
 use super::Stories;
 use crate::cli::args::{Format, ProjectArgs};
 use crate::cli::table::{Column, Shape, table};
-use crate::cli::{home, print_json};
+use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::lock::WorkspaceLock;
 use crate::report::{Out, Style};
@@ -90,11 +90,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let lines: Vec<StoryLine> = stories.backlog.specs.iter().map(line).collect();
     match args.format {
         Format::Json => print_json(&lines),
-        Format::Ndjson => {
-            let mut out = Out::stdout();
-            lines.iter().filter_map(|line| serde_json::to_string(line).ok()).for_each(|line| out.line(&line));
-            out.flush();
-        }
+        Format::Ndjson => print_lines(&lines),
         Format::Human => {
             let errors =
                 stories.backlog.problems.iter().filter(|problem| problem.severity == Severity::Error);

@@ -2,7 +2,7 @@
 
 use super::WhichArgs;
 use crate::cli::args::Format;
-use crate::cli::print_json;
+use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::TasksDir;
@@ -84,14 +84,9 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         problems,
     };
     match args.format {
-        Format::Human => print_lines(&checked),
+        Format::Human => tell(&checked),
         Format::Json => print_json(&checked),
-        Format::Ndjson => {
-            let mut out = Out::stdout();
-            let lines = checked.problems.iter().filter_map(|line| serde_json::to_string(line).ok());
-            lines.for_each(|line| out.line(&line));
-            out.flush();
-        }
+        Format::Ndjson => print_lines(&checked.problems),
     }
     Ok(match checked.errors {
         0 => ExitCode::SUCCESS,
@@ -148,7 +143,7 @@ fn warnings(list: &TaskList) -> Vec<Problem> {
     problems
 }
 
-fn print_lines(checked: &Checked) {
+fn tell(checked: &Checked) {
     let mut out = Out::stdout();
     for Problem { severity, text, .. } in &checked.problems {
         let word = match severity {

@@ -4,7 +4,7 @@ use super::WhichArgs;
 use super::standing::Standing;
 use crate::cli::args::Format;
 use crate::cli::table::{Column, Shape, table};
-use crate::cli::{home, print_json};
+use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::git::Repository;
 use crate::lock::WorkspaceLock;
@@ -82,11 +82,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let lines: Vec<TaskLine> = list.stories.iter().map(line).collect();
     match args.format {
         Format::Json => print_json(&lines),
-        Format::Ndjson => {
-            let mut out = Out::stdout();
-            lines.iter().filter_map(|line| serde_json::to_string(line).ok()).for_each(|line| out.line(&line));
-            out.flush();
-        }
+        Format::Ndjson => print_lines(&lines),
         Format::Human => {
             let tree = Repository::around(project.dir()).map(|repository| repository.top);
             let running = WorkspaceLock::is_held(&home, tree.as_deref().unwrap_or(project.dir()));
