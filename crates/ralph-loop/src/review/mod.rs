@@ -10,9 +10,11 @@
 //! violation: the agent did not do it and may not be allowed to mend it. Its stories must have ids
 //! of their own, though: by them they are found again.
 
+mod glance;
 mod restore;
 mod transitions;
 
+pub use glance::{glance, places_for_glance};
 pub use restore::restore;
 pub use transitions::{owed, transitions};
 

@@ -46,19 +46,27 @@ pub fn owed(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<Vi
     if terms.mode != Mode::Review || terms.skip_review {
         return None;
     }
-    let waited = |story: &&Story| story.review_status() == Some(ReviewStatus::NeedsReview);
     let given_out = terms.story.and_then(|id| before.story(id)).filter(waited);
     let story = given_out.or_else(|| before.stories.iter().find(waited))?;
-    let touched = |old: &Story| {
-        after.story(old.id()).is_none_or(|new| WATCHED.iter().any(|name| old.field(name) != new.field(name)))
-    };
-    if before.stories.iter().filter(waited).any(touched) {
+    if gave_verdict(before, after) {
         return None;
     }
     let details = "review must increment reviewCount and either approve the story (reviewStatus \
                    \"approved\", passes true) or request changes (reviewStatus \"changes_requested\" and a \
                    reviewFeedback)";
     Some(Violation::of(Rule::NoVerdict, story.id(), in_review(story.id(), details)))
+}
+
+fn waited(story: &&Story) -> bool {
+    story.review_status() == Some(ReviewStatus::NeedsReview)
+}
+
+/// Whether something was said of a story that waited for a review, rightly or not.
+pub(super) fn gave_verdict(before: &TaskList, after: &TaskList) -> bool {
+    let touched = |old: &Story| {
+        after.story(old.id()).is_none_or(|new| WATCHED.iter().any(|name| old.field(name) != new.field(name)))
+    };
+    before.stories.iter().filter(waited).any(touched)
 }
 
 struct Change<'a> {

@@ -4,12 +4,9 @@
 //! could show one value to ralph and another to the next reader.
 
 use super::field;
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Number;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -18,7 +15,7 @@ pub enum Json {
     Null,
     Bool(bool),
     Number(Number),
-    String(Cow<'static, str>),
+    String(String),
     Array(Vec<Json>),
     Object(Object),
 }
@@ -42,7 +39,7 @@ impl Json {
 
 impl From<&str> for Json {
     fn from(text: &str) -> Json {
-        Json::String(Cow::Owned(text.to_owned()))
+        Json::String(text.to_owned())
     }
 }
 
@@ -72,11 +69,6 @@ impl Key {
         known(name).map_or_else(|| Key::Other(name.into()), Key::Known)
     }
 
-    /// Whether it says which story it is, or where it stands.
-    fn is_standing(&self) -> bool {
-        matches!(self, Key::Known(ID | PASSES..=REVIEW_COUNT))
-    }
-
     fn name(&self) -> &str {
         match self {
             Key::Known(number) => field::ALL[usize::from(*number)],
@@ -85,21 +77,17 @@ impl Key {
     }
 }
 
-const ID: u8 = 0;
-const PASSES: u8 = 5;
-const REVIEW_COUNT: u8 = 7;
-
 /// The place of a name in `field::ALL`.
 fn known(name: &str) -> Option<u8> {
     Some(match name {
-        field::ID => ID,
+        field::ID => 0,
         field::TITLE => 1,
         field::DESCRIPTION => 2,
         field::ACCEPTANCE_CRITERIA => 3,
         field::PRIORITY => 4,
-        field::PASSES => PASSES,
+        field::PASSES => 5,
         field::REVIEW_STATUS => 6,
-        field::REVIEW_COUNT => REVIEW_COUNT,
+        field::REVIEW_COUNT => 7,
         field::REVIEW_FEEDBACK => 8,
         field::NOTES => 9,
         field::DEPENDS_ON => 10,
@@ -141,11 +129,6 @@ impl Object {
 
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.fields.iter().map(|(key, value)| (key.name(), value))
-    }
-
-    /// Only what says which story it is, and where it stands.
-    pub(super) fn standing(&self) -> Object {
-        Object { fields: self.fields.iter().filter(|(key, _)| key.is_standing()).cloned().collect() }
     }
 
     /// Takes a value out and leaves null in its place.
@@ -192,36 +175,11 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-        deserializer.deserialize_any(JsonVisitor(Texts::Whole))
+        deserializer.deserialize_any(JsonVisitor)
     }
 }
 
-/// What becomes of a text that is read.
-#[derive(Clone, Copy)]
-pub(super) enum Texts {
-    Whole,
-    /// Only whether there is one is kept, but for what [`Key::is_standing`].
-    Hinted,
-}
-
-impl Texts {
-    fn of(self, key: &Key) -> Texts {
-        match (self, key) {
-            (Texts::Hinted, key) if !key.is_standing() => Texts::Hinted,
-            (Texts::Hinted | Texts::Whole, _) => Texts::Whole,
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Texts {
-    type Value = Json;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        deserializer.deserialize_any(JsonVisitor(self))
-    }
-}
-
-struct JsonVisitor(Texts);
+struct JsonVisitor;
 
 impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json;
@@ -251,41 +209,24 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::String(match self.0 {
-            Texts::Whole => Cow::Owned(value.to_owned()),
-            Texts::Hinted if value.trim().is_empty() => Cow::Borrowed(""),
-            Texts::Hinted => Cow::Borrowed("…"),
-        }))
+        Ok(Json::String(value.to_owned()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self.0)? {
+        while let Some(item) = seq.next_element()? {
             items.push(item);
         }
         Ok(Json::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Json, A::Error> {
-        object(map, self.0, Keep::Everything).map(Json::Object)
+        object(map).map(Json::Object)
     }
 }
 
-/// Which fields of an object are wanted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    Everything,
-    /// See [`Key::is_standing`].
-    Standing,
-}
-
-pub(super) fn object<'de, A: MapAccess<'de>>(
-    mut map: A,
-    texts: Texts,
-    keep: Keep,
-) -> Result<Object, A::Error> {
-    let expected = if keep == Keep::Everything { field::OF_A_STORY } else { 4 };
-    let mut fields: Vec<(Key, Json)> = Vec::with_capacity(expected);
+fn object<'de, A: MapAccess<'de>>(mut map: A) -> Result<Object, A::Error> {
+    let mut fields: Vec<(Key, Json)> = Vec::with_capacity(field::OF_A_STORY);
     // One bit for each known name; the others are few, if there are any.
     let mut known: u16 = 0;
     let mut others: HashSet<Box<str>> = HashSet::new();
@@ -303,12 +244,7 @@ pub(super) fn object<'de, A: MapAccess<'de>>(
             let name = key.name().escape_debug();
             return Err(de::Error::custom(format!("the key is there twice: {name}")));
         }
-        if keep == Keep::Everything || key.is_standing() {
-            let value = map.next_value_seed(texts.of(&key))?;
-            fields.push((key, value));
-        } else {
-            map.next_value::<IgnoredAny>()?;
-        }
+        fields.push((key, map.next_value()?));
     }
     Ok(Object { fields })
 }

@@ -8,14 +8,14 @@
 //! Deliberately absent: what an agent may change. That is [`crate::review`].
 
 mod json;
-mod outline;
 mod pick;
+mod places;
 mod schema;
 mod story;
 
 pub use json::{Json, Object};
-pub use outline::{Outline, Shapes};
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
+pub use places::story_places;
 pub use schema::Problem;
 pub use story::{ReviewStatus, Story};
 

@@ -83,10 +83,6 @@ impl Story {
         Story { fields }
     }
 
-    pub(super) fn outline(&self) -> Story {
-        Story { fields: self.fields.standing() }
-    }
-
     pub fn field(&self, name: &str) -> Option<&Json> {
         self.fields.get(name)
     }

@@ -40,7 +40,7 @@ pub(super) fn hand_out(
     (run_dir, project, texts): (&RunDir, &Project, &Texts),
     ralph: &Path,
 ) -> Result<HandedOut, TaskFileError> {
-    let before = task_files::before(tasks, texts)?;
+    let (before, text) = task_files::known_list(tasks, texts)?;
     let marker = marker(run, plan, mode, &before);
     // Nothing of ralph's depends on it, and an agent may have put something else in its place.
     let _ = fsx::write_whole(&project.active(), format!("{marker:#}\n").as_bytes());
@@ -51,10 +51,9 @@ pub(super) fn hand_out(
         skip_review: plan.skip_review,
         review_cap: plan.review_cap,
         check_commits: run.git && agent_can_commit(run, state),
-        before,
     };
     let path = run_dir.assignment(state.iteration());
-    assignment.write(&path)?;
+    assignment.write(&path, &before, &text)?;
     let hooks = plan.hooks.then(|| forms(run, run_dir, ralph)).transpose()?;
     Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })
 }

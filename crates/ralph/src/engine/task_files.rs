@@ -74,10 +74,16 @@ pub(super) fn perform(
 }
 
 /// The list as ralph knows it.
-pub(super) fn before(tasks: &TasksState, texts: &Texts) -> Result<TaskList, TaskFileError> {
+fn before(tasks: &TasksState, texts: &Texts) -> Result<TaskList, TaskFileError> {
+    known_list(tasks, texts).map(|(list, _)| list)
+}
+
+/// The list as ralph knows it, and its text.
+pub(super) fn known_list(tasks: &TasksState, texts: &Texts) -> Result<(TaskList, String), TaskFileError> {
     let known = tasks.known.as_ref().ok_or(TaskFileError::NotRead)?;
     let text = texts.get(&known.text)?;
-    TaskList::parse(&text).map_err(|_| TaskFileError::NotRead)
+    let list = TaskList::parse(&text).map_err(|_| TaskFileError::NotRead)?;
+    Ok((list, text))
 }
 
 fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, TaskFileError> {

@@ -1,10 +1,11 @@
 //! What one agent was sent to do, as the Stop hook needs to know it.
 
 use crate::fsx;
-use ralph_loop::review::Terms;
-use ralph_loop::task_list::{Mode, Outline, TaskList};
+use ralph_loop::review::{Terms, places_for_glance};
+use ralph_loop::task_list::{Mode, TaskList};
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The environment variable with the path of the file.
@@ -13,7 +14,7 @@ pub const ASSIGNMENT: &str = "RALPH_REVIEW";
 /// Written for each agent by the engine, outside the workspace. The engine itself goes by its
 /// own copy: what the agent's hooks read only tells the agent earlier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment<List = TaskList> {
+pub struct Assignment {
     pub mode: Mode,
     pub story: Option<String>,
     pub tasks_file: PathBuf,
@@ -21,48 +22,52 @@ pub struct Assignment<List = TaskList> {
     pub review_cap: u32,
     /// Whether the agent has to leave everything committed.
     pub check_commits: bool,
+}
+
+/// The file: a line with the assignment and where the stories are, then the list as it was when
+/// the agent began, byte by byte.
+#[derive(Serialize, Deserialize)]
+struct Head<A> {
+    assignment: A,
+    /// See [`places_for_glance`].
+    #[serde(default)]
+    places: Vec<(usize, usize)>,
+}
+
+/// An assignment as it is read.
+pub(super) struct Given {
+    pub(super) assignment: Assignment,
+    pub(super) places: Vec<Range<usize>>,
+    file: Vec<u8>,
+    list_at: usize,
+}
+
+impl Given {
+    pub(super) fn read(path: &Path) -> io::Result<Given> {
+        let file = fsx::read_regular(path)?;
+        let line_end = file.iter().position(|byte| *byte == b'\n').unwrap_or(file.len());
+        let Head { assignment, places } = serde_json::from_slice(&file[..line_end])?;
+        let places = places.into_iter().map(|(start, end)| start..end).collect();
+        Ok(Given { assignment, places, list_at: file.len().min(line_end + 1), file })
+    }
+
     /// The task list as it was when the agent began.
-    pub before: List,
+    pub(super) fn before(&self) -> &[u8] {
+        &self.file[self.list_at..]
+    }
 }
 
 impl Assignment {
-    /// Two lines of the same form: what a hook needs that finds nothing wrong, then all of it. A
-    /// hook has no time to read a long list that it does not need.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_vec(&self.with(Outline::of(&self.before)))?;
-        text.push(b'\n');
-        text.extend(serde_json::to_vec(self)?);
-        text.push(b'\n');
-        fsx::write_whole(path, &text)
+    /// With the list as it is when the agent begins, and its text.
+    pub fn write(&self, path: &Path, before: &TaskList, text: &str) -> io::Result<()> {
+        let places = places_for_glance(text, before, &self.terms());
+        let places = places.into_iter().map(|place| (place.start, place.end)).collect();
+        let mut file = serde_json::to_vec(&Head { assignment: self, places })?;
+        file.push(b'\n');
+        file.extend(text.as_bytes());
+        fsx::write_whole(path, &file)
     }
 
-    /// The last line; or all of them, if the file is one object on several.
-    pub fn read(path: &Path) -> io::Result<Assignment> {
-        let text = fsx::read_regular(path)?;
-        let text = text.trim_ascii_end();
-        let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-        Ok(serde_json::from_slice(line).or_else(|_| serde_json::from_slice(text))?)
-    }
-
-    fn with<List>(&self, before: List) -> Assignment<List> {
-        let Assignment { mode, story, tasks_file, skip_review, review_cap, check_commits, .. } = self.clone();
-        Assignment { mode, story, tasks_file, skip_review, review_cap, check_commits, before }
-    }
-}
-
-/// The first line; or all of them, if the file is one object on several.
-pub(super) fn read_outline(path: &Path) -> io::Result<Assignment<Outline>> {
-    let mut file = BufReader::with_capacity(64 << 10, fsx::open_regular(path)?);
-    let mut text = Vec::new();
-    file.read_until(b'\n', &mut text)?;
-    if let Ok(outline) = serde_json::from_slice(&text) {
-        return Ok(outline);
-    }
-    file.read_to_end(&mut text)?;
-    Ok(serde_json::from_slice(&text)?)
-}
-
-impl<List> Assignment<List> {
     pub fn terms(&self) -> Terms<'_> {
         Terms {
             mode: self.mode,
@@ -77,7 +82,6 @@ impl<List> Assignment<List> {
 #[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_the_engine_writes_is_what_the_hook_reads() {
@@ -90,31 +94,24 @@ mod tests {
             skip_review: false,
             review_cap: 3,
             check_commits: true,
-            before: TaskList::parse(
-                r#"{"x": 1, "userStories": [{"id": "a", "z": [], "b": {}, "passes": true}]}"#,
-            )
-            .unwrap(),
         };
-        assignment.write(&path).unwrap();
-        assert_eq!(Assignment::read(&path).unwrap(), assignment);
-        let outline = read_outline(&path).unwrap();
-        assert_eq!(
-            (outline.terms(), outline.tasks_file.as_path()),
-            (assignment.terms(), &*assignment.tasks_file)
+        let story = r#"{"id": "a", "title": "", "passes": false, "priority": 1, "acceptanceCriteria": ["c"],
+            "reviewStatus": null, "reviewCount": 0, "reviewFeedback": ""}"#;
+        let text = format!(
+            "{{\"project\": \"\",\n\"branchName\": \"\", \"description\": \"\", \"userStories\": [\n{story}]}}\n"
         );
-        let stories = |list: &TaskList| serde_json::to_value(&list.stories).unwrap();
-        assert_eq!(stories(&outline.before.0), json!([{"id": "a", "passes": true}]));
-        let text = std::fs::read_to_string(&path).unwrap();
-        let written: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        assert_eq!(written["mode"], "review-fix");
-        assert_eq!(written["before"]["userStories"], json!([{"id": "a", "z": [], "b": {}, "passes": true}]));
-        // One object, whoever wrote it, on however many lines.
-        for text in [written.to_string(), format!("{written:#}\n")] {
+        assignment.write(&path, &TaskList::parse(&text).unwrap(), &text).unwrap();
+        let given = Given::read(&path).unwrap();
+        assert_eq!((&given.assignment, given.before()), (&assignment, text.as_bytes()));
+        assert_eq!(given.places.iter().map(|place| &text[place.clone()]).collect::<Vec<_>>(), [story]);
+        // There is something wrong with the list: no glance will do.
+        let broken = text.replace("\"reviewCount\"", "\"count\"");
+        assignment.write(&path, &TaskList::parse(&broken).unwrap(), &broken).unwrap();
+        let given = Given::read(&path).unwrap();
+        assert_eq!((given.places.len(), given.before()), (0, broken.as_bytes()));
+        for text in ["", "{", "{}\n{}"] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(serde_json::to_value(Assignment::read(&path).unwrap()).unwrap(), written);
-            assert_eq!(stories(&read_outline(&path).unwrap().before.0), json!([{"id": "a", "passes": true}]));
+            assert!(Given::read(&path).is_err(), "{text}");
         }
-        std::fs::write(&path, "{").unwrap();
-        assert!(Assignment::read(&path).is_err() && read_outline(&path).is_err());
     }
 }

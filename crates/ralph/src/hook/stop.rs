@@ -4,15 +4,15 @@
 //! on loses nothing but time. That is why it gives up: after five blocks in a session the agent
 //! will not mend it, and Codex has no limit of its own.
 
-use super::assignment::{ASSIGNMENT, Assignment, read_outline};
+use super::assignment::{ASSIGNMENT, Given};
 use super::marker::Marker;
 use super::state::Memory;
 use super::{Answer, Input, Surroundings, variable};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::Project;
-use ralph_loop::review::{Terms, Violation, owed, standing, transitions, violations};
-use ralph_loop::task_list::{Mode, Shapes, TaskList, Unreadable};
+use ralph_loop::review::{Terms, Violation, glance, owed, standing, transitions, violations};
+use ralph_loop::task_list::{Mode, TaskList, Unreadable};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,35 +53,26 @@ pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> Answe
 }
 
 fn by_assignment(path: &Path, found: &mut Found) {
-    let outline = match read_outline(path) {
-        Ok(outline) => outline,
+    let given = match Given::read(path) {
+        Ok(given) => given,
         Err(cause) => return found.violations.push(no_assignment(path, &cause)),
     };
-    let (terms, before) = (outline.terms(), &outline.before.0);
-    let shapes = read(&outline.tasks_file, |bytes| Shapes::parse_bytes(bytes).map(|Shapes(list)| list));
-    if wrong(before, &shapes, &terms) {
-        // Now it matters what it is, and what was wrong before: for that the lists are read whole.
-        let after = read(&outline.tasks_file, TaskList::parse_bytes);
-        match Assignment::read(path) {
-            Ok(Assignment { before, .. }) => {
+    let (assignment, terms) = (&given.assignment, given.assignment.terms());
+    let after = content(&assignment.tasks_file);
+    let fine = after.as_ref().is_ok_and(|after| glance(given.before(), &given.places, after, &terms));
+    if !fine {
+        let after = after.and_then(|bytes| TaskList::parse_bytes(&bytes));
+        match TaskList::parse_bytes(given.before()) {
+            Ok(before) => {
                 found.add(violations(Some(&before), after.as_ref(), &terms));
                 found.add(after.as_ref().ok().and_then(|after| owed(&before, after, &terms)));
             }
-            Err(cause) => found.violations.push(no_assignment(path, &cause)),
+            Err(why) => found.violations.push(no_assignment(path, &io::Error::other(why))),
         }
     }
-    if outline.check_commits {
-        look_for_uncommitted(&outline.tasks_file, found);
+    if assignment.check_commits {
+        look_for_uncommitted(&assignment.tasks_file, found);
     }
-    // The process is about to end, which frees them faster.
-    std::mem::forget((outline, shapes));
-}
-
-fn wrong(before: &TaskList, after: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> bool {
-    !standing(after.as_ref(), terms).is_empty()
-        || after.as_ref().is_ok_and(|after| {
-            !transitions(before, after, terms).is_empty() || owed(before, after, terms).is_some()
-        })
 }
 
 /// The agent cannot mend this, but ending would be taken for consent.
@@ -105,7 +96,7 @@ fn by_marker(project: &Project, found: &mut Found) {
         skip_review: marker.skip_review,
         review_cap: marker.review_cap(),
     };
-    let after = read(&project.tasks(), TaskList::parse_bytes);
+    let after = content(&project.tasks()).and_then(|bytes| TaskList::parse_bytes(&bytes));
     found.add(standing(after.as_ref(), &terms));
     match (mode, marker.snapshot(), &after) {
         (Some(_), Some(before), Ok(after)) => {
@@ -123,12 +114,11 @@ fn by_marker(project: &Project, found: &mut Found) {
     look_for_uncommitted(&project.tasks(), found);
 }
 
-fn read(path: &Path, parse: impl Fn(&[u8]) -> Result<TaskList, Unreadable>) -> Result<TaskList, Unreadable> {
-    match fsx::read_regular(path) {
-        Ok(bytes) => parse(&bytes),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Unreadable::Missing),
-        Err(cause) => Err(Unreadable::Denied(cause.to_string())),
-    }
+fn content(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    fsx::read_regular(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => Unreadable::Missing,
+        _ => Unreadable::Denied(cause.to_string()),
+    })
 }
 
 /// Without git there is nothing that could be committed.

@@ -3,8 +3,11 @@
 
 use crate::hooks::{call, hook};
 use crate::support::{Ran, Sandbox};
+use ralph::hook::Assignment;
+use ralph_loop::task_list::TaskList;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::PathBuf;
 
 /// A repository with a task list, committed, and an assignment of ralph's outside of it.
 pub struct Stage {
@@ -64,9 +67,16 @@ impl Stage {
 
     /// The hook of an agent with this assignment.
     fn stop(&self, assignment: &Value) -> Ran {
+        self.call(self.give(assignment).to_str(), &self.input())
+    }
+
+    fn give(&self, assignment: &Value) -> PathBuf {
         let path = self.sandbox.root().join("assignment.json");
-        fs::write(&path, assignment.to_string()).unwrap();
-        self.call(Some(path.to_str().unwrap()), &self.input())
+        let before = assignment["before"].to_string();
+        let list = TaskList::parse(&before).unwrap();
+        let assignment: Assignment = serde_json::from_value(assignment.clone()).unwrap();
+        assignment.write(&path, &list, &before).unwrap();
+        path
     }
 
     /// The hook of an agent that only has `.ralph-active`.
@@ -313,10 +323,22 @@ fn the_marker_is_never_believed_where_ralph_has_given_an_assignment() {
 }
 
 #[test]
+fn what_decides_over_proof_may_not_change_beside_a_legal_step() {
+    let stage = Stage::new();
+    let assignment = stage.assignment("implement", &[new("US-001")]);
+    let done = story("US-001", "needs_review", false, 0, "");
+    stage.judge(&stage.after(std::slice::from_ref(&done)).stop(&assignment), None);
+    for name in ["verifyCommands", "branchName"] {
+        let mut after = list(std::slice::from_ref(&done));
+        after[name] = if name == "branchName" { json!("other") } else { json!(["true"]) };
+        stage.judge(&stage.text(&after.to_string()).stop(&assignment), Some("is for people to change"));
+    }
+}
+
+#[test]
 fn a_session_is_blocked_five_times_and_then_ralph_decides() {
     let stage = Stage::new();
-    let path = stage.sandbox.root().join("assignment.json");
-    fs::write(&path, stage.assignment("implement", &[new("US-001")]).to_string()).unwrap();
+    let path = stage.give(&stage.assignment("implement", &[new("US-001")]));
     stage.text("{");
     let stop = |session: &str, source: Option<&str>| {
         if let Some(source) = source {
@@ -348,8 +370,7 @@ fn a_guard_that_cannot_look_lets_nobody_pass() {
     let ran = stage.call(Some(missing.to_str().unwrap()), &stage.input());
     assert!(reason_of(&ran).contains("ralph cannot read what this agent was sent to do"));
     // What the agent says may be nonsense; the list is looked at all the same.
-    let path = stage.sandbox.root().join("assignment.json");
-    fs::write(&path, stage.assignment("implement", &[new("US-001")]).to_string()).unwrap();
+    let path = stage.give(&stage.assignment("implement", &[new("US-001")]));
     let ran = stage.call(path.to_str(), "no JSON");
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains("cannot read what the agent says"), "{}", ran.stderr);

@@ -1,0 +1,156 @@
+//! Whether an iteration did nothing wrong, told from the stories that it changed.
+//!
+//! An agent changes a story or two in the text of a long list, and its hook has no time to read
+//! all the others: they are what they were, byte by byte, and nothing was wrong with them. A
+//! glance errs in one direction only: what it cannot tell has to be read whole.
+
+use super::transitions::gave_verdict;
+use super::{Terms, standing, transitions};
+use crate::task_list::{Mode, Story, TaskList, story_places};
+use std::ops::Range;
+
+/// Where the stories of a list are, for a later [`glance`] at what became of it. None if there
+/// is something wrong with it already.
+pub fn places_for_glance(text: &str, list: &TaskList, terms: &Terms<'_>) -> Vec<Range<usize>> {
+    if standing(Ok(list), terms).is_empty() { story_places(text) } else { Vec::new() }
+}
+
+/// Whether all is well with what became of a list, as far as can be told without reading all of
+/// it. `places` are those of [`places_for_glance`], for the same terms.
+pub fn glance(before: &[u8], places: &[Range<usize>], after: &[u8], terms: &Terms<'_>) -> bool {
+    if before == after {
+        return !awaits_verdict(terms);
+    }
+    let Some((old, new)) = differing(before, places, after) else { return false };
+    let (Some(old), Some(new)) = (read(&before[old]), read(&after[new])) else { return false };
+    // The same stories, so no other has the same id, and none has come or gone.
+    old.stories.iter().map(Story::id).eq(new.stories.iter().map(Story::id))
+        && standing(Ok(&new), terms).is_empty()
+        && transitions(&old, &new, terms).is_empty()
+        && (!awaits_verdict(terms) || gave_verdict(&old, &new))
+}
+
+fn awaits_verdict(terms: &Terms<'_>) -> bool {
+    terms.mode == Mode::Review && !terms.skip_review
+}
+
+/// The stories around everything that differs, in both texts. What is around them is the same,
+/// so each text is a list if and only if they are stories.
+fn differing(before: &[u8], places: &[Range<usize>], after: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
+    let head = same_at_start(before, after);
+    let tail = same_at_end(&before[head..], &after[head..]);
+    let first = &places[places.partition_point(|place| place.end <= head)..];
+    let start = first.first()?.start;
+    let last = first.iter().find(|place| place.end >= before.len() - tail)?;
+    let behind = before.len().checked_sub(last.end)?;
+    (start <= head).then_some((start..last.end, start..after.len() - behind))
+}
+
+fn same_at_start(a: &[u8], b: &[u8]) -> usize {
+    /// Compared at once, which is far faster than one by one.
+    const BLOCK: usize = 1024;
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count();
+    let at = blocks * BLOCK;
+    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
+}
+
+fn same_at_end(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 1024;
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[..a.len() - blocks * BLOCK], &b[..b.len() - blocks * BLOCK]);
+    blocks * BLOCK + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+/// Stories from the middle of a list, in a list of which nothing else can be wrong.
+fn read(stories: &[u8]) -> Option<TaskList> {
+    let stories = str::from_utf8(stories).ok()?;
+    let text =
+        format!(r#"{{"project": "", "branchName": "", "description": "", "userStories": [{stories}]}}"#);
+    TaskList::parse(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task_list::ReviewStatus;
+
+    fn list() -> TaskList {
+        let mut list = TaskList::parse(
+            r#"{"project": "p", "branchName": "b", "description": "", "verifyCommands": ["true"], "userStories": []}"#,
+        )
+        .unwrap();
+        list.stories = ["a", "b", "c"].map(|id| Story::new(id, "title", &["criterion"], 1)).into();
+        list
+    }
+
+    fn terms(mode: Mode) -> Terms<'static> {
+        Terms { mode, story: Some("b"), skip_review: false, review_cap: 5 }
+    }
+
+    fn seen(before: &str, after: &str, mode: Mode) -> bool {
+        let terms = terms(mode);
+        let places = places_for_glance(before, &TaskList::parse(before).unwrap(), &terms);
+        glance(before.as_bytes(), &places, after.as_bytes(), &terms)
+    }
+
+    type Change = fn(&mut TaskList);
+
+    fn changed(list: &TaskList, change: impl Fn(&mut TaskList)) -> String {
+        let mut list = list.clone();
+        change(&mut list);
+        list.to_text()
+    }
+
+    #[test]
+    fn a_glance_is_enough_for_what_an_iteration_is_there_for() {
+        let list = list();
+        let before = list.to_text();
+        let implemented = changed(&list, |list| {
+            list.stories[1].set_review_status(ReviewStatus::NeedsReview);
+            list.stories[1].set_notes("done");
+            list.stories[2].set_notes("see b");
+        });
+        assert!(seen(&before, &implemented, Mode::Implement));
+        assert!(seen(&before, &before, Mode::Implement));
+        let reviewed = changed(&TaskList::parse(&implemented).unwrap(), |list| {
+            list.stories[1].set_review_status(ReviewStatus::Approved);
+            list.stories[1].set_review_count(1);
+            list.stories[1].set_passes(true);
+        });
+        assert!(seen(&implemented, &reviewed, Mode::Review));
+    }
+
+    #[test]
+    fn what_is_wrong_or_cannot_be_told_is_read_whole() {
+        let list = list();
+        let before = list.to_text();
+        let wrong: [(&str, Change); 7] = [
+            ("approved by whoever implements it", |list| {
+                list.stories[1].set_review_status(ReviewStatus::Approved);
+                list.stories[1].set_passes(true);
+            }),
+            ("two stories sent to review", |list| {
+                list.stories[1].set_review_status(ReviewStatus::NeedsReview);
+                list.stories[2].set_review_status(ReviewStatus::NeedsReview);
+            }),
+            ("another's id", |list| list.stories[1].set_field("id", "a".into())),
+            ("gone", |list| drop(list.stories.remove(1))),
+            ("the last one gone", |list| drop(list.stories.pop())),
+            ("one more", |list| list.stories.push(Story::new("d", "title", &["criterion"], 1))),
+            ("beside the stories", |list| list.set_field("verifyCommands", "true".into())),
+        ];
+        for (what, change) in wrong {
+            assert!(!seen(&before, &changed(&list, change), Mode::Implement), "{what}");
+        }
+        let story_out_of_the_list = before.replacen("\"b\",", "\"b\"}], \"more\": [{", 1);
+        assert!(!seen(&before, &story_out_of_the_list, Mode::Implement));
+        // Nothing was said of a story that waits, though much of another.
+        let waiting = changed(&list, |list| list.stories[1].set_review_status(ReviewStatus::NeedsReview));
+        let noted = changed(&TaskList::parse(&waiting).unwrap(), |list| list.stories[0].set_notes("seen"));
+        assert!(!seen(&waiting, &waiting, Mode::Review) && !seen(&waiting, &noted, Mode::Review));
+        // Something was wrong before, and may be by what is looked at.
+        let twice = changed(&list, |list| list.stories[0].set_field("id", "c".into()));
+        let noted = changed(&TaskList::parse(&twice).unwrap(), |list| list.stories[1].set_notes("seen"));
+        assert!(!seen(&twice, &noted, Mode::Implement));
+    }
+}
