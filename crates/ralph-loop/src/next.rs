@@ -176,9 +176,13 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
 }
 
 /// An empty answer is mostly a hiccup of the model's service and costs little to repeat;
-/// where nobody listens to the answer it means nothing.
+/// where nobody listens to the answer it means nothing. What a person may have changed meanwhile
+/// is another iteration's to begin with.
 fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
-    empty && run.plan.repeats_empty_answers() && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
+    empty
+        && run.plan.repeats_empty_answers()
+        && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
+        && state.plan.wants(false).is_none()
 }
 
 fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {

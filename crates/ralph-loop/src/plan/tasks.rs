@@ -126,7 +126,7 @@ pub struct TasksState {
     touched: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
-    /// The run was taken up since the agent ended: a person may have been at it.
+    /// Nobody was at work for a while since the agent ended: a person may have been at it.
     open: bool,
     amendment: Option<Amendment>,
     /// A person is asked for.
@@ -191,7 +191,10 @@ impl TasksState {
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
             // Long enough for a person to have changed it.
-            PlanFact::Waited => self.fresh = false,
+            PlanFact::Waited => {
+                self.fresh = false;
+                self.open |= self.after.is_some() && !self.touched;
+            }
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
                 if self.after.is_some() {

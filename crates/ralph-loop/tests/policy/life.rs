@@ -237,7 +237,8 @@ fn assert_lawful(run: &Run, events: &[Event]) {
                 in_flight = Some(*id);
                 if let Step::Agent { iteration, .. } = step {
                     assert!(*iteration as usize <= allowed(run, &events[..at]));
-                    assert!(run.limits.max_time_ms.is_none_or(|most| event.up_ms < most));
+                    let spent = event.up_ms - rested_ms(&events[..at]);
+                    assert!(run.limits.max_time_ms.is_none_or(|most| spent < most));
                 }
             }
             Fact::Ended { id, .. } => assert_eq!(in_flight.take(), Some(*id)),
@@ -253,6 +254,25 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             | Fact::Woke => {}
         }
     }
+}
+
+/// How long nothing was done because of pauses.
+fn rested_ms(events: &[Event]) -> u64 {
+    let (mut rested, mut since, mut at_work) = (0, None, false);
+    for Event { fact, up_ms, .. } in events {
+        match fact {
+            Fact::Began { .. } => at_work = true,
+            Fact::Ended { .. } => (at_work, since) = (false, since.map(|_| *up_ms)),
+            Fact::Resumed { .. } => (at_work, since) = (false, None),
+            Fact::Asked(Ask::Pause) => since = since.or(Some(*up_ms)),
+            Fact::Asked(Ask::Continue) => match since.take() {
+                Some(since) if !at_work => rested += up_ms - since,
+                Some(_) | None => {}
+            },
+            _ => {}
+        }
+    }
+    rested
 }
 
 /// Attempts at a story, as `story::run` gives them.

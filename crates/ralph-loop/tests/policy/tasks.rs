@@ -106,6 +106,13 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     check(TASKS, paused, "wait");
     check(TASKS, &format!("{paused} continue"), "read");
     check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
+    // Also where an agent that said nothing would have been sent again.
+    let silent = "start list:A=new tree:X empty list:A=new";
+    check(TASKS, silent, "implement A in 1");
+    let paused = "start list:A=new tree:X pause empty list:A=new";
+    check(TASKS, paused, "wait");
+    check(TASKS, &format!("{paused} continue"), "check 1.1");
+    check(TASKS, &format!("{paused} continue green"), "judged 1 green, read");
 }
 
 #[test]
