@@ -67,7 +67,7 @@ impl Item {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStep {
-    /// Take over what stands there.
+    /// Take over what stands there; after an errand, only what an agent without a mode may do.
     ReadTasks,
     /// Hold what an agent has left against what was there, and undo what it may not do.
     CompareTasks,
@@ -108,6 +108,8 @@ pub enum PlanFact<'a> {
     Waited,
     /// A check has ended: it runs what the agent has written.
     Checked,
+    /// An agent has begun that is only to name a commit, or git, whose hooks may be an agent's.
+    Errand,
 }
 
 impl Plan {
@@ -223,7 +225,7 @@ impl PlanState {
     pub fn owes(&self, over: bool) -> Option<PlanStep> {
         self.wants(over).filter(|step| match step {
             PlanStep::CompareTasks | PlanStep::PutBackTasks | PlanStep::AmendTasks(_) => true,
-            PlanStep::ReadTasks => false,
+            PlanStep::ReadTasks => matches!(self, PlanState::Tasks(tasks) if tasks.on_errand()),
         })
     }
 

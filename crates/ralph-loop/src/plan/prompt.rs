@@ -117,6 +117,7 @@ impl PromptState {
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
             | PlanFact::Waited
+            | PlanFact::Errand
             | PlanFact::Checked => {}
         }
     }

@@ -156,6 +156,7 @@ impl StoriesState {
             | PlanFact::Resumed { .. }
             | PlanFact::Changed(_)
             | PlanFact::Waited
+            | PlanFact::Errand
             | PlanFact::Checked => {}
         }
     }

@@ -43,6 +43,12 @@ impl TasksPlan {
         Terms { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
     }
 
+    /// For what was not sent to change the list. It may do what anybody may: add stories, and
+    /// write what decides over nothing.
+    pub fn terms_of_errands(&self) -> Terms<'static> {
+        Terms { mode: Mode::Implement, story: None, skip_review: false, review_cap: self.review_cap }
+    }
+
     pub(super) fn start(&self) -> TasksState {
         TasksState {
             skip_review: self.skip_review,
@@ -50,6 +56,7 @@ impl TasksPlan {
             known: None,
             fresh: false,
             touched: false,
+            errand: false,
             after: None,
             open: false,
             amendment: None,
@@ -124,6 +131,8 @@ pub struct TasksState {
     fresh: bool,
     /// An agent has been at it since, or a check.
     touched: bool,
+    /// Something was at work that is not there to change it.
+    errand: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
     /// Nobody was at work for a while since the agent ended: a person may have been at it.
@@ -140,6 +149,11 @@ impl TasksState {
     /// What was undone after the agent of this iteration, if that was found out already.
     pub fn undone(&self) -> &[String] {
         if self.after.is_some() { &self.violations } else { &[] }
+    }
+
+    /// Whether what stands there may be the doing of something that has no business with it.
+    pub fn on_errand(&self) -> bool {
+        self.errand
     }
 
     pub(super) fn pick(&self) -> Pick {
@@ -190,6 +204,7 @@ impl TasksState {
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
+            PlanFact::Errand => (self.errand, self.fresh) = (true, false),
             // Long enough for a person to have changed it.
             PlanFact::Waited => {
                 self.fresh = false;
@@ -224,7 +239,8 @@ impl TasksState {
             }
             PlanStep::ReadTasks => {
                 self.known = Some(end.known.clone());
-                self.fresh = true;
+                self.violations.extend(end.violations.iter().cloned());
+                (self.fresh, self.errand) = (true, false);
             }
         }
     }

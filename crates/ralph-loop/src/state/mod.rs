@@ -280,6 +280,9 @@ impl State {
             self.rest_committed = false;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
+        if let Step::Message { .. } | Step::Scm { .. } = step {
+            self.plan.apply(&PlanFact::Errand);
+        }
         self.steps_begun = id;
         self.flights.push(Flight {
             id,

@@ -116,6 +116,19 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
 }
 
 #[test]
+fn what_commits_and_pushes_leave_of_the_list_is_looked_at_before_anything_else() {
+    let scm = "tasks:5 git checks:1 n:15 scm:commit+push";
+    let judged = "start list:A=new tree:X talk list:A=waiting green list:A=waiting list:A=waiting";
+    check(scm, judged, "message 1");
+    check(scm, &format!("{judged} message"), "read");
+    check(scm, &format!("{judged} message list:A=waiting"), "scm 1.1");
+    check(scm, &format!("{judged} message list:A=waiting did"), "read");
+    check(scm, &format!("{judged} message list:A=waiting stop did"), "read");
+    check(scm, &format!("{judged} message list:A=waiting stop did list:A=waiting"), "stop interrupted");
+    check(scm, &format!("{judged} message resumed"), "read");
+}
+
+#[test]
 fn a_check_does_no_more_to_the_list_than_its_agent_may() {
     let two = "tasks:5 git checks:2 n:15";
     let answered = "start list:A=new tree:X talk list:A=waiting";

@@ -41,6 +41,12 @@ pub(super) fn perform(
 ) -> Result<TasksEnd, TaskFileError> {
     let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
     match what {
+        PlanStep::ReadTasks if tasks.on_errand() => {
+            let (before, was) = known_list(tasks, texts)?;
+            let end = compare(&file, &before, &plan.terms_of_errands(), texts)?;
+            let edited = end.violations.is_empty() && texts.get(&end.known.text)? != was;
+            Ok(TasksEnd { edited, ..end })
+        }
         PlanStep::ReadTasks => read(&file, tasks, texts),
         PlanStep::CompareTasks => {
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {

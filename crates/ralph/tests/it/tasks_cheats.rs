@@ -68,6 +68,25 @@ fn a_verdict_that_is_undone_is_not_said_to_be_missing() {
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
+/// Commits run the hooks of the repository, and agents can write those.
+#[test]
+fn a_git_hook_approves_nothing_and_what_a_person_adds_meanwhile_stays() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.settings(&json!({"scm": {"tasks": ["commit"]}}));
+    let forged = list(&[right("US-001", 1), new("US-002")]);
+    let hook = format!("printf '%s' '{forged}' > ralph/tasks.json");
+    let install = format!(
+        "printf '#!/bin/sh\n%s\n' \"{}\" > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit",
+        hook.replace('"', "\\\"")
+    );
+    let acts = [Act::leaves(&list(&[waiting("US-001", 0)])).then(&install), Act::shell("echo looks good")];
+    let ran = tell(&sandbox, &["-n", "2"], &acts).exits(1);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]), "{}", ran.stdout);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-002"), json!([false, null, 0]), "{}", ran.stdout);
+    assert!(violations(&sandbox)[0].contains("Story US-001 had illegal transition"), "{}", ran.stdout);
+}
+
 #[test]
 fn reviewers_may_not_approve_two_stories_nor_skip_the_count() {
     let sandbox = project(&list(&[waiting("US-001", 0), waiting("US-002", 0)]));
