@@ -4,11 +4,15 @@ use super::args::ProjectArgs;
 use super::home;
 use crate::catalog::find;
 use crate::error::{CliError, Code};
+use crate::layout::Project;
 use crate::lock::RunLock;
 use crate::report::Out;
 use crate::session::lock_tree;
+use crate::stories::state_file::{self, StoryState};
 use crate::story::Story;
 use clap::Args;
+use ralph_loop::plan::Plan;
+use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
 
@@ -61,6 +65,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     if now == target {
         out.line("Nothing to undo: the tree is as it was.");
+        put_stories_back(&story, target, &mut out)?;
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
@@ -80,9 +85,40 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         let paths = printable(&done.spared.join(", ")).into_owned();
         out.line(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
     }
+    put_stories_back(&story, target, &mut out)?;
     out.line(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which stories are done is mostly kept where no checkpoint looks. Without this their work would
+/// be gone and nobody would do it again.
+fn put_stories_back(story: &Story, tree: &str, out: &mut Out) -> Result<(), CliError> {
+    let Plan::Stories(plan) = &story.run.plan else { return Ok(()) };
+    let done_before = |iteration: u32| -> Vec<StoryId> {
+        let earlier = story.iterations.iter().filter(|past| past.settled && past.iteration < iteration);
+        let ids = earlier.filter_map(|past| past.story.as_deref()?.parse().ok());
+        plan.done.iter().copied().chain(ids).collect()
+    };
+    let iteration =
+        story.trees.iter().find(|(_, recorded)| *recorded == tree).map(|(iteration, _)| *iteration);
+    let wanted = done_before(iteration.unwrap_or(u32::MAX));
+    let failed = |cause| CliError::from_error(&cause, Code::Failed);
+    let project = Project::at(story.run.workspace.clone());
+    let now = state_file::look(&project).map_err(failed)?.state.completed_stories;
+    if now == wanted {
+        return Ok(());
+    }
+    let file = project.shown(&project.state()).display().to_string();
+    let past = story.iterations.iter().map(|past| done_before(past.iteration));
+    if !past.chain([done_before(u32::MAX)]).any(|done| done == now) {
+        out.line(&format!("{file} is not as this run has left it: see to the stories that are done there"));
+        return Ok(());
+    }
+    let state = StoryState { completed_stories: wanted, ..StoryState::default() };
+    state_file::write(&project, &state).map_err(failed)?;
+    out.line(&format!("By {file}, {}, as before.", state_file::done(state.completed_stories.len())));
+    Ok(())
 }
 
 /// A tree's whole name: anything else could mean something to git.

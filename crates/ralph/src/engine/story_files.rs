@@ -112,8 +112,7 @@ impl StoryFiles {
 
     fn write_state(&mut self, project: &Project) -> io::Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
-        fsx::dir(&project.ralph_dir())?;
-        fsx::write_whole(&project.state(), state_file::render(state).as_bytes())?;
+        state_file::write(project, state)?;
         self.state = None;
         Ok(())
     }

@@ -39,6 +39,11 @@ pub fn render(state: &StoryState) -> String {
     text
 }
 
+pub fn write(project: &Project, state: &StoryState) -> io::Result<()> {
+    fsx::dir(&project.ralph_dir())?;
+    fsx::write_whole(&project.state(), render(state).as_bytes())
+}
+
 /// The state to begin with. A file that would lose something by being written anew is kept aside.
 pub fn load(project: &Project) -> io::Result<Loaded> {
     let Seen { mut loaded, lossy } = see(project)?;
@@ -94,7 +99,7 @@ fn see(project: &Project) -> io::Result<Seen> {
     }
 }
 
-fn done(count: usize) -> String {
+pub fn done(count: usize) -> String {
     if count == 1 { "1 story is done".to_string() } else { format!("{count} stories are done") }
 }
 

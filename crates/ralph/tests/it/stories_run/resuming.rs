@@ -137,3 +137,36 @@ fn lines_and_marks_that_a_kill_kept_from_being_written_are_written_by_the_next_l
     assert_eq!(stage.state(), "1.1 1.2 / - / 0");
     assert_eq!(stage.sandbox.sh("grep -l 'status: done' specs/*/*").lines().count(), 2);
 }
+
+#[test]
+fn stories_whose_work_is_undone_are_done_no_more() {
+    for ignored in ["", ".ralph/\n"] {
+        let stage = Stage::new("1.1 1.2 1.3");
+        stage.sandbox.write(".gitignore", ignored);
+        stage.run(&[], "echo it > \"$RALPH_STORY\"; DONE").exits(0);
+        let id = stage.sandbox.only_run();
+        assert_eq!(stage.state(), "1.1 1.2 1.3 / - / 0");
+        let undone = stage.sandbox.ralph(&["undo", &id, "--to", "2"]).exits(0);
+        assert!(stage.sandbox.has("1.1") && !stage.sandbox.has("1.2"));
+        assert_eq!(stage.state(), "1.1 / - / 0", "{}", undone.stdout);
+        stage
+            .sandbox
+            .ralph(&["undo", &id])
+            .exits(0)
+            .says("By .ralph/state.json, 0 stories are done, as before.");
+        assert_eq!(stage.state(), " / - / 0");
+        // And forth again.
+        let back = undone.stdout.split("--tree ").nth(1).unwrap().trim();
+        stage.sandbox.ralph(&["undo", &id, "--tree", back]).exits(0);
+        assert!(stage.sandbox.has("1.3"));
+        assert_eq!(stage.state(), "1.1 1.2 1.3 / - / 0");
+        // What somebody else has made of it stays.
+        let theirs = r#"{"completed_stories": ["1.3"], "current_story": null, "retry_count": 0}"#;
+        stage.sandbox.write(".ralph/state.json", theirs);
+        let told = stage.sandbox.ralph(&["undo", &id]).exits(0);
+        if !ignored.is_empty() {
+            assert!(told.stdout.contains("not as this run has left it"), "{}", told.stdout);
+            assert_eq!(stage.state(), "1.3 / - / 0");
+        }
+    }
+}
