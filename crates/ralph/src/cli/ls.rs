@@ -47,7 +47,7 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
 }
 
 fn print_table(workers: &[Worker]) {
-    let (mut out, width) = (Out::stdout(), Style::of_stdout().table_width());
+    let (mut out, width) = (Out::stdout(), Style::of_stdout().edge());
     if workers.is_empty() {
         out.line("No workers. `ralph spawn --help` shows how to start one.");
         return out.flush();

@@ -34,7 +34,7 @@ pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
 }
 
 fn print_table(lines: &[RunLine]) {
-    let (mut out, width) = (Out::stdout(), Style::of_stdout().table_width());
+    let (mut out, width) = (Out::stdout(), Style::of_stdout().edge());
     if lines.is_empty() {
         out.line("No runs yet. `ralph demo` shows one.");
     } else {
@@ -53,7 +53,7 @@ fn print_table(lines: &[RunLine]) {
         let directory = fit_end(&printable(&workspace), width.saturating_sub(row.chars().count()).max(16));
         out.line(format!("{row}{directory}").trim_end());
         if let Some(problem) = &line.problem {
-            out.line(&format!("  {}", printable(problem)));
+            out.tell(&format!("  {}", printable(problem)));
         }
     }
     out.flush();

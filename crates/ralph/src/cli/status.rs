@@ -31,7 +31,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
         if args.watch {
             out.bytes(CLEAR);
         }
-        lines.iter().for_each(|line| out.line(line));
+        lines.iter().for_each(|line| out.tell(line));
         out.flush();
         if !args.watch {
             return Ok(ExitCode::SUCCESS);

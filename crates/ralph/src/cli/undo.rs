@@ -60,27 +60,27 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let now = shadow.record(&changes).map_err(failed)?;
     let mut out = Out::stdout();
     if now == target {
-        out.line("Nothing to undo: the tree is as it was.");
+        out.tell("Nothing to undo: the tree is as it was.");
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
     let done = shadow.put_back(&changes, &now, target, &[]).map_err(failed)?;
     match &args.tree {
-        Some(_) => out.line(&format!(
+        Some(_) => out.tell(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
             done.written, done.removed
         )),
-        None => out.line(&format!(
+        None => out.tell(&format!(
             "The tree is as it was before iteration {} ({} written, {} removed).",
             args.to, done.written, done.removed
         )),
     }
     if !done.spared.is_empty() {
         let paths = printable(&done.spared.join(", ")).into_owned();
-        out.line(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
+        out.tell(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
     }
-    out.line(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
+    out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }

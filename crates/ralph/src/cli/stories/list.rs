@@ -150,7 +150,7 @@ fn print_table(lines: &[StoryLine], errors: usize) {
     if lines.is_empty() {
         out.line("No stories yet. `ralph stories new \"Title\" --epic 1` writes one.");
     } else {
-        let rows = rows(lines, Style::of_stdout().table_width());
+        let rows = rows(lines, Style::of_stdout().edge());
         rows.iter().for_each(|row| out.line(row));
     }
     if errors > 0 {

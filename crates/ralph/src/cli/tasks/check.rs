@@ -150,12 +150,12 @@ fn tell(checked: &Checked) {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        out.line(&printable(&format!("{}: {word}: {text}", checked.file.display())));
+        out.tell(&printable(&format!("{}: {word}: {text}", checked.file.display())));
     }
     let counted =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let stories = counted(checked.stories, "story", "stories");
     let errors = counted(checked.errors, "error", "errors");
-    out.line(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
+    out.tell(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
     out.flush();
 }

@@ -107,7 +107,7 @@ fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
     if lines.is_empty() {
         out.line("No stories yet. `ralph tasks add \"Title\" --criterion \"…\"` adds one.");
     } else {
-        let rows = rows(lines, Style::of_stdout().table_width());
+        let rows = rows(lines, Style::of_stdout().edge());
         rows.iter().for_each(|row| out.line(row));
         let done = list.stories.iter().filter(|story| story.passes()).count();
         let next = lines.iter().find(|line| line.next);
@@ -115,7 +115,7 @@ fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
             format!(", next: {} ({})", printable(&line.id), line.standing.words())
         });
         let at_work = if running { "; a run is at work here" } else { "" };
-        out.line(&format!("{done} of {} done{next}{at_work}", lines.len()));
+        out.tell(&format!("{done} of {} done{next}{at_work}", lines.len()));
     }
     // Whatever cap the loop is run with.
     let terms = super::check::terms(false, u32::MAX);

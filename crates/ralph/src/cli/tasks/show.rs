@@ -81,7 +81,7 @@ const TOLD: [&str; 11] = [
 
 fn print_lines(story: &Story, standing: &Standing, tally: &Tally) {
     let mut out = Out::stdout();
-    let mut line = |text: &str| out.line(&printable(text));
+    let mut line = |text: &str| out.tell(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
     line(&format!("{}: {}", story.id(), story.title()));
     line(&format!("  standing      {}", standing.words()));
