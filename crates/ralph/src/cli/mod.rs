@@ -37,8 +37,10 @@ use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Tell
 use crate::seat;
 use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
+use crate::similar;
 use args::Format;
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use ralph_loop::event::StopReason;
 use ralph_loop::limits::Limits;
 use ralph_loop::text::printable;
@@ -184,7 +186,8 @@ fn act(args: &[OsString]) -> ExitCode {
     let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            suggest_subcommand(&mut error, args);
             // A closed pipe is no error, for help as for everything else.
             let _ = error.print();
             if !error.use_stderr() {
@@ -235,6 +238,19 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Demo(args) => (Format::Human, demo::demo(args)),
     };
     done.unwrap_or_else(|error| fail(&error, format))
+}
+
+/// Where a program can follow `--`, clap takes a word that is no subcommand for a part of it and
+/// suggests nothing.
+fn suggest_subcommand(error: &mut clap::Error, args: &[OsString]) {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return };
+    let cli = Cli::command();
+    let Some(command) = args.first().and_then(|name| cli.find_subcommand(name)) else { return };
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    if let (ErrorKind::UnknownArgument, Some(meant)) = (error.kind(), similar::nearest(word, names)) {
+        let meant = ContextValue::Strings(vec![meant.to_string()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
 }
 
 /// Tells an error. Who asked for JSON gets an object on standard output as well.

@@ -223,3 +223,14 @@ fn lists_are_one_object_a_line_as_ndjson() {
         assert!(lines.len() > 3 && lines.iter().all(|line| line["name"].is_string()), "{lines:#?}");
     }
 }
+
+#[test]
+fn a_subcommand_with_a_slip_in_it_comes_with_the_one_that_was_meant() {
+    let sandbox = Sandbox::bare();
+    for command in ["tasks", "stories"] {
+        let ran = sandbox.ralph(&[command, "lsit"]).exits(2);
+        assert!(ran.stderr.contains("tip: a similar subcommand exists: 'list'\n"), "{}", ran.stderr);
+        let ran = sandbox.ralph(&[command, "something"]).exits(2);
+        assert!(!ran.stderr.contains("tip:"), "{}", ran.stderr);
+    }
+}

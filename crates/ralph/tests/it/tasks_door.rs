@@ -85,6 +85,7 @@ fn show_tells_all_fields_of_one_story() {
     let shown = sandbox.ralph(&["tasks", "show", "US-003", "--format", "json"]).exits(0).json();
     assert_eq!((&shown["standing"], &shown["story"]["estimate"]), (&json!("review-fix"), &json!("3d")));
     sandbox.ralph(&["tasks", "show", "US-9"]).exits(1).says("no such story: US-9");
+    sandbox.ralph(&["tasks", "show", "us-03"]).exits(1).says("did you mean US-003?");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::cli::{home, print_json};
 use crate::error::CliError;
 use crate::report::Out;
 use crate::request::tasks::parse;
+use crate::similar;
 use crate::tally::{Tally, tally};
 use crate::tasks::archive;
 use clap::Args;
@@ -49,8 +50,9 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
     let list = parse(&dir)?;
     let story = list.story(&args.id).ok_or_else(|| {
+        let meant = similar::nearest(&args.id, list.stories.iter().map(Story::id));
         CliError::failed(format!("no such story: {}", args.id))
-            .hint("`ralph tasks list` tells which there are")
+            .hint(similar::hint(meant, "`ralph tasks list` tells which there are"))
     })?;
     let tally = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?.of(story.id());
     let standing = Standing::of(story, &list);
