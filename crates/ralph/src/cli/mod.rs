@@ -38,7 +38,7 @@ use crate::seat;
 use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
 use crate::similar;
-use args::Format;
+use args::{Format, ListFormat};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use ralph_loop::event::StopReason;
@@ -292,6 +292,27 @@ fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
     out.flush();
 }
 
+/// A list as it was asked for; `human` tells it to people.
+fn print_list<T: serde::Serialize>(
+    format: ListFormat,
+    values: &[T],
+    name: impl Fn(&T) -> String,
+    human: impl FnOnce(),
+) {
+    match format {
+        ListFormat::Human => human(),
+        ListFormat::Json => print_json(&values),
+        ListFormat::Ndjson => print_lines(values),
+        ListFormat::Names => print_names(values.iter().map(name)),
+    }
+}
+
+fn print_names(names: impl IntoIterator<Item = String>) {
+    let mut out = Out::stdout();
+    names.into_iter().for_each(|name| out.line(&printable(&name)));
+    out.flush();
+}
+
 fn home() -> Result<Home, CliError> {
     Home::find().ok_or_else(|| {
         CliError::usage("there is no home directory to keep runs in").hint("set HOME or RALPH_HOME")
@@ -354,6 +375,23 @@ fn report_on(
 mod tests {
     use super::Cli;
     use clap::CommandFactory;
+
+    #[test]
+    fn formats_are_the_same_wherever_they_are_offered() {
+        let mut commands = vec![Cli::command()];
+        let mut offered = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let Some(format) = command.get_arguments().find(|arg| arg.get_id() == "format") else { continue };
+            let values = format.get_possible_values();
+            let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            let is_list = matches!(command.get_name(), "ls" | "list" | "runs" | "agents");
+            let wanted = ["human", "json", "ndjson", "names"];
+            assert_eq!(values, wanted[..if is_list { 4 } else { 3 }], "{}", command.get_name());
+            offered += 1;
+        }
+        assert!(offered > 10, "{offered}");
+    }
 
     /// Paragraphs are one line each, so that they are wrapped to the terminal; examples are as they
     /// are, so they have to fit.

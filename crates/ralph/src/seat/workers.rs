@@ -12,6 +12,7 @@ use crate::fsx;
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// A worker as it is now.
@@ -45,21 +46,28 @@ impl Worker {
             _ => word.to_string(),
         }
     }
+}
 
-    pub fn json(&self) -> Value {
-        let mut line = json!({
-            "name": self.name,
-            "status": self.state.status,
-            "reason": self.state.reason,
-            "loop_gone": self.is_abandoned(),
-            "run": self.run,
-            "workspace": self.state.workspace,
-            "tmux": { "session": crate::tmux::SESSION, "window": self.name },
-            "started": self.state.started,
-            "metadata": { "ralph": true, "ralph_iteration": self.state.current_iteration },
-        });
-        line["max_iterations"] = self.state.max_iterations.into();
-        line
+/// Its state, and what is known of it beside that.
+impl Serialize for Worker {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'w> {
+            name: &'w str,
+            #[serde(flatten)]
+            state: &'w WorkerState,
+            loop_gone: bool,
+            tmux: Value,
+            metadata: Value,
+        }
+        let told = Told {
+            name: &self.name,
+            state: &self.state,
+            loop_gone: self.is_abandoned(),
+            tmux: json!({ "session": crate::tmux::SESSION, "window": self.name }),
+            metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
+        };
+        told.serialize(serializer)
     }
 }
 

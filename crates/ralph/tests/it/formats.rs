@@ -1,6 +1,7 @@
 //! What goes to standard output and to standard error, for programs and for people.
 
 use crate::support::{RALPH, Ran, Sandbox};
+use crate::tasks_support::{list, new, text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -211,6 +212,37 @@ fn the_version_and_the_help_are_answers_not_errors() {
     assert_eq!(version, format!("ralph {}\n", env!("CARGO_PKG_VERSION")), "{RALPH}");
     sandbox.ralph(&[]).exits(2);
     sandbox.ralph(&["no-such-command"]).exits(2);
+}
+
+#[test]
+fn lists_are_asked_for_alike_everywhere() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.agent(&json!([[{"say": DONE}]]));
+    sandbox.run(&["-p", "x"], &agent).exits(0);
+    let id = sandbox.only_run();
+    sandbox.write("specs/epic-1/story-1.1-a.md", "---\nstatus: pending\n---\n");
+    sandbox.write("ralph/tasks.json", text(&list(&[new("US-001")])));
+    for (command, name) in [
+        (&["ls"][..], None),
+        (&["runs"], Some(&*id)),
+        (&["stories", "list"], Some("1.1")),
+        (&["tasks", "list"], Some("US-001")),
+        (&["agents"], Some("claude")),
+    ] {
+        let ask = |format| sandbox.ralph(&[command, &["--format", format]].concat()).exits(0);
+        let human = ask("human").stdout;
+        assert_eq!(human, sandbox.ralph(command).exits(0).stdout, "{command:?}");
+        assert_eq!(human, ask("table").stdout, "the old word for it");
+        let array = ask("json").json();
+        let lines: Vec<Value> =
+            ask("ndjson").stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(array, json!(lines), "{command:?}");
+        assert_eq!(ask("names").stdout.lines().next(), name, "{command:?}");
+        assert_eq!(ask("names").stdout.lines().count(), lines.len());
+    }
+    let listed = sandbox.ralph(&["runs"]).stdout;
+    assert!(listed.lines().nth(1).unwrap().contains(" prompt completed "), "{listed}");
+    assert_eq!(sandbox.ralph(&["status", "--format", "json"]).exits(0).json(), json!([]));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::WhichArgs;
 use super::standing::Standing;
-use crate::cli::args::Format;
+use crate::cli::args::ListFormat;
 use crate::cli::table::{Column, Shape, table};
-use crate::cli::{home, print_json, print_lines};
+use crate::cli::{home, print_list};
 use crate::error::CliError;
 use crate::git::Repository;
 use crate::lock::WorkspaceLock;
@@ -31,7 +31,7 @@ Example:
 pub struct ListArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    format: ListFormat,
     #[command(flatten)]
     which: WhichArgs,
 }
@@ -80,15 +80,16 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
         }
     };
     let lines: Vec<TaskLine> = list.stories.iter().map(line).collect();
-    match args.format {
-        Format::Json => print_json(&lines),
-        Format::Ndjson => print_lines(&lines),
-        Format::Human => {
+    print_list(
+        args.format,
+        &lines,
+        |line| line.id.clone(),
+        || {
             let tree = Repository::around(project.dir()).map(|repository| repository.top);
             let running = WorkspaceLock::is_held(&home, tree.as_deref().unwrap_or(project.dir()));
             print_table(&lines, &list, running);
-        }
-    }
+        },
+    );
     Ok(ExitCode::SUCCESS)
 }
 

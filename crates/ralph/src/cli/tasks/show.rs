@@ -3,7 +3,7 @@
 use super::WhichArgs;
 use super::standing::Standing;
 use crate::cli::args::Format;
-use crate::cli::{home, print_json};
+use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::report::Out;
 use crate::request::tasks::parse;
@@ -57,11 +57,11 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let tally = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?.of(story.id());
     let standing = Standing::of(story, &list);
     let Tally { iterations, cost, duration_ms } = tally;
+    let shown = Shown { story, standing, iterations, cost, duration: duration_ms as f64 / 1000.0 };
     match args.format {
-        Format::Human => print_lines(story, &standing, &tally),
-        Format::Json | Format::Ndjson => {
-            print_json(&Shown { story, standing, iterations, cost, duration: duration_ms as f64 / 1000.0 });
-        }
+        Format::Human => tell(story, &shown.standing, &tally),
+        Format::Json => print_json(&shown),
+        Format::Ndjson => print_lines([shown]),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,7 +81,7 @@ const TOLD: [&str; 11] = [
     field::DEPENDS_ON,
 ];
 
-fn print_lines(story: &Story, standing: &Standing, tally: &Tally) {
+fn tell(story: &Story, standing: &Standing, tally: &Tally) {
     let mut out = Out::stdout();
     let mut line = |text: &str| out.tell(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
