@@ -8,6 +8,7 @@ use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
 use crate::money::Cost;
 use crate::run::Run;
+use crate::task_list::Mode;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
 
@@ -17,6 +18,9 @@ pub struct Iteration {
     /// The story that it was spent on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,
+    /// What was done about a story of a task list: implement, review, fix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     pub steps_taken: u32,
     #[serde(flatten)]
     pub cost: Cost,
@@ -95,6 +99,7 @@ impl History {
                     completion_tag_found: run.plan.claimed(&judgement.claim),
                     denied_tool_calls: now.denied,
                     story: judgement.item.story(),
+                    mode: judgement.item.mode(),
                     error: match (&judgement.verdict, &judgement.settlement) {
                         (Verdict::AgentFailed { why }, _) | (_, Settlement::Retry { why }) => {
                             Some(why.clone())

@@ -110,7 +110,9 @@ fn headline(iteration: &Iteration) -> String {
         (None, false, false) => "checks failed",
     };
     let Iteration { iteration: number, steps_taken, cost, duration_ms, .. } = iteration;
-    let story = iteration.story.as_deref().map(|id| format!("story {}, ", printable(id))).unwrap_or_default();
+    let what = iteration.mode.map_or_else(|| "story".to_string(), |mode| mode.to_string());
+    let story =
+        iteration.story.as_deref().map(|id| format!("{what} {}, ", printable(id))).unwrap_or_default();
     let steps = if *steps_taken == 1 { "1 step".to_string() } else { format!("{steps_taken} steps") };
     format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }
