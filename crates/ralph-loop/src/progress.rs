@@ -65,6 +65,7 @@ mod tests {
             iteration: 1,
             story: None,
             mode: None,
+            reworded: Vec::new(),
             steps_taken: 8,
             cost: Cost { usd: Usd::from_dollars(0.0234), estimated: false },
             duration_ms: 15_200,

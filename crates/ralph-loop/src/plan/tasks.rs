@@ -8,7 +8,7 @@
 //! changed the list.
 
 use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
-use crate::review::Terms;
+use crate::review::{Reworded, Terms};
 use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
 use crate::text::clip;
 use crate::verdict::{Judgement, Settlement, Verdict};
@@ -55,6 +55,8 @@ impl TasksPlan {
             amendment: None,
             stuck: None,
             violations: Vec::new(),
+            rewording: Vec::new(),
+            reworded: Vec::new(),
         }
     }
 }
@@ -90,12 +92,22 @@ pub struct TasksEnd {
     /// What the agent may not have changed, and what was undone, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<String>,
+    /// What the agent has changed of what is asked of a story. It may, and a person is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reworded: Vec<Reworded>,
     /// Somebody else than the agent has changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// What stood there and was written over, by hash: it may be a person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<String>,
+}
+
+impl TasksEnd {
+    /// The list stands as it is known, and there is nothing to tell.
+    pub fn of(known: Known) -> TasksEnd {
+        TasksEnd { known, violations: Vec::new(), reworded: Vec::new(), edited: false, displaced: None }
+    }
 }
 
 /// What ralph itself changes in the list after an iteration.
@@ -134,12 +146,21 @@ pub struct TasksState {
     /// What was undone after the last agent that was compared, for the prompt of the next: it is
     /// composed when that one has begun.
     pub violations: Vec<String>,
+    /// What the agent of this iteration has reworded.
+    rewording: Vec<Reworded>,
+    /// What agents have reworded in the iterations that are over.
+    pub reworded: Vec<Reworded>,
 }
 
 impl TasksState {
     /// What was undone after the agent of this iteration, if that was found out already.
     pub fn undone(&self) -> &[String] {
         if self.after.is_some() { &self.violations } else { &[] }
+    }
+
+    /// What the agent of this iteration has reworded, if that was found out already.
+    pub fn rewording(&self) -> &[Reworded] {
+        if self.after.is_some() { &self.rewording } else { &[] }
     }
 
     pub(super) fn pick(&self) -> Pick {
@@ -209,8 +230,10 @@ impl TasksState {
             PlanStep::CompareTasks => {
                 if self.after.is_none() {
                     self.violations.clear();
+                    self.rewording.clear();
                 }
                 self.violations.extend(end.violations.iter().cloned());
+                self.rewording.extend(end.reworded.iter().cloned());
                 self.after = Some(end.known.clone());
                 self.touched = false;
             }
@@ -229,6 +252,9 @@ impl TasksState {
     fn judged(&mut self, judgement: &Judgement) {
         (self.touched, self.open) = (false, false);
         let Some(after) = self.after.take() else { return };
+        for reworded in std::mem::take(&mut self.rewording) {
+            reworded.enter(&mut self.reworded);
+        }
         let said = self.newly_passing(&after.list);
         self.amendment = match &judgement.verdict {
             _ if said.is_empty() => None,
@@ -278,7 +304,7 @@ mod tests {
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();
             let known = Known { text: String::new(), list: Arc::clone(&list) };
-            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false, displaced: None });
+            let end = PlanEnd::Tasks(TasksEnd { violations, ..TasksEnd::of(known) });
             state.apply(&PlanFact::Done(&step, &end));
             let item = Item::Task { id: "A".into(), mode: Mode::Implement };
             state.apply(&PlanFact::Began(&item));

@@ -90,6 +90,9 @@ fn tell(story: &Story) {
         {
             out.line(&fit(&format!("  changed  {changed}"), width));
         }
+        for reworded in &iteration.reworded {
+            out.tell(&format!("  reworded {}", printable(&reworded.to_string())));
+        }
         if let Some(error) = &iteration.error {
             out.tell(&format!("  failed   {}", printable(error)));
         }

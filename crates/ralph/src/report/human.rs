@@ -309,6 +309,10 @@ impl Human {
         if end.edited {
             self.line(&format!("  {EDITED}"));
         }
+        for reworded in &end.reworded {
+            let line = format!("  {}", printable(&reworded.to_string()));
+            self.line(&self.style.paint(Tone::Warn, &line));
+        }
         for violation in &end.violations {
             let line = format!("{} undone in the task list: {}", self.style.bad(), printable(violation));
             self.line(&line);

@@ -15,7 +15,7 @@ use crate::tasks::archive;
 use clap::Args;
 use ralph_loop::money::{Cost, Usd};
 use ralph_loop::plan::Plan;
-use ralph_loop::review::standing;
+use ralph_loop::review::{Reworded, Wording, standing};
 use ralph_loop::task_list::{self, Pick, TaskList};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -53,6 +53,9 @@ struct TaskLine {
     duration: f64,
     priority: f64,
     depends_on: Vec<String>,
+    /// What agents have changed of what is asked of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reworded: Vec<Wording>,
 }
 
 pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
@@ -77,6 +80,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
             duration: tally.duration_ms as f64 / 1000.0,
             priority: story.priority(),
             depends_on: story.depends_on().into_iter().map(String::from).collect(),
+            reworded: tallies.reworded(story.id()),
         }
     };
     let lines: Vec<TaskLine> = list.stories.iter().map(line).collect();
@@ -87,7 +91,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
         || {
             let tree = Repository::around(project.dir()).map(|repository| repository.top);
             let running = WorkspaceLock::is_held(&home, tree.as_deref().unwrap_or(project.dir()));
-            print_table(&lines, &list, running);
+            print_table(&lines, &list, &tallies.reworded, running);
         },
     );
     Ok(ExitCode::SUCCESS)
@@ -103,7 +107,7 @@ const COLUMNS: [Column; 7] = [
     Column { head: "DEPENDS ON", shape: Shape::UpTo(15) },
 ];
 
-fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
+fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], running: bool) {
     let mut out = Out::stdout();
     if lines.is_empty() {
         out.line("No stories yet. `ralph tasks add \"Title\" --criterion \"…\"` adds one.");
@@ -117,6 +121,9 @@ fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
         });
         let at_work = if running { "; a run is at work here" } else { "" };
         out.tell(&format!("{done} of {} done{next}{at_work}", lines.len()));
+    }
+    if let Some(line) = Reworded::summary(reworded) {
+        out.tell(&printable(&line));
     }
     // Whatever cap the loop is run with.
     let terms = super::check::terms(false, u32::MAX);
@@ -160,6 +167,7 @@ mod tests {
             duration: 754.0,
             priority: 1.0,
             depends_on: vec!["US-001".into(), "US-002".into(), "US-003".into()],
+            reworded: Vec::new(),
         };
         let waits = Standing::Waits { waits_for: vec!["US-001".into(), "US-002".into()] };
         let lines = [

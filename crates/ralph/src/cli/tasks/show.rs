@@ -13,6 +13,7 @@ use crate::tasks::archive;
 use clap::Args;
 use ralph_loop::money::Cost;
 use ralph_loop::plan::Plan;
+use ralph_loop::review::Wording;
 use ralph_loop::task_list::{Json, Story, field};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -44,6 +45,9 @@ struct Shown<'l> {
     cost: Cost,
     /// Seconds.
     duration: f64,
+    /// What agents have changed of what is asked of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reworded: Vec<Wording>,
 }
 
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
@@ -54,12 +58,14 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
         CliError::failed(format!("no such story: {}", args.id))
             .hint(similar::hint(meant, "`ralph tasks list` tells which there are"))
     })?;
-    let tally = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?.of(story.id());
+    let tallies = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?;
+    let tally = tallies.of(story.id());
     let standing = Standing::of(story, &list);
     let Tally { iterations, cost, duration_ms } = tally;
-    let shown = Shown { story, standing, iterations, cost, duration: duration_ms as f64 / 1000.0 };
+    let (duration, reworded) = (duration_ms as f64 / 1000.0, tallies.reworded(story.id()));
+    let shown = Shown { story, standing, iterations, cost, duration, reworded };
     match args.format {
-        Format::Human => tell(story, &shown.standing, &tally),
+        Format::Human => tell(&shown, &tally),
         Format::Json => print_json(&shown),
         Format::Ndjson => print_lines([shown]),
     }
@@ -81,7 +87,8 @@ const TOLD: [&str; 11] = [
     field::DEPENDS_ON,
 ];
 
-fn tell(story: &Story, standing: &Standing, tally: &Tally) {
+fn tell(shown: &Shown<'_>, tally: &Tally) {
+    let Shown { story, standing, reworded, .. } = shown;
     let mut out = Out::stdout();
     let mut line = |text: &str| out.tell(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
@@ -95,6 +102,10 @@ fn tell(story: &Story, standing: &Standing, tally: &Tally) {
     line(&format!("  dependsOn     {}", if depends_on.is_empty() { "-" } else { &depends_on }));
     let Tally { iterations, cost, duration_ms } = tally;
     line(&format!("  taken         {iterations} iterations, cost: {cost}, time: {}", span(*duration_ms)));
+    if !reworded.is_empty() {
+        let words: Vec<String> = reworded.iter().map(ToString::to_string).collect();
+        line(&format!("  reworded      by agents: {}", words.join(", ")));
+    }
     let others = story.fields().filter(|(name, _)| !TOLD.contains(name));
     for (name, value) in others {
         line(&format!("  {name:<13} {value}"));
