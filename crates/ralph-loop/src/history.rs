@@ -7,7 +7,10 @@
 use crate::check::CheckOutcome;
 use crate::event::{End, Event, Fact, Step, StepId, Why};
 use crate::money::Cost;
+use crate::plan::PlanEnd;
+use crate::review::Reworded;
 use crate::run::Run;
+use crate::task_list::Mode;
 use crate::verdict::{Settlement, Verdict};
 use serde::Serialize;
 
@@ -17,6 +20,12 @@ pub struct Iteration {
     /// The story that it was spent on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,
+    /// What was done about a story of a task list: implement, review, fix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// What its agent has changed of what is asked of stories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reworded: Vec<Reworded>,
     pub steps_taken: u32,
     #[serde(flatten)]
     pub cost: Cost,
@@ -57,6 +66,7 @@ pub struct History {
     denied: u32,
     cost: Cost,
     checks: Vec<CheckReport>,
+    reworded: Vec<Reworded>,
 }
 
 impl History {
@@ -95,6 +105,8 @@ impl History {
                     completion_tag_found: run.plan.claimed(&judgement.claim),
                     denied_tool_calls: now.denied,
                     story: judgement.item.story(),
+                    mode: judgement.item.mode(),
+                    reworded: now.reworded,
                     error: match (&judgement.verdict, &judgement.settlement) {
                         (Verdict::AgentFailed { why }, _) | (_, Settlement::Retry { why }) => {
                             Some(why.clone())
@@ -141,11 +153,14 @@ impl History {
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
             End::Lost { .. } => self.cost += end.cost().unwrap_or_default(),
+            End::Plan(end) => {
+                let PlanEnd::Tasks(end) = &**end;
+                self.reworded.extend(end.reworded.iter().cloned());
+            }
             End::Message(_)
             | End::Scm(_)
             | End::Rest(_)
             | End::Restore(_)
-            | End::Plan(_)
             | End::Left(_)
             | End::Check(_)
             | End::Snapshot(_)

@@ -12,7 +12,7 @@ pub fn section(iteration: &Iteration) -> String {
     let mut out = format!(
         "## Iteration {}{} — {}\n- Steps: {}\n- Cost: {}\n- Duration: {}\n",
         iteration.iteration,
-        iteration.story.as_ref().map_or_else(String::new, |id| format!(" (story {id})")),
+        about(iteration),
         if passed { "PASS" } else { "FAIL" },
         iteration.steps_taken,
         iteration.cost,
@@ -35,6 +35,15 @@ pub fn section(iteration: &Iteration) -> String {
     out
 }
 
+/// ` (story 1.2)`, ` (review US-001)`.
+fn about(iteration: &Iteration) -> String {
+    match (&iteration.story, iteration.mode) {
+        (Some(id), Some(mode)) => format!(" ({mode} {id})"),
+        (Some(id), None) => format!(" (story {id})"),
+        (None, _) => String::new(),
+    }
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -55,6 +64,8 @@ mod tests {
         let iteration = Iteration {
             iteration: 1,
             story: None,
+            mode: None,
+            reworded: Vec::new(),
             steps_taken: 8,
             cost: Cost { usd: Usd::from_dollars(0.0234), estimated: false },
             duration_ms: 15_200,

@@ -6,6 +6,7 @@ use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home};
 use crate::lock::RunLock;
 use crate::seat;
+use crate::similar;
 use jiff::Timestamp;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
@@ -81,28 +82,41 @@ fn ids(home: &Home) -> Result<Vec<String>, CliError> {
 /// The run of the worker of that name, the run with this id, or the only one whose id begins like
 /// this.
 pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
-    let unknown = || {
-        CliError::failed(format!("no such run: {name}"))
-            .hint("`ralph runs` lists them, and `ralph ls` the workers")
+    let unknown = |meant: Option<&str>| {
+        let all = "`ralph runs` lists them, and `ralph ls` the workers";
+        CliError::failed(format!("no such run: {name}")).hint(similar::hint(meant, all))
     };
     if !layout::is_safe_name(name) {
-        return Err(unknown());
+        return Err(unknown(None));
     }
     if let Some(run) = seat::run_of(home, name) {
         return Ok(run);
     }
-    let mut fitting: Vec<String> = ids(home)?.into_iter().filter(|id| id.starts_with(name)).collect();
+    let ids = ids(home)?;
+    let mut fitting: Vec<String> = ids.iter().filter(|id| id.starts_with(name)).cloned().collect();
     if let Some(exact) = fitting.iter().find(|id| *id == name) {
         return Ok(exact.clone());
     }
     match fitting.len() {
-        0 => Err(unknown()),
+        0 => Err(unknown(meant(home, name, ids)?.as_deref())),
         1 => Ok(fitting.remove(0)),
         _ => {
             fitting.sort_unstable();
             Err(CliError::failed(format!("several runs begin with {name}: {}", fitting.join(", "))))
         }
     }
+}
+
+/// The run or worker whose name is nearest to one that nobody has; of runs that are as near, the
+/// newest.
+fn meant(home: &Home, name: &str, mut ids: Vec<String>) -> Result<Option<String>, CliError> {
+    if let Some(worker) = similar::nearest(name, seat::workers::names(home)?) {
+        return Ok(Some(worker));
+    }
+    ids.sort_unstable_by(|a, b| b.cmp(a));
+    // Its beginning is enough to name a run.
+    let begins = ids.iter().map(|id| id.get(..name.len()).unwrap_or(id));
+    Ok(similar::nearest(name, begins).and_then(|begin| ids.iter().find(|id| id.starts_with(begin)).cloned()))
 }
 
 /// Nothing for a run whose process died before its first fact was whole: it never began.

@@ -42,6 +42,7 @@ mod request;
 mod seat;
 mod session;
 mod settings;
+mod similar;
 mod stories;
 mod story;
 mod tally;

@@ -6,6 +6,7 @@ use crate::journal;
 use crate::layout::{Home, Project};
 use ralph_loop::history::History;
 use ralph_loop::money::Cost;
+use ralph_loop::review::{Reworded, Wording};
 use ralph_loop::run::Place;
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ pub struct Tally {
 #[derive(Debug, Default)]
 pub struct Tallies {
     pub by_story: BTreeMap<String, Tally>,
+    /// What agents have changed of what is asked of stories.
+    pub reworded: Vec<Reworded>,
     pub runs: usize,
     /// Of the runs, with what was not spent on a story.
     pub cost: Cost,
@@ -32,6 +35,10 @@ pub struct Tallies {
 impl Tallies {
     pub fn of(&self, story: &str) -> Tally {
         self.by_story.get(story).copied().unwrap_or_default()
+    }
+
+    pub fn reworded(&self, story: &str) -> Vec<Wording> {
+        self.reworded.iter().filter(|found| found.story == story).map(|found| found.what).collect()
     }
 }
 
@@ -50,6 +57,7 @@ pub fn tally(home: &Home, project: &Project, plan: &'static str, since_ms: i64) 
         let mut history = History::default();
         let replayed = journal::replay(&home.run(&line.id), |run, _, event| {
             let Some(iteration) = history.follow(run, event) else { return };
+            iteration.reworded.into_iter().for_each(|reworded| reworded.enter(&mut tallies.reworded));
             let Some(story) = iteration.story else { return };
             let tally = tallies.by_story.entry(story).or_default();
             tally.iterations += 1;

@@ -61,6 +61,14 @@ impl Item {
             Item::Task { id, .. } => Some(id.clone()),
         }
     }
+
+    /// What is to be done about it, where that is not always the same.
+    pub fn mode(&self) -> Option<Mode> {
+        match self {
+            Item::Prompt | Item::Story { .. } => None,
+            Item::Task { mode, .. } => Some(*mode),
+        }
+    }
 }
 
 /// What a plan needs done to the files that it lies in.

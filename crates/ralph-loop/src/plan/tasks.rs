@@ -8,7 +8,7 @@
 //! changed the list.
 
 use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
-use crate::review::Terms;
+use crate::review::{Reworded, Terms};
 use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
 use crate::text::clip;
 use crate::verdict::{Judgement, Settlement, Verdict};
@@ -62,6 +62,8 @@ impl TasksPlan {
             amendment: None,
             stuck: None,
             violations: Vec::new(),
+            rewording: Vec::new(),
+            reworded: Vec::new(),
         }
     }
 }
@@ -97,12 +99,22 @@ pub struct TasksEnd {
     /// What the agent may not have changed, and what was undone, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<String>,
+    /// What the agent has changed of what is asked of a story. It may, and a person is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reworded: Vec<Reworded>,
     /// Somebody else than the agent has changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// What stood there and was written over, by hash: it may be a person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<String>,
+}
+
+impl TasksEnd {
+    /// The list stands as it is known, and there is nothing to tell.
+    pub fn of(known: Known) -> TasksEnd {
+        TasksEnd { known, violations: Vec::new(), reworded: Vec::new(), edited: false, displaced: None }
+    }
 }
 
 /// What ralph itself changes in the list after an iteration.
@@ -143,6 +155,10 @@ pub struct TasksState {
     /// What was undone after the last agent that was compared, for the prompt of the next: it is
     /// composed when that one has begun.
     pub violations: Vec<String>,
+    /// What the agent of this iteration has reworded.
+    rewording: Vec<Reworded>,
+    /// What agents have reworded in the iterations that are over.
+    pub reworded: Vec<Reworded>,
 }
 
 impl TasksState {
@@ -154,6 +170,11 @@ impl TasksState {
     /// Whether what stands there may be the doing of something that has no business with it.
     pub fn on_errand(&self) -> bool {
         self.errand
+    }
+
+    /// What the agent of this iteration has reworded, if that was found out already.
+    pub fn rewording(&self) -> &[Reworded] {
+        if self.after.is_some() { &self.rewording } else { &[] }
     }
 
     pub(super) fn pick(&self) -> Pick {
@@ -227,8 +248,10 @@ impl TasksState {
             PlanStep::CompareTasks => {
                 if self.after.is_none() {
                     self.violations.clear();
+                    self.rewording.clear();
                 }
                 self.violations.extend(end.violations.iter().cloned());
+                self.rewording.extend(end.reworded.iter().cloned());
                 self.after = Some(end.known.clone());
                 self.touched = false;
             }
@@ -240,6 +263,9 @@ impl TasksState {
             PlanStep::ReadTasks => {
                 self.known = Some(end.known.clone());
                 self.violations.extend(end.violations.iter().cloned());
+                for reworded in end.reworded.clone() {
+                    reworded.enter(&mut self.reworded);
+                }
                 (self.fresh, self.errand) = (true, false);
             }
         }
@@ -248,6 +274,9 @@ impl TasksState {
     fn judged(&mut self, judgement: &Judgement) {
         (self.touched, self.open) = (false, false);
         let Some(after) = self.after.take() else { return };
+        for reworded in std::mem::take(&mut self.rewording) {
+            reworded.enter(&mut self.reworded);
+        }
         let said = self.newly_passing(&after.list);
         self.amendment = match &judgement.verdict {
             _ if said.is_empty() => None,
@@ -297,7 +326,7 @@ mod tests {
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();
             let known = Known { text: String::new(), list: Arc::clone(&list) };
-            let end = PlanEnd::Tasks(TasksEnd { known, violations, edited: false, displaced: None });
+            let end = PlanEnd::Tasks(TasksEnd { violations, ..TasksEnd::of(known) });
             state.apply(&PlanFact::Done(&step, &end));
             let item = Item::Task { id: "A".into(), mode: Mode::Implement };
             state.apply(&PlanFact::Began(&item));

@@ -12,10 +12,12 @@
 
 mod glance;
 mod restore;
+mod reworded;
 mod transitions;
 
 pub use glance::{glance, places_for_glance};
 pub use restore::restore;
+pub use reworded::{Reworded, Wording, reworded};
 pub use transitions::{owed, transitions};
 
 use crate::task_list::{Mode, ReviewStatus, Story, TaskList, Unreadable, field};

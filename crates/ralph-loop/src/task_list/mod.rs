@@ -16,7 +16,7 @@ mod story;
 pub use json::{Json, Object};
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
 pub use places::story_places;
-pub use schema::Problem;
+pub use schema::{Problem, TWICE};
 pub use story::{ReviewStatus, Story};
 
 pub(crate) use schema::{kind, malformed};

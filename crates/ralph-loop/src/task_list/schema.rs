@@ -8,6 +8,9 @@ use super::{Story, TaskList, field};
 use std::collections::HashSet;
 use std::fmt;
 
+/// Why the later one of two stories is wrong.
+pub const TWICE: &str = "is there twice; ids must be unique";
+
 /// Something in the list that breaks the schema: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
@@ -46,7 +49,7 @@ pub(super) fn problems(list: &TaskList) -> Vec<Problem> {
         let problem = |(field, why)| Problem { story: Some(name()), field, why };
         found.extend(malformed(story).map(problem));
         if !story.id().is_empty() && !ids.insert(story.id()) {
-            found.push(problem((field::ID, "is there twice; ids must be unique".to_owned())));
+            found.push(problem((field::ID, TWICE.to_owned())));
         }
         if story.passes() && story.notes().trim().is_empty() {
             let why = "must not be empty where passes=true: say what was done".to_owned();

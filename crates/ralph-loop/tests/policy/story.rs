@@ -402,7 +402,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("ended", Step::Snapshot { .. }) => snapshot(None, None),
         ("list", Step::Plan { .. }) => {
             let known = Known { text: rest.into(), list: Arc::new(task_list(rest)) };
-            let end = TasksEnd { known, violations: vec![], edited: false, displaced: None };
+            let end = TasksEnd::of(known);
             End::Plan(Box::new(PlanEnd::Tasks(end)))
         }
         ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),

@@ -6,8 +6,8 @@
 mod probe;
 mod verify;
 
-use super::args::Format;
-use super::{print_json, print_lines};
+use super::args::ListFormat;
+use super::{print_json, print_lines, print_names};
 use crate::error::CliError;
 use crate::process::tool::{Tool, ToolOutput};
 use crate::report::{Out, Style};
@@ -28,12 +28,13 @@ Examples:
   ralph agents
   ralph agents --format json | jq -r '.[] | select(.installed) | .name'
   ralph agents verify claude")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AgentsArgs {
     #[command(subcommand)]
     command: Option<AgentsCommand>,
     /// What to print
-    #[arg(long, global = true, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: ListFormat,
 }
 
 #[derive(Subcommand)]
@@ -140,12 +141,14 @@ struct Entry {
 
 pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
     if let Some(AgentsCommand::Verify(verify)) = &args.command {
-        return verify::verify(verify, args.format);
+        return verify::verify(verify);
     }
     match args.format {
-        Format::Human => print(),
-        Format::Json => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
-        Format::Ndjson => print_lines(KNOWN.iter().map(entry)),
+        ListFormat::Human => print(),
+        ListFormat::Json => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
+        ListFormat::Ndjson => print_lines(KNOWN.iter().map(entry)),
+        // Nobody has to be asked for a version.
+        ListFormat::Names => print_names(KNOWN.iter().map(|known| known.name.to_string())),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -46,13 +46,13 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     }
     let archived = archive::archive(&home, &project, args.label.as_deref())?;
     let mut out = Out::stdout();
-    out.line(&format!(
+    out.tell(&format!(
         "Archived in {}: {} of {} stories done",
         archived.dir.display(),
         archived.done,
         archived.stories
     ));
-    out.line("ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`");
+    out.tell("ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`");
     out.flush();
     match archived.commit {
         Commit::Made => Ok(ExitCode::SUCCESS),

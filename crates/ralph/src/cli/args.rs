@@ -6,14 +6,29 @@ use ralph_loop::money::Usd;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// What is printed, by every command that has `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Text for people
     Human,
-    /// One object at the end
+    /// One JSON value, at the end
     Json,
-    /// Events as they happen, one JSON object a line
+    /// JSON lines, one for each event or finding
     Ndjson,
+}
+
+/// The same for lists, whose things have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// Text for people
+    #[value(alias = "table")]
+    Human,
+    /// One JSON array
+    Json,
+    /// JSON lines, one for each thing
+    Ndjson,
+    /// Names or ids only, one a line
+    Names,
 }
 
 impl Format {

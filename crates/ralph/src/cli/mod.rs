@@ -37,8 +37,10 @@ use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Tell
 use crate::seat;
 use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
-use args::Format;
-use clap::{Parser, Subcommand};
+use crate::similar;
+use args::{Format, ListFormat};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use ralph_loop::event::StopReason;
 use ralph_loop::limits::Limits;
 use ralph_loop::text::printable;
@@ -184,7 +186,8 @@ fn act(args: &[OsString]) -> ExitCode {
     let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            suggest_subcommand(&mut error, args);
             // A closed pipe is no error, for help as for everything else.
             let _ = error.print();
             if !error.use_stderr() {
@@ -237,6 +240,19 @@ fn act(args: &[OsString]) -> ExitCode {
     done.unwrap_or_else(|error| fail(&error, format))
 }
 
+/// Where a program can follow `--`, clap takes a word that is no subcommand for a part of it and
+/// suggests nothing.
+fn suggest_subcommand(error: &mut clap::Error, args: &[OsString]) {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return };
+    let cli = Cli::command();
+    let Some(command) = args.first().and_then(|name| cli.find_subcommand(name)) else { return };
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    if let (ErrorKind::UnknownArgument, Some(meant)) = (error.kind(), similar::nearest(word, names)) {
+        let meant = ContextValue::Strings(vec![meant.to_string()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
+}
+
 /// Tells an error. Who asked for JSON gets an object on standard output as well.
 fn fail(error: &CliError, format: Format) -> ExitCode {
     say(&printable(&error.to_string()));
@@ -273,6 +289,27 @@ fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
         .into_iter()
         .filter_map(|value| serde_json::to_string(&value).ok())
         .for_each(|line| out.line(&line));
+    out.flush();
+}
+
+/// A list as it was asked for; `human` tells it to people.
+fn print_list<T: serde::Serialize>(
+    format: ListFormat,
+    values: &[T],
+    name: impl Fn(&T) -> String,
+    human: impl FnOnce(),
+) {
+    match format {
+        ListFormat::Human => human(),
+        ListFormat::Json => print_json(&values),
+        ListFormat::Ndjson => print_lines(values),
+        ListFormat::Names => print_names(values.iter().map(name)),
+    }
+}
+
+fn print_names(names: impl IntoIterator<Item = String>) {
+    let mut out = Out::stdout();
+    names.into_iter().for_each(|name| out.line(&printable(&name)));
     out.flush();
 }
 
@@ -338,6 +375,23 @@ fn report_on(
 mod tests {
     use super::Cli;
     use clap::CommandFactory;
+
+    #[test]
+    fn formats_are_the_same_wherever_they_are_offered() {
+        let mut commands = vec![Cli::command()];
+        let mut offered = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let Some(format) = command.get_arguments().find(|arg| arg.get_id() == "format") else { continue };
+            let values = format.get_possible_values();
+            let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            let is_list = matches!(command.get_name(), "ls" | "list" | "runs" | "agents");
+            let wanted = ["human", "json", "ndjson", "names"];
+            assert_eq!(values, wanted[..if is_list { 4 } else { 3 }], "{}", command.get_name());
+            offered += 1;
+        }
+        assert!(offered > 10, "{offered}");
+    }
 
     /// Paragraphs are one line each, so that they are wrapped to the terminal; examples are as they
     /// are, so they have to fit.

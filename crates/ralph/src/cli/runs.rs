@@ -1,10 +1,11 @@
 //! `ralph runs`: what has run, newest first.
 
-use super::args::Format;
-use super::{home, print_json, print_lines};
+use super::args::ListFormat;
+use super::table::{Column, Shape, table};
+use super::{home, print_list};
 use crate::catalog::{self, RunLine};
 use crate::error::CliError;
-use crate::report::{Out, Style, fit_end};
+use crate::report::{Out, Style};
 use clap::Args;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Status is how a run ended (completed, max_iterations, interrupted …), running, or crashed: its \
+The plan is what it worked through: a prompt, stories or tasks. Status is how a run ended (completed, max_iterations, interrupted …), running, or crashed: its \
 process is gone without a word, and `ralph resume` carries on.
 
 Example:
@@ -20,41 +21,54 @@ Example:
 pub struct RunsArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    format: ListFormat,
 }
 
 pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
     let lines = catalog::all(&home()?)?;
-    match args.format {
-        Format::Json => print_json(&lines),
-        Format::Ndjson => print_lines(&lines),
-        Format::Human => print_table(&lines),
-    }
+    print_list(args.format, &lines, |line| line.id.clone(), || print_table(&lines));
     Ok(ExitCode::SUCCESS)
 }
 
 fn print_table(lines: &[RunLine]) {
-    let (mut out, width) = (Out::stdout(), Style::of_stdout().table_width());
+    let mut out = Out::stdout();
     if lines.is_empty() {
         out.line("No runs yet. `ralph demo` shows one.");
-    } else {
-        out.line(&format!(
-            "{:<20} {:<17} {:>7} {:>8} {:>7} DIRECTORY",
-            "RUN", "STATUS", "DONE", "COST", "TIME"
-        ));
+        return out.flush();
     }
-    for line in lines {
-        let workspace = line.workspace.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
-        let of = format!("{}/{}", line.iterations, line.max_iterations);
-        let cost = line.cost.to_string();
-        let time = span((line.duration * 1000.0) as u64);
-        let row = format!("{:<20} {:<17} {of:>7} {cost:>8} {time:>7} ", line.id, line.status);
-        // The end of a path tells more than its beginning.
-        let directory = fit_end(&printable(&workspace), width.saturating_sub(row.chars().count()).max(16));
-        out.line(format!("{row}{directory}").trim_end());
-        if let Some(problem) = &line.problem {
-            out.line(&format!("  {}", printable(problem)));
+    let rows = rows(lines, Style::of_stdout().edge());
+    let problems = lines.iter().map(|line| line.problem.as_deref());
+    for (row, problem) in rows.iter().zip(std::iter::once(None).chain(problems)) {
+        out.line(row);
+        if let Some(problem) = problem {
+            out.tell(&format!("  {}", printable(problem)));
         }
     }
     out.flush();
+}
+
+const COLUMNS: [Column; 7] = [
+    Column { head: "RUN", shape: Shape::Left },
+    Column { head: "PLAN", shape: Shape::Left },
+    Column { head: "STATUS", shape: Shape::Left },
+    Column { head: "DONE", shape: Shape::Right },
+    Column { head: "COST", shape: Shape::Right },
+    Column { head: "TIME", shape: Shape::Right },
+    Column { head: "DIRECTORY", shape: Shape::Path },
+];
+
+fn rows(lines: &[RunLine], width: usize) -> Vec<String> {
+    let cells = |line: &RunLine| {
+        let workspace = line.workspace.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+        [
+            line.id.clone(),
+            line.plan.unwrap_or("-").to_string(),
+            line.status.clone(),
+            format!("{}/{}", line.iterations, line.max_iterations),
+            line.cost.to_string(),
+            span((line.duration * 1000.0) as u64),
+            printable(&workspace).into_owned(),
+        ]
+    };
+    table(&COLUMNS, &lines.iter().map(cells).collect::<Vec<_>>(), width)
 }

@@ -76,13 +76,13 @@ fn tell(story: &Story) {
     out.line(&format!("agent      {}", agents.join(", ")));
     out.line(&format!("began      {}", minute(story.opened_at)));
     for check in &run.checks {
-        out.line(&format!("check      {}", printable(&check.command)));
+        out.tell(&format!("check      {}", printable(&check.command)));
     }
     let (shadow, width) = (story.shadow().ok(), Style::of_stdout().width);
     let dialect = run.agents.first().map_or(Dialect::Plain, |agent| agent.dialect);
     for iteration in &story.iterations {
         out.line("");
-        out.line(&headline(iteration));
+        out.tell(&headline(iteration));
         if let Some(asked) = story.asked.get(&iteration.iteration) {
             told_of_agent(&mut out, story, iteration.iteration, asked, dialect, width);
         }
@@ -90,15 +90,18 @@ fn tell(story: &Story) {
         {
             out.line(&fit(&format!("  changed  {changed}"), width));
         }
+        for reworded in &iteration.reworded {
+            out.tell(&format!("  reworded {}", printable(&reworded.to_string())));
+        }
         if let Some(error) = &iteration.error {
-            out.line(&format!("  failed   {}", printable(error)));
+            out.tell(&format!("  failed   {}", printable(error)));
         }
         for check in &iteration.check_results {
-            out.line(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
+            out.tell(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
         }
     }
     out.line("");
-    out.line(&ending(&story.state, story.last_at));
+    out.tell(&ending(&story.state, story.last_at));
     out.flush();
 }
 
@@ -110,7 +113,9 @@ fn headline(iteration: &Iteration) -> String {
         (None, false, false) => "checks failed",
     };
     let Iteration { iteration: number, steps_taken, cost, duration_ms, .. } = iteration;
-    let story = iteration.story.as_deref().map(|id| format!("story {}, ", printable(id))).unwrap_or_default();
+    let what = iteration.mode.map_or_else(|| "story".to_string(), |mode| mode.to_string());
+    let story =
+        iteration.story.as_deref().map(|id| format!("{what} {}, ", printable(id))).unwrap_or_default();
     let steps = if *steps_taken == 1 { "1 step".to_string() } else { format!("{steps_taken} steps") };
     format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }

@@ -1,6 +1,7 @@
 //! `ralph status`: how a worker is, or all of them.
 
-use super::home;
+use super::args::Format;
+use super::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::report::{Out, say};
@@ -11,12 +12,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Args)]
+#[command(after_help = "\
+Example:
+  ralph status night --format json | jq -r .reason")]
 pub struct StatusArgs {
     /// The worker; without one, all of them
     name: Option<String>,
     /// Show it anew every two seconds, until Ctrl+C
     #[arg(long)]
     watch: bool,
+    /// What to print; json is one object for one worker
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
 }
 
 const EVERY: Duration = Duration::from_secs(2);
@@ -27,12 +34,19 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
     loop {
-        let lines = told(&home, args.name.as_deref())?;
-        if args.watch {
-            out.bytes(CLEAR);
+        let workers = asked_for(&home, args.name.as_deref())?;
+        match (args.format, workers.as_slice()) {
+            (Format::Human, workers) => {
+                if args.watch {
+                    out.bytes(CLEAR);
+                }
+                told(workers).iter().for_each(|line| out.tell(line));
+                out.flush();
+            }
+            (Format::Json, [worker]) if args.name.is_some() => print_json(worker),
+            (Format::Json, workers) => print_json(&workers),
+            (Format::Ndjson, workers) => print_lines(workers),
         }
-        lines.iter().for_each(|line| out.line(line));
-        out.flush();
         if !args.watch {
             return Ok(ExitCode::SUCCESS);
         }
@@ -43,19 +57,23 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     }
 }
 
-fn told(home: &Home, name: Option<&str>) -> Result<Vec<String>, CliError> {
+fn asked_for(home: &Home, name: Option<&str>) -> Result<Vec<Worker>, CliError> {
     if let Some(name) = name {
-        return Ok(lines(&workers::find(home, name)?));
+        return Ok(vec![workers::find(home, name)?]);
     }
     let (workers, problems) = workers::all(home)?;
     for problem in problems {
         say(&format!("ralph: warning: {}", printable(&problem)));
     }
+    Ok(workers)
+}
+
+fn told(workers: &[Worker]) -> Vec<String> {
     if workers.is_empty() {
-        return Ok(vec!["No workers. `ralph spawn --help` shows how to start one.".to_string()]);
+        return vec!["No workers. `ralph spawn --help` shows how to start one.".to_string()];
     }
     let told: Vec<Vec<String>> = workers.iter().map(lines).collect();
-    Ok(told.join(&String::new()))
+    told.join(&String::new())
 }
 
 fn lines(worker: &Worker) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Tables that fit the terminal: the title gives way first.
 
-use crate::report::fit;
+use crate::report::{fit, fit_end};
 use unicode_width::UnicodeWidthStr;
 
 pub struct Column {
@@ -18,10 +18,13 @@ pub enum Shape {
     UpTo(usize),
     /// What the others leave.
     Title,
+    /// The same; the end of a path tells more than its beginning.
+    Path,
 }
 
 const WIDEST_TITLE: usize = 40;
 const NARROWEST_TITLE: usize = 12;
+const NARROWEST_PATH: usize = 16;
 
 /// A line for the heads and for each row. A pipe has no edge (`usize::MAX`), and what reads it
 /// wants all of it: there, long texts push the rest aside.
@@ -34,13 +37,15 @@ pub fn table<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width:
     let mut widths: [usize; N] = std::array::from_fn(|at| match columns[at].shape {
         Shape::Left | Shape::Right => widest(at),
         Shape::UpTo(most) => widest(at).min(most),
-        Shape::Title => 0,
+        Shape::Title | Shape::Path => 0,
     });
     let others = widths.iter().sum::<usize>() + N - 1;
-    let room = if pipe { WIDEST_TITLE } else { width.saturating_sub(others).max(NARROWEST_TITLE) };
+    let room = |least: usize| if pipe { WIDEST_TITLE } else { width.saturating_sub(others).max(least) };
     for (at, column) in columns.iter().enumerate() {
-        if column.shape == Shape::Title {
-            widths[at] = widest(at).min(room);
+        match column.shape {
+            Shape::Title => widths[at] = widest(at).min(room(NARROWEST_TITLE)),
+            Shape::Path => widths[at] = widest(at).min(room(NARROWEST_PATH)),
+            Shape::Left | Shape::Right | Shape::UpTo(_) => {}
         }
     }
     let line = |cell: &dyn Fn(usize) -> String| {
@@ -56,11 +61,12 @@ pub fn table<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width:
 fn placed(text: &str, width: usize, shape: Shape, pipe: bool) -> String {
     let text = match shape {
         Shape::UpTo(_) | Shape::Title if !pipe => fit(text, width),
-        Shape::UpTo(_) | Shape::Title | Shape::Left | Shape::Right => text.to_string(),
+        Shape::Path if !pipe => fit_end(text, width),
+        Shape::UpTo(_) | Shape::Title | Shape::Path | Shape::Left | Shape::Right => text.to_string(),
     };
     let padding = " ".repeat(width.saturating_sub(text.width()));
     match shape {
         Shape::Right => padding + &text,
-        Shape::Left | Shape::UpTo(_) | Shape::Title => text + &padding,
+        Shape::Left | Shape::UpTo(_) | Shape::Title | Shape::Path => text + &padding,
     }
 }

@@ -64,7 +64,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let now = shadow.record(&changes).map_err(failed)?;
     let mut out = Out::stdout();
     if now == target {
-        out.line("Nothing to undo: the tree is as it was.");
+        out.tell("Nothing to undo: the tree is as it was.");
         put_stories_back(&story, target, &mut out)?;
         out.flush();
         return Ok(ExitCode::SUCCESS);
@@ -72,21 +72,21 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     shadow.keep(&now, &now).map_err(failed)?;
     let done = shadow.put_back(&changes, &now, target, &[]).map_err(failed)?;
     match &args.tree {
-        Some(_) => out.line(&format!(
+        Some(_) => out.tell(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
             done.written, done.removed
         )),
-        None => out.line(&format!(
+        None => out.tell(&format!(
             "The tree is as it was before iteration {} ({} written, {} removed).",
             args.to, done.written, done.removed
         )),
     }
     if !done.spared.is_empty() {
         let paths = printable(&done.spared.join(", ")).into_owned();
-        out.line(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
+        out.tell(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
     }
     put_stories_back(&story, target, &mut out)?;
-    out.line(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
+    out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }
@@ -112,12 +112,12 @@ fn put_stories_back(story: &Story, tree: &str, out: &mut Out) -> Result<(), CliE
     let file = project.shown(&project.state()).display().to_string();
     let past = story.iterations.iter().map(|past| done_before(past.iteration));
     if !past.chain([done_before(u32::MAX)]).any(|done| done == now) {
-        out.line(&format!("{file} is not as this run has left it: see to the stories that are done there"));
+        out.tell(&format!("{file} is not as this run has left it: see to the stories that are done there"));
         return Ok(());
     }
     let state = StoryState { completed_stories: wanted, ..StoryState::default() };
     state_file::write(&project, &state).map_err(failed)?;
-    out.line(&format!("By {file}, {}, as before.", state_file::done(state.completed_stories.len())));
+    out.tell(&format!("By {file}, {}, as before.", state_file::done(state.completed_stories.len())));
     Ok(())
 }
 

@@ -55,13 +55,14 @@ pub(super) fn perform(
             let mut end = compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)?;
             // Also looked at after the checks: what was told is not told again.
             end.violations.retain(|violation| !tasks.undone().contains(violation));
+            end.reworded.retain(|reworded| !tasks.rewording().contains(reworded));
             Ok(end)
         }
         PlanStep::PutBackTasks => {
             let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
             let text = texts.get(&known.text)?;
             let displaced = replace(&file, &text, &text, texts)?;
-            Ok(TasksEnd { known, violations: Vec::new(), edited: false, displaced })
+            Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
         }
         PlanStep::AmendTasks(amendment) => {
             let known_text = texts.get(&tasks.known.as_ref().ok_or(TaskFileError::NotRead)?.text)?;
@@ -74,7 +75,7 @@ pub(super) fn perform(
             let text = list.to_text();
             let displaced = replace(&file, &text, &stood, texts)?;
             let known = known(&list, &text, texts)?;
-            Ok(TasksEnd { known, violations: Vec::new(), edited: false, displaced })
+            Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
         }
     }
 }
@@ -100,7 +101,7 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
     }
     let known = known(&list, &text, texts)?;
     let edited = tasks.known.as_ref().is_some_and(|before| before.text != known.text);
-    Ok(TasksEnd { known, violations: Vec::new(), edited, displaced: None })
+    Ok(TasksEnd { edited, ..TasksEnd::of(known) })
 }
 
 fn compare(
@@ -127,7 +128,8 @@ fn compare(
     };
     let told = found.iter().chain(&owed).take(TOLD);
     let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
-    Ok(TasksEnd { known: known(&list, &text, texts)?, violations, edited: false, displaced: None })
+    let reworded = review::reworded(before, &list, terms.skip_review);
+    Ok(TasksEnd { violations, reworded, ..TasksEnd::of(known(&list, &text, texts)?) })
 }
 
 fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {

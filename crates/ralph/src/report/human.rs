@@ -4,7 +4,7 @@ use super::plans;
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
-use super::style::{Style, Tone, fit};
+use super::style::{Style, Tone, fit, fold};
 use super::{EDITED, Reporter, Summary, left, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
@@ -76,14 +76,14 @@ impl Human {
     pub fn close(&mut self, summary: &Summary) {
         self.screen.clear_status();
         for line in summary.closing_lines(self.style) {
-            self.screen.line(&line);
+            self.screen.line(&fold(&line, self.style.edge()));
         }
         self.screen.flush();
     }
 
     fn line(&mut self, text: &str) {
         if !self.telling.quiet {
-            self.screen.line(text);
+            self.screen.line(&fold(text, self.style.edge()));
         }
     }
 
@@ -308,6 +308,10 @@ impl Human {
         }
         if end.edited {
             self.line(&format!("  {EDITED}"));
+        }
+        for reworded in &end.reworded {
+            let line = format!("  {}", printable(&reworded.to_string()));
+            self.line(&self.style.paint(Tone::Warn, &line));
         }
         for violation in &end.violations {
             let line = format!("{} undone in the task list: {}", self.style.bad(), printable(violation));

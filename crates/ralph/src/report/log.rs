@@ -108,7 +108,9 @@ fn ended(run: &Run, state: &State, end: &End) -> Option<String> {
         End::Plan(end) => {
             let PlanEnd::Tasks(end) = &**end;
             let undone = end.violations.iter().map(|text| format!("undone in the task list: {text}"));
-            let lines: Vec<String> = undone.chain(end.edited.then(|| EDITED.to_string())).collect();
+            let reworded = end.reworded.iter().map(ToString::to_string);
+            let edited = end.edited.then(|| EDITED.to_string());
+            let lines: Vec<String> = undone.chain(reworded).chain(edited).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
         End::Left(end) => left(end),

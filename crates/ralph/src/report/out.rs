@@ -1,6 +1,7 @@
 //! Standard output and standard error, buffered, and indifferent to a reader that left.
 #![expect(clippy::disallowed_methods, reason = "this is where reports are printed")]
 
+use super::style::{Style, fold, stderr_edge};
 use std::io::{self, BufWriter, Stdout, Write};
 
 /// Standard output. Once its reader is gone, or the disk behind it is full, what is written
@@ -17,6 +18,11 @@ impl Out {
     pub fn line(&mut self, text: &str) {
         self.bytes(text.as_bytes());
         self.bytes(b"\n");
+    }
+
+    /// Lines for people, folded for a terminal.
+    pub fn tell(&mut self, text: &str) {
+        self.line(&fold(text, Style::of_stdout().edge()));
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
@@ -50,7 +56,7 @@ impl Out {
     }
 }
 
-/// A line on standard error. If even that is gone there is nobody to tell.
-pub fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Lines on standard error, folded for a terminal. If even that is gone there is nobody to tell.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", fold(text, stderr_edge()));
 }

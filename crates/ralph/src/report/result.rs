@@ -1,6 +1,6 @@
 //! How a run ended: as one object for programs, and as closing lines for people.
 
-use super::style::{Style, Tone, fit};
+use super::style::{Style, Tone};
 use super::tasks_left::{TaskResult, TasksLeft};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
@@ -106,7 +106,7 @@ impl Summary {
             ),
         ]);
         let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
-        lines.extend(tasks.map(|line| fit(&format!("  {line}"), style.width)));
+        lines.extend(tasks.map(|line| format!("  {line}")));
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
         lines
     }

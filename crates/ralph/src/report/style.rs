@@ -1,8 +1,12 @@
 //! Colors and markers, by what the terminal can show.
 
 use anstyle::{AnsiColor, Color};
+use ralph_loop::text::printable;
+use std::borrow::Cow;
 use std::env;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How a report looks.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +14,8 @@ pub struct Style {
     pub color: bool,
     pub emoji: bool,
     pub width: usize,
+    /// It is a person's screen: lines end at its edge.
+    terminal: bool,
 }
 
 /// What a piece of text is, not how it looks.
@@ -28,17 +34,17 @@ impl Style {
         let terminal = stdout.is_terminal();
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let plain = set("NO_COLOR") || env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let width = rustix::termios::tcgetwinsize(stdout).map_or(0, |size| usize::from(size.ws_col));
         Style {
             color: terminal && !plain,
             emoji: terminal && speaks_utf8(),
-            width: if width == 0 { 80 } else { width.clamp(40, 200) },
+            width: columns(stdout),
+            terminal,
         }
     }
 
-    /// How wide a table may be: a pipe has no edge.
-    pub fn table_width(&self) -> usize {
-        if rustix::stdio::stdout().is_terminal() { self.width } else { usize::MAX }
+    /// How wide a line may be: a pipe has no edge.
+    pub fn edge(&self) -> usize {
+        if self.terminal { self.width } else { usize::MAX }
     }
 
     pub fn paint(&self, tone: Tone, text: &str) -> String {
@@ -85,6 +91,19 @@ impl Style {
     }
 }
 
+fn columns(fd: impl AsFd) -> usize {
+    match rustix::termios::tcgetwinsize(fd).map_or(0, |size| usize::from(size.ws_col)) {
+        0 => 80,
+        width => width.clamp(40, 200),
+    }
+}
+
+/// How wide a line on standard error may be.
+pub(super) fn stderr_edge() -> usize {
+    let stderr = rustix::stdio::stderr();
+    if stderr.is_terminal() { columns(stderr) } else { usize::MAX }
+}
+
 fn speaks_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
@@ -96,7 +115,6 @@ fn speaks_utf8() -> bool {
 
 /// Cuts a line to a width, counted as a terminal counts: wide characters take two.
 pub fn fit(line: &str, width: usize) -> String {
-    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
     if line.width() <= width {
         return line.to_string();
     }
@@ -115,7 +133,6 @@ pub fn fit(line: &str, width: usize) -> String {
 
 /// As `fit`, keeping the end.
 pub fn fit_end(line: &str, width: usize) -> String {
-    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
     if line.width() <= width {
         return line.to_string();
     }
@@ -131,6 +148,43 @@ pub fn fit_end(line: &str, width: usize) -> String {
     std::iter::once('…').chain(kept.into_iter().rev()).collect()
 }
 
+/// Breaks lines that are wider than an edge between their words. What follows hangs below; a word
+/// that is too wide by itself, such as a path, stays in one piece.
+pub fn fold(text: &str, edge: usize) -> Cow<'_, str> {
+    if text.len() <= edge {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split('\n').map(|line| fold_line(line, edge)).collect::<Vec<_>>().join("\n"))
+}
+
+fn fold_line(line: &str, edge: usize) -> String {
+    // Colors take no room.
+    let width = |text: &str| printable(text).width();
+    if width(line) <= edge {
+        return line.to_string();
+    }
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let (mut out, mut used, mut is_first) = (line[..indent].to_string(), indent, true);
+    for word in line[indent..].split(' ') {
+        let wide = width(word);
+        if is_first {
+            is_first = false;
+        } else if used + 1 + wide > edge {
+            let hang = indent + 2;
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push('\n');
+            out.push_str(&" ".repeat(hang));
+            used = hang;
+        } else {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += wide;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +196,27 @@ mod tests {
         assert_eq!(fit("日本語日本語", 6), "日本…");
         assert_eq!(fit_end("/a/long/path", 6), "…/path");
         assert_eq!(fit_end("日本語日本語", 6), "…本語");
+    }
+
+    #[test]
+    fn wide_lines_are_folded_between_words_and_hang() {
+        let folded = |text: &str| fold(text, 20).into_owned();
+        assert_eq!(folded("short"), "short");
+        assert_eq!(folded("  a line that is too wide"), "  a line that is too\n    wide");
+        assert_eq!(
+            folded("see /a/path/that/is/far/too/wide for it"),
+            "see\n  /a/path/that/is/far/too/wide\n  for it"
+        );
+        assert_eq!(folded("one\ntwo words, and so on and on"), "one\ntwo words, and so on\n  and on");
+        // Colors take no room, wide characters take two.
+        assert_eq!(
+            folded("\u{1b}[31mred red red red red\u{1b}[0m"),
+            "\u{1b}[31mred red red red red\u{1b}[0m"
+        );
+        assert_eq!(folded("日本語 日本語 日本語 日"), "日本語 日本語 日本語\n  日");
+        assert_eq!(
+            fold("a pipe has no edge, so this stays as it is", usize::MAX),
+            "a pipe has no edge, so this stays as it is"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! How far a run over a task list has come, and what its reviews were worth.
 
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
+use ralph_loop::review::{Reworded, Wording};
 use ralph_loop::text::printable;
 use serde::Serialize;
 
@@ -11,10 +12,14 @@ pub struct TaskResult {
     pub done: bool,
     /// How often fresh eyes have looked at it, in this run and before.
     pub reviews: u64,
+    /// What agents have changed of what is asked of it, in this run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reworded: Vec<Wording>,
 }
 
 pub struct TasksLeft {
     pub stories: Vec<TaskResult>,
+    pub reworded: Vec<Reworded>,
     pub skip_review: bool,
     pub review_cap: u64,
 }
@@ -30,9 +35,16 @@ impl TasksLeft {
             id: story.id().to_string(),
             done: story.is_done(plan.skip_review),
             reviews: story.review_count().unwrap_or(0),
+            reworded: state
+                .reworded
+                .iter()
+                .filter(|found| found.story == story.id())
+                .map(|found| found.what)
+                .collect(),
         };
         Some(TasksLeft {
             stories: list.stories.iter().map(result).collect(),
+            reworded: state.reworded.clone(),
             skip_review: plan.skip_review,
             review_cap: plan.review_cap.into(),
         })
@@ -49,6 +61,7 @@ impl TasksLeft {
             left => format!(", left: {left}"),
         };
         let mut lines = vec![format!("stories: {done} of {} done{left}", self.stories.len())];
+        lines.extend(Reworded::summary(&self.reworded).map(|line| printable(&line).into_owned()));
         let reviewed: Vec<&TaskResult> = self.stories.iter().filter(|story| story.reviews > 0).collect();
         if self.skip_review || reviewed.is_empty() {
             return lines;
@@ -80,9 +93,11 @@ mod tests {
             id: (*id).to_string(),
             done: *done,
             reviews: *reviews,
+            reworded: Vec::new(),
         };
         let stories = stories.iter().map(result).collect();
-        assert_eq!(TasksLeft { stories, skip_review: false, review_cap: 5 }.lines(), wanted);
+        let left = TasksLeft { stories, reworded: Vec::new(), skip_review: false, review_cap: 5 };
+        assert_eq!(left.lines(), wanted);
     }
 
     #[test]

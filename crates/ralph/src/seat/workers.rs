@@ -11,6 +11,8 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
+use crate::similar;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// A worker as it is now.
@@ -44,38 +46,35 @@ impl Worker {
             _ => word.to_string(),
         }
     }
+}
 
-    pub fn json(&self) -> Value {
-        let mut line = json!({
-            "name": self.name,
-            "status": self.state.status,
-            "reason": self.state.reason,
-            "loop_gone": self.is_abandoned(),
-            "run": self.run,
-            "workspace": self.state.workspace,
-            "tmux": { "session": crate::tmux::SESSION, "window": self.name },
-            "started": self.state.started,
-            "metadata": { "ralph": true, "ralph_iteration": self.state.current_iteration },
-        });
-        line["max_iterations"] = self.state.max_iterations.into();
-        line
+/// Its state, and what is known of it beside that.
+impl Serialize for Worker {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'w> {
+            name: &'w str,
+            #[serde(flatten)]
+            state: &'w WorkerState,
+            loop_gone: bool,
+            tmux: Value,
+            metadata: Value,
+        }
+        let told = Told {
+            name: &self.name,
+            state: &self.state,
+            loop_gone: self.is_abandoned(),
+            tmux: json!({ "session": crate::tmux::SESSION, "window": self.name }),
+            metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
+        };
+        told.serialize(serializer)
     }
 }
 
 /// Every worker, by name. Those whose record cannot be read are named with why.
 pub fn all(home: &Home) -> Result<(Vec<Worker>, Vec<String>), CliError> {
-    let entries = match fs_err::read_dir(home.workers()) {
-        Ok(entries) => entries,
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok((vec![], vec![])),
-        Err(cause) => return Err(CliError::failed("cannot list the workers").cause(cause)),
-    };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| layout::is_safe_name(name))
-        .collect();
-    names.sort_unstable();
     let (mut workers, mut problems) = (Vec::new(), Vec::new());
-    for name in names {
+    for name in names(home)? {
         match look(home, &name, Care::Enough) {
             Ok(Some(worker)) => workers.push(worker),
             // A directory without a record: somebody is just making or removing it.
@@ -84,6 +83,21 @@ pub fn all(home: &Home) -> Result<(Vec<Worker>, Vec<String>), CliError> {
         }
     }
     Ok((workers, problems))
+}
+
+/// The names of all workers, in order.
+pub fn names(home: &Home) -> Result<Vec<String>, CliError> {
+    let entries = match fs_err::read_dir(home.workers()) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(CliError::failed("cannot list the workers").cause(cause)),
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| layout::is_safe_name(name))
+        .collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// The worker of that name.
@@ -95,7 +109,9 @@ pub fn find(home: &Home, name: &str) -> Result<Worker, CliError> {
         return Err(CliError::failed(format!("worker '{name}' is not a ralph worker"))
             .hint("that is a run in a terminal: stop it there, and see it with `ralph show`"));
     }
-    Err(CliError::failed(format!("worker '{name}' not found")).hint("`ralph ls` lists them"))
+    let meant = similar::nearest(name, names(home)?);
+    let hint = similar::hint(meant.as_deref(), "`ralph ls` lists them");
+    Err(CliError::failed(format!("worker '{name}' not found")).hint(hint))
 }
 
 /// The same; nothing where there is none.

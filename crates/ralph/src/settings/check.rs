@@ -5,6 +5,7 @@
 
 use super::mask;
 use super::table::{Fallback, KEYS, Key, Kind, MOST, SCHEMA_KEY};
+use crate::similar::slips;
 use serde_json::{Map, Value};
 
 /// What is wrong with one file. `at` is the path to a value, empty for the file as a whole.
@@ -181,15 +182,10 @@ fn join(at: &str, name: &str) -> String {
 fn nearest(name: &str, keys: &'static [Key], at: &str) -> Option<String> {
     let plain = |name: &str| name.replace(['_', '-', ' '], "").to_lowercase();
     let name = plain(name);
-    // Longer names are no typing errors, and comparing them would take long.
-    if name.len() > 64 {
-        return None;
-    }
     let beside = keys
         .iter()
-        .map(|key| (strsim::osa_distance(&name, &plain(key.name)), key))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, key)| *distance * 3 <= key.name.len().max(name.len()));
+        .filter_map(|key| Some((slips(&name, &plain(key.name))?, key)))
+        .min_by_key(|(slips, _)| *slips);
     if let Some((_, key)) = beside {
         return Some(join(at, key.name));
     }

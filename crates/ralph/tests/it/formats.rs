@@ -1,6 +1,7 @@
 //! What goes to standard output and to standard error, for programs and for people.
 
 use crate::support::{RALPH, Ran, Sandbox};
+use crate::tasks_support::{list, new, text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -214,6 +215,37 @@ fn the_version_and_the_help_are_answers_not_errors() {
 }
 
 #[test]
+fn lists_are_asked_for_alike_everywhere() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.agent(&json!([[{"say": DONE}]]));
+    sandbox.run(&["-p", "x"], &agent).exits(0);
+    let id = sandbox.only_run();
+    sandbox.write("specs/epic-1/story-1.1-a.md", "---\nstatus: pending\n---\n");
+    sandbox.write("ralph/tasks.json", text(&list(&[new("US-001")])));
+    for (command, name) in [
+        (&["ls"][..], None),
+        (&["runs"], Some(&*id)),
+        (&["stories", "list"], Some("1.1")),
+        (&["tasks", "list"], Some("US-001")),
+        (&["agents"], Some("claude")),
+    ] {
+        let ask = |format| sandbox.ralph(&[command, &["--format", format]].concat()).exits(0);
+        let human = ask("human").stdout;
+        assert_eq!(human, sandbox.ralph(command).exits(0).stdout, "{command:?}");
+        assert_eq!(human, ask("table").stdout, "the old word for it");
+        let array = ask("json").json();
+        let lines: Vec<Value> =
+            ask("ndjson").stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(array, json!(lines), "{command:?}");
+        assert_eq!(ask("names").stdout.lines().next(), name, "{command:?}");
+        assert_eq!(ask("names").stdout.lines().count(), lines.len());
+    }
+    let listed = sandbox.ralph(&["runs"]).stdout;
+    assert!(listed.lines().nth(1).unwrap().contains(" prompt completed "), "{listed}");
+    assert_eq!(sandbox.ralph(&["status", "--format", "json"]).exits(0).json(), json!([]));
+}
+
+#[test]
 fn lists_are_one_object_a_line_as_ndjson() {
     let sandbox = Sandbox::bare();
     for command in ["agents", "doctor"] {
@@ -221,5 +253,16 @@ fn lists_are_one_object_a_line_as_ndjson() {
         let lines: Vec<Value> =
             ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
         assert!(lines.len() > 3 && lines.iter().all(|line| line["name"].is_string()), "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_subcommand_with_a_slip_in_it_comes_with_the_one_that_was_meant() {
+    let sandbox = Sandbox::bare();
+    for command in ["tasks", "stories"] {
+        let ran = sandbox.ralph(&[command, "lsit"]).exits(2);
+        assert!(ran.stderr.contains("tip: a similar subcommand exists: 'list'\n"), "{}", ran.stderr);
+        let ran = sandbox.ralph(&[command, "something"]).exits(2);
+        assert!(!ran.stderr.contains("tip:"), "{}", ran.stderr);
     }
 }

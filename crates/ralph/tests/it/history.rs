@@ -90,6 +90,9 @@ fn a_diff_has_new_files_and_can_be_of_one_iteration() {
     sandbox.ralph(&["diff", &id, "4"]).exits(1).says("has no iteration 4").says("it has begun 3");
     sandbox.ralph(&["diff", &id, "0"]).exits(2);
     sandbox.ralph(&["diff", "no-such-run"]).exits(1).says("no such run");
+    let slip = format!("{}x", &id[..id.len() - 1]);
+    sandbox.ralph(&["diff", &slip]).exits(1).says(&format!("did you mean {id}?"));
+    sandbox.ralph(&["diff", &slip[..slip.len() - 3]]).exits(0);
 }
 
 #[test]

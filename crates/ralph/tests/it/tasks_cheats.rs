@@ -244,3 +244,42 @@ fn what_an_agent_never_commits_is_only_told_if_the_setting_says_so() {
     assert_eq!(sandbox.sh("git rev-parse HEAD"), head);
     assert_eq!(sandbox.sh("git status --porcelain"), " M ralph/tasks.json\n?? new-file\n");
 }
+
+#[test]
+fn criteria_that_an_agent_weakens_are_kept_and_pointed_out_everywhere() {
+    let asked = with(new("US-001"), &json!({"acceptanceCriteria": ["One", "Two", "Three"]}));
+    let less = json!({"acceptanceCriteria": ["One"], "title": "Do less"});
+    let sandbox = project(&verified(&[asked, new("US-002")], &["true"]));
+    let acts = [
+        Act::makes(&verified(&[with(waiting("US-001", 0), &less), new("US-002")], &["true"])),
+        Act::makes(&verified(&[with(right("US-001", 1), &less), new("US-002")], &["true"])),
+    ];
+    let ran = tell(&sandbox, &["-n", "2"], &acts).exits(1);
+    // Once, when it happens, although the list is looked at again after the checks.
+    let line = "  US-001: acceptance criteria were changed by the agent: 3 → 1\n";
+    assert_eq!(ran.stdout.matches(line).count(), 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("  US-001: title was changed by the agent\n"), "{}", ran.stdout);
+    // In the morning.
+    let told = "changed by agents: US-001 acceptance criteria (3 → 1), US-001 title\n";
+    let (_, closing) = ran.stdout.split_once("max_iterations: ").unwrap();
+    assert!(closing.contains(&format!("  {told}")), "{closing}");
+    let id = sandbox.only_run();
+    sandbox.ralph(&["show", &id]).exits(0).says(&format!("  reworded {}", line.trim_start()));
+    sandbox.ralph(&["tasks", "list"]).exits(0).says(told);
+    let shown = "  reworded      by agents: acceptance criteria (3 → 1), title\n";
+    sandbox.ralph(&["tasks", "show", "US-001"]).exits(0).says(shown);
+    assert!(!sandbox.ralph(&["tasks", "show", "US-002"]).exits(0).stdout.contains("reworded"));
+    // For programs, and in the record.
+    let what = json!([{"acceptance_criteria": {"before": 3, "after": 1}}, "title"]);
+    assert_eq!(
+        sandbox.ralph(&["show", &id, "--format", "json"]).exits(0).json()["tasks"][0]["reworded"],
+        what
+    );
+    assert_eq!(sandbox.ralph(&["tasks", "list", "--format", "json"]).exits(0).json()[0]["reworded"], what);
+    let facts = sandbox.facts();
+    let recorded =
+        facts.iter().filter_map(|fact| fact["ended"]["end"]["plan"]["tasks"]["reworded"].as_array());
+    assert_eq!(recorded.flatten().count(), 2);
+    // What it has made of them counts.
+    assert_eq!(now(&sandbox)["userStories"][0]["acceptanceCriteria"], json!(["One"]));
+}

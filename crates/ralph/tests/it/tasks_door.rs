@@ -85,6 +85,7 @@ fn show_tells_all_fields_of_one_story() {
     let shown = sandbox.ralph(&["tasks", "show", "US-003", "--format", "json"]).exits(0).json();
     assert_eq!((&shown["standing"], &shown["story"]["estimate"]), (&json!("review-fix"), &json!("3d")));
     sandbox.ralph(&["tasks", "show", "US-9"]).exits(1).says("no such story: US-9");
+    sandbox.ralph(&["tasks", "show", "us-03"]).exits(1).says("did you mean US-003?");
 }
 
 #[test]
@@ -215,6 +216,29 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     let checked = sandbox.ralph(&["tasks", "check", "--format", "json"]).exits(2).json();
     assert_eq!((&checked["file"], &checked["stories"]), (&json!("ralph/tasks.json"), &json!(6)));
     assert_eq!(checked["errors"], checked["problems"].as_array().unwrap().len() - 2);
+    // Each is where its story begins; of two with the same id it is the second.
+    let written = text(&wrong);
+    let lines: Vec<&str> = written.lines().collect();
+    for problem in checked["problems"].as_array().unwrap() {
+        let Some(story) = problem["story"].as_str() else {
+            assert!(problem["line"].is_null(), "{problem}");
+            continue;
+        };
+        let line = usize::try_from(problem["line"].as_u64().unwrap()).unwrap();
+        assert_eq!(lines[line - 1].trim(), "{", "{problem}");
+        let id = format!("\"id\": \"{story}\"");
+        let is_it = |line: &str| line.contains(&id);
+        let found = match problem["text"].as_str().unwrap().contains("is there twice") {
+            true => lines.iter().rposition(|line| is_it(line)),
+            false => lines.iter().position(|line| is_it(line)),
+        };
+        let found = found.unwrap();
+        assert!((line..line + 12).contains(&found), "{problem}");
+    }
+    sandbox.write("ralph/tasks.json", "{\n\"userStories\": [\n {}, 1\n]}");
+    assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: every entry"));
+    sandbox.write("ralph/tasks.json", "{\"userStories\": [\n\n {]}");
+    assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: the task list is not"));
     let passing = with(new("US-001"), &json!({"passes": true, "notes": "n"}));
     assert!(told_of(&list(&[passing])).contains("not 'approved'"));
     sandbox.ralph(&["tasks", "check", "--skip-review"]).exits(0);

@@ -6,7 +6,7 @@ use crate::tasks_support::{
     Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
     verified, waiting, with,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 #[test]
@@ -29,7 +29,7 @@ fn a_one_story_list_is_implemented_then_approved_by_the_first_review() {
     // The marker that hooks of earlier times know, gone when the run is over.
     let marker = |number: u32| {
         let text = fs::read(sandbox.root().join(format!("marker-{number}"))).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap()
+        serde_json::from_slice::<Value>(&text).unwrap()
     };
     let first = marker(1);
     assert_eq!((&first["iterationMode"], &first["mode"]), (&json!("implement"), &json!("direct")));
@@ -112,9 +112,14 @@ fn review_counts_are_accurate_after_completion() {
         result["tasks"],
         json!([{"id": "US-001", "done": true, "reviews": 1}, {"id": "US-002", "done": true, "reviews": 2}])
     );
-    let of: Vec<&str> =
-        result["iterations"].as_array().unwrap().iter().map(|i| i["story"].as_str().unwrap()).collect();
-    assert_eq!(of, ["US-001", "US-001", "US-002", "US-002", "US-002", "US-002"]);
+    // Each says what it was about, as JSON and to people.
+    let word = |value: &Value| value.as_str().unwrap().to_string();
+    let iterations = result["iterations"].as_array().unwrap();
+    let told: Vec<String> =
+        iterations.iter().map(|i| format!("{} {}", word(&i["mode"]), word(&i["story"]))).collect();
+    assert_eq!(told, items);
+    let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
+    assert!(shown.contains("\niteration 4: review US-002, "), "{shown}");
 }
 
 #[test]
@@ -234,6 +239,8 @@ fn direct_mode_with_one_iteration_works_and_says_that_there_is_no_sandbox() {
     }
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
     sandbox.ralph(&["tasks", "--sandbox", "--", "true"]).exits(2).says("there is no sandbox to run in");
+    let help = sandbox.ralph(&["tasks", "--help"]).exits(0).stdout;
+    assert!(!help.contains("sandbox"), "what is refused is not offered:\n{help}");
 }
 
 #[test]

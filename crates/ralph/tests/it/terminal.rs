@@ -1,8 +1,10 @@
 //! What reaches a terminal: ralph's own colors, and nothing that an agent could do to it.
 
 use crate::support::Sandbox;
+use crate::tasks_support::{Act, list, new, project, right, tell, text};
 use serde_json::json;
 use std::fs;
+use unicode_width::UnicodeWidthStr;
 
 /// A color, a title, a clear screen in both forms, a bell, a backspace, an override.
 const EVIL: &str = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J\u{7}\u{8}\u{202e}end";
@@ -77,6 +79,41 @@ fn a_terminal_gets_colors_and_a_status_line_and_still_nothing_of_the_agent() {
     assert!(shown.contains("iteration 1/10 | "), "the status line: {shown:?}");
     let shown = on_terminal("env NO_COLOR=1");
     assert!(!shown.contains("\u{1b}[1m") && !shown.contains("\u{1b}[3"), "{shown:?}");
+}
+
+/// What a command shows on a terminal of 80 columns, without colors and the status line.
+fn on_terminal(sandbox: &Sandbox, words: &str) -> Vec<String> {
+    let command = format!("stty cols 80; NO_COLOR=1 {words}").replace('\'', "'\\''");
+    let shown = sandbox.shell(&format!("TERM=xterm exec script -qec '{command}' /dev/null")).stdout;
+    let shown = shown.replace("\r\n", "\n");
+    let drawn = |line: &str| line.rsplit("\u{1b}[2K").next().unwrap_or_default().replace('\r', "");
+    shown.lines().map(drawn).collect()
+}
+
+#[test]
+fn lines_end_at_the_edge_of_a_terminal_and_nowhere_in_a_pipe() {
+    let sandbox = project(&list(&[new("US-001"), new("US-002")]));
+    if sandbox.shell("command -v script").code != Some(0) {
+        skip("there is no `script` to make a terminal");
+        return;
+    }
+    let cheat = || Act::makes(&list(&[right("US-001", 0), new("US-002")]));
+    let piped = tell(&sandbox, &["-n", "1"], &[cheat()]).exits(1).stdout;
+    let undone = "undone in the task list: Implement iterations cannot set passes=true or approve stories. \
+                  Only review iterations may approve. Story US-001 had illegal transition: passes false → true.";
+    assert!(piped.lines().any(|line| line.ends_with(undone)), "{piped}");
+    let agent = crate::tasks_support::agent(&sandbox, &[cheat()]).words().join("' '");
+    let wrong = text(&list(&[json!({"id": "US-001"}), right("US-002", 9)]));
+    for (words, told) in [
+        (format!("\"$RALPH\" tasks -n 1 -- '{agent}'"), undone),
+        ("\"$RALPH\" tasks check".to_string(), "with a review cap of 5 it cannot exceed 6."),
+    ] {
+        let shown = on_terminal(&sandbox, &words);
+        assert!(shown.iter().all(|line| line.width() <= 80), "{shown:#?}");
+        let words: Vec<&str> = shown.iter().flat_map(|line| line.split_whitespace()).collect();
+        assert!(words.join(" ").contains(told), "{shown:#?}");
+        sandbox.write("ralph/tasks.json", &wrong);
+    }
 }
 
 #[expect(clippy::disallowed_macros, reason = "a test that is not run must say so")]

@@ -6,7 +6,7 @@
 use super::probe::{self, Agent, CONTENT, FILE, GOING, Leave, Observed, Probe, WORDS, short};
 use super::{KNOWN, Known, version};
 use crate::cli::args::Format;
-use crate::cli::print_json;
+use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::process::Exit;
 use crate::report::Out;
@@ -30,6 +30,9 @@ pub struct VerifyArgs {
     /// claude or codex
     #[arg(value_name = "NAME")]
     name: String,
+    /// What to print
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
 }
 
 /// What became of one expectation.
@@ -48,20 +51,20 @@ struct Told {
     verdict: Verdict,
 }
 
-pub fn verify(args: &VerifyArgs, format: Format) -> Result<ExitCode, CliError> {
+pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
     let (known, agent) = find(&args.name)?;
     let Some(path) = known.path() else {
         return Err(CliError::usage(format!("the agent is not installed: {}", known.name))
             .hint(format!("install it: {}", known.install)));
     };
     let version = version(&path);
-    let mut teller = Teller { format, all: Vec::new() };
+    let mut teller = Teller { format: args.format, all: Vec::new() };
     let named = version.as_deref().unwrap_or("unknown version");
     let last = known.verified.unwrap_or("none");
     teller.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
     hold_against(agent, &mut teller)?;
     let holds = !teller.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
-    if format != Format::Human {
+    if args.format == Format::Json {
         print_json(&json!({
             "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
             "holds": holds, "expectations": teller.all,
@@ -279,7 +282,11 @@ impl Teller {
             }
             Verdict::NotTried { why } => format!("--      {expectation}: not tried: {why}"),
         });
-        self.all.push(Told { expectation, verdict });
+        let told = Told { expectation, verdict };
+        if self.format == Format::Ndjson {
+            print_lines([&told]);
+        }
+        self.all.push(told);
     }
 
     fn line(&self, text: &str) {

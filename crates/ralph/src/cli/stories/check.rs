@@ -62,13 +62,13 @@ fn tell(checked: &Checked<'_>) {
     for problem in checked.problems {
         let Problem { severity, file, line, column, text, hint, .. } = problem;
         let told = format!("{}:{line}:{column}: {}: {text}", file.display(), severity.word());
-        out.line(&printable(&told));
-        out.line(&printable(&format!("  hint: {hint}")));
+        out.tell(&printable(&told));
+        out.tell(&printable(&format!("  hint: {hint}")));
     }
     let Checked { stories, errors, warnings, .. } = *checked;
     let [stories, errors, warnings] = [(stories, "stories"), (errors, "errors"), (warnings, "warnings")]
         .map(|(count, things)| counted(count, things));
-    out.line(&format!("{stories}, {errors}, {warnings}"));
+    out.tell(&format!("{stories}, {errors}, {warnings}"));
     out.flush();
 }
 

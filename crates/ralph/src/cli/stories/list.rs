@@ -1,14 +1,14 @@
 //! `ralph stories list`: all stories, and how far each is.
 
 use super::Stories;
-use crate::cli::args::{Format, ProjectArgs};
+use crate::cli::args::{ListFormat, ProjectArgs};
 use crate::cli::table::{Column, Shape, table};
-use crate::cli::{home, print_json, print_lines};
+use crate::cli::{home, print_list};
 use crate::error::CliError;
 use crate::lock::WorkspaceLock;
 use crate::report::{Out, Style};
 use crate::stories::state_file::StoryState;
-use crate::stories::{Severity, Spec};
+use crate::stories::{Problem, Severity, Spec};
 use crate::tally::{Tally, tally};
 use clap::Args;
 use ralph_loop::money::{Cost, Usd};
@@ -30,7 +30,7 @@ Example:
 pub struct ListArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    format: ListFormat,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -88,15 +88,15 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
         }
     };
     let lines: Vec<StoryLine> = stories.backlog.specs.iter().map(line).collect();
-    match args.format {
-        Format::Json => print_json(&lines),
-        Format::Ndjson => print_lines(&lines),
-        Format::Human => {
-            let errors =
-                stories.backlog.problems.iter().filter(|problem| problem.severity == Severity::Error);
-            print_table(&lines, errors.count());
-        }
-    }
+    print_list(
+        args.format,
+        &lines,
+        |line| line.id.to_string(),
+        || {
+            let is_error = |problem: &&Problem| problem.severity == Severity::Error;
+            print_table(&lines, stories.backlog.problems.iter().filter(is_error).count());
+        },
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -150,7 +150,7 @@ fn print_table(lines: &[StoryLine], errors: usize) {
     if lines.is_empty() {
         out.line("No stories yet. `ralph stories new \"Title\" --epic 1` writes one.");
     } else {
-        let rows = rows(lines, Style::of_stdout().table_width());
+        let rows = rows(lines, Style::of_stdout().edge());
         rows.iter().for_each(|row| out.line(row));
     }
     if errors > 0 {

@@ -9,10 +9,12 @@ use crate::layout::TasksDir;
 use crate::report::Out;
 use clap::Args;
 use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
-use ralph_loop::task_list::{Mode, TaskList, Unreadable, dead_ends};
+use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, story_places};
 use ralph_loop::text::printable;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -52,6 +54,8 @@ struct Checked {
 #[derive(Serialize)]
 struct Problem {
     severity: Severity,
+    /// Where the story begins, or the text is no JSON any more.
+    line: Option<usize>,
     story: Option<String>,
     text: String,
 }
@@ -63,6 +67,9 @@ enum Severity {
     Warning,
 }
 
+/// What a story without an id goes by, before its number.
+const NUMBER: &str = "number ";
+
 /// What any list is held against, whatever iteration comes next.
 pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
     Terms { mode: Mode::Implement, story: None, skip_review, review_cap }
@@ -70,11 +77,12 @@ pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
 
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
-    let list = read(&dir)?;
+    let (list, text) = read(&dir)?;
     let mut problems = errors(&list, &terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP)));
     if let Ok(list) = &list {
         problems.extend(warnings(list));
     }
+    place(&mut problems, &list, &text);
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let checked = Checked {
         file: project.shown(&dir.list()),
@@ -94,20 +102,69 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// A list that is wrong is what this is for; one that is not there is not.
-fn read(dir: &TasksDir) -> Result<Result<TaskList, Unreadable>, CliError> {
+/// With its text. A list that is wrong is what this is for; one that is not there is not.
+fn read(dir: &TasksDir) -> Result<(Result<TaskList, Unreadable>, String), CliError> {
     match fsx::read_regular(&dir.list()) {
-        Ok(bytes) => Ok(TaskList::parse_bytes(&bytes)),
+        Ok(bytes) => {
+            let list = TaskList::parse_bytes(&bytes);
+            Ok((list, String::from_utf8(bytes).unwrap_or_default()))
+        }
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Err(CliError::usage(format!("there is no task list: {}", dir.list().display()))
                 .hint("`ralph init tasks` lays one out"))
         }
-        Err(cause) => Ok(Err(Unreadable::Denied(cause.to_string()))),
+        Err(cause) => Ok((Err(Unreadable::Denied(cause.to_string())), String::new())),
     }
 }
 
+/// Finds the lines that the problems are in, as far as they are about a place in the text.
+fn place(problems: &mut [Problem], list: &Result<TaskList, Unreadable>, text: &str) {
+    let lines = story_lines(text);
+    let line = match list {
+        Ok(list) => {
+            let stories = || list.stories.iter().map(Story::id).zip(lines.iter().copied());
+            let first: HashMap<&str, usize> = stories().rev().collect();
+            let last: HashMap<&str, usize> = stories().collect();
+            for problem in problems {
+                let found = if problem.text.ends_with(TWICE) { &last } else { &first };
+                problem.line = problem.story.as_deref().and_then(|story| match story.strip_prefix(NUMBER) {
+                    Some(number) => lines.get(number.parse::<usize>().ok()?.checked_sub(1)?).copied(),
+                    None => found.get(story).copied(),
+                });
+            }
+            return;
+        }
+        Err(Unreadable::StoryNotAnObject { number, .. }) => lines.get(number - 1).copied(),
+        Err(Unreadable::Syntax(why)) => syntax_line(why),
+        Err(
+            Unreadable::Missing
+            | Unreadable::NotAnObject
+            | Unreadable::NoStories
+            | Unreadable::StoriesNotAList { .. }
+            | Unreadable::Denied(_),
+        ) => None,
+    };
+    problems.iter_mut().for_each(|problem| problem.line = line);
+}
+
+/// The line that each story begins in.
+fn story_lines(text: &str) -> Vec<usize> {
+    let (mut line, mut at) = (1, 0);
+    let begins = |place: Range<usize>| {
+        line += text[at..place.start].matches('\n').count();
+        at = place.start;
+        line
+    };
+    story_places(text).into_iter().map(begins).collect()
+}
+
+/// The parser's words end with ` at line 3 column 5`.
+fn syntax_line(why: &str) -> Option<usize> {
+    why.rsplit_once(" at line ")?.1.split(' ').next()?.parse().ok()
+}
+
 fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> Vec<Problem> {
-    let error = |story: Option<String>, text| Problem { severity: Severity::Error, story, text };
+    let error = |story: Option<String>, text| Problem { severity: Severity::Error, line: None, story, text };
     let standing = standing(list.as_ref(), terms);
     let mut problems: Vec<Problem> =
         standing.into_iter().map(|violation| error(violation.story, violation.message)).collect();
@@ -127,6 +184,7 @@ fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> Vec<Problem
 fn warnings(list: &TaskList) -> Vec<Problem> {
     let warning = |story: Option<&str>, text: String| Problem {
         severity: Severity::Warning,
+        line: None,
         story: story.map(String::from),
         text,
     };
@@ -145,17 +203,18 @@ fn warnings(list: &TaskList) -> Vec<Problem> {
 
 fn tell(checked: &Checked) {
     let mut out = Out::stdout();
-    for Problem { severity, text, .. } in &checked.problems {
+    for Problem { severity, line, text, .. } in &checked.problems {
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        out.line(&printable(&format!("{}: {word}: {text}", checked.file.display())));
+        let at = line.map_or_else(String::new, |line| format!(":{line}"));
+        out.tell(&printable(&format!("{}{at}: {word}: {text}", checked.file.display())));
     }
     let counted =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let stories = counted(checked.stories, "story", "stories");
     let errors = counted(checked.errors, "error", "errors");
-    out.line(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
+    out.tell(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
     out.flush();
 }

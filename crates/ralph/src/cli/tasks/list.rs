@@ -2,9 +2,9 @@
 
 use super::WhichArgs;
 use super::standing::Standing;
-use crate::cli::args::Format;
+use crate::cli::args::ListFormat;
 use crate::cli::table::{Column, Shape, table};
-use crate::cli::{home, print_json, print_lines};
+use crate::cli::{home, print_list};
 use crate::error::CliError;
 use crate::git::Repository;
 use crate::lock::WorkspaceLock;
@@ -15,7 +15,7 @@ use crate::tasks::archive;
 use clap::Args;
 use ralph_loop::money::{Cost, Usd};
 use ralph_loop::plan::Plan;
-use ralph_loop::review::standing;
+use ralph_loop::review::{Reworded, Wording, standing};
 use ralph_loop::task_list::{self, Pick, TaskList};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -31,7 +31,7 @@ Example:
 pub struct ListArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    format: ListFormat,
     #[command(flatten)]
     which: WhichArgs,
 }
@@ -53,6 +53,9 @@ struct TaskLine {
     duration: f64,
     priority: f64,
     depends_on: Vec<String>,
+    /// What agents have changed of what is asked of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reworded: Vec<Wording>,
 }
 
 pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
@@ -77,18 +80,20 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
             duration: tally.duration_ms as f64 / 1000.0,
             priority: story.priority(),
             depends_on: story.depends_on().into_iter().map(String::from).collect(),
+            reworded: tallies.reworded(story.id()),
         }
     };
     let lines: Vec<TaskLine> = list.stories.iter().map(line).collect();
-    match args.format {
-        Format::Json => print_json(&lines),
-        Format::Ndjson => print_lines(&lines),
-        Format::Human => {
+    print_list(
+        args.format,
+        &lines,
+        |line| line.id.clone(),
+        || {
             let tree = Repository::around(project.dir()).map(|repository| repository.top);
             let running = WorkspaceLock::is_held(&home, tree.as_deref().unwrap_or(project.dir()));
-            print_table(&lines, &list, running);
-        }
-    }
+            print_table(&lines, &list, &tallies.reworded, running);
+        },
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,12 +107,12 @@ const COLUMNS: [Column; 7] = [
     Column { head: "DEPENDS ON", shape: Shape::UpTo(15) },
 ];
 
-fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
+fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], running: bool) {
     let mut out = Out::stdout();
     if lines.is_empty() {
         out.line("No stories yet. `ralph tasks add \"Title\" --criterion \"…\"` adds one.");
     } else {
-        let rows = rows(lines, Style::of_stdout().table_width());
+        let rows = rows(lines, Style::of_stdout().edge());
         rows.iter().for_each(|row| out.line(row));
         let done = list.stories.iter().filter(|story| story.passes()).count();
         let next = lines.iter().find(|line| line.next);
@@ -115,7 +120,10 @@ fn print_table(lines: &[TaskLine], list: &TaskList, running: bool) {
             format!(", next: {} ({})", printable(&line.id), line.standing.words())
         });
         let at_work = if running { "; a run is at work here" } else { "" };
-        out.line(&format!("{done} of {} done{next}{at_work}", lines.len()));
+        out.tell(&format!("{done} of {} done{next}{at_work}", lines.len()));
+    }
+    if let Some(line) = Reworded::summary(reworded) {
+        out.tell(&printable(&line));
     }
     // Whatever cap the loop is run with.
     let terms = super::check::terms(false, u32::MAX);
@@ -159,6 +167,7 @@ mod tests {
             duration: 754.0,
             priority: 1.0,
             depends_on: vec!["US-001".into(), "US-002".into(), "US-003".into()],
+            reworded: Vec::new(),
         };
         let waits = Standing::Waits { waits_for: vec!["US-001".into(), "US-002".into()] };
         let lines = [

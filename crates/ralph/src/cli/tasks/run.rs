@@ -24,11 +24,11 @@ pub struct RunArgs {
     /// Stay on this branch, whatever branchName says
     #[arg(long)]
     stay: bool,
-    /// Must run in a sandbox, or not at all
-    #[arg(long, conflicts_with = "no_sandbox")]
+    /// Must run in a sandbox, or not at all; offered once there is one
+    #[arg(long, hide = true, conflicts_with = "no_sandbox")]
     sandbox: bool,
-    /// Run here, without a sandbox
-    #[arg(long)]
+    /// Run here, without a sandbox, as it is always done
+    #[arg(long, hide = true)]
     no_sandbox: bool,
     #[command(flatten)]
     pub common: LoopArgs,

@@ -3,15 +3,17 @@
 use super::WhichArgs;
 use super::standing::Standing;
 use crate::cli::args::Format;
-use crate::cli::{home, print_json};
+use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::report::Out;
 use crate::request::tasks::parse;
+use crate::similar;
 use crate::tally::{Tally, tally};
 use crate::tasks::archive;
 use clap::Args;
 use ralph_loop::money::Cost;
 use ralph_loop::plan::Plan;
+use ralph_loop::review::Wording;
 use ralph_loop::task_list::{Json, Story, field};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
@@ -43,23 +45,29 @@ struct Shown<'l> {
     cost: Cost,
     /// Seconds.
     duration: f64,
+    /// What agents have changed of what is asked of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reworded: Vec<Wording>,
 }
 
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
     let list = parse(&dir)?;
     let story = list.story(&args.id).ok_or_else(|| {
+        let meant = similar::nearest(&args.id, list.stories.iter().map(Story::id));
         CliError::failed(format!("no such story: {}", args.id))
-            .hint("`ralph tasks list` tells which there are")
+            .hint(similar::hint(meant, "`ralph tasks list` tells which there are"))
     })?;
-    let tally = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?.of(story.id());
+    let tallies = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?;
+    let tally = tallies.of(story.id());
     let standing = Standing::of(story, &list);
     let Tally { iterations, cost, duration_ms } = tally;
+    let (duration, reworded) = (duration_ms as f64 / 1000.0, tallies.reworded(story.id()));
+    let shown = Shown { story, standing, iterations, cost, duration, reworded };
     match args.format {
-        Format::Human => print_lines(story, &standing, &tally),
-        Format::Json | Format::Ndjson => {
-            print_json(&Shown { story, standing, iterations, cost, duration: duration_ms as f64 / 1000.0 });
-        }
+        Format::Human => tell(&shown, &tally),
+        Format::Json => print_json(&shown),
+        Format::Ndjson => print_lines([shown]),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,9 +87,10 @@ const TOLD: [&str; 11] = [
     field::DEPENDS_ON,
 ];
 
-fn print_lines(story: &Story, standing: &Standing, tally: &Tally) {
+fn tell(shown: &Shown<'_>, tally: &Tally) {
+    let Shown { story, standing, reworded, .. } = shown;
     let mut out = Out::stdout();
-    let mut line = |text: &str| out.line(&printable(text));
+    let mut line = |text: &str| out.tell(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
     line(&format!("{}: {}", story.id(), story.title()));
     line(&format!("  standing      {}", standing.words()));
@@ -93,6 +102,10 @@ fn print_lines(story: &Story, standing: &Standing, tally: &Tally) {
     line(&format!("  dependsOn     {}", if depends_on.is_empty() { "-" } else { &depends_on }));
     let Tally { iterations, cost, duration_ms } = tally;
     line(&format!("  taken         {iterations} iterations, cost: {cost}, time: {}", span(*duration_ms)));
+    if !reworded.is_empty() {
+        let words: Vec<String> = reworded.iter().map(ToString::to_string).collect();
+        line(&format!("  reworded      by agents: {}", words.join(", ")));
+    }
     let others = story.fields().filter(|(name, _)| !TOLD.contains(name));
     for (name, value) in others {
         line(&format!("  {name:<13} {value}"));

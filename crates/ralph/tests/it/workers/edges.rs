@@ -10,6 +10,12 @@ fn worker_name_is_reused_across_iterations() {
     let yard = Yard::new();
     yard.spawn(&["-n", "3", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     assert_eq!(yard.0.ralph(&["ls", "--format", "names"]).exits(0).stdout, "agent\n");
+    let one = yard.0.ralph(&["status", "agent", "--format", "json"]).exits(0).json();
+    assert_eq!(
+        (&one["name"], &one["plan"], &one["loop_gone"]),
+        (&"agent".into(), &"prompt".into(), &false.into())
+    );
+    assert_eq!(yard.0.ralph(&["status", "--format", "json"]).exits(0).json(), serde_json::json!([one]));
     assert_eq!(yard.state("agent")["current_iteration"], 3);
     assert_eq!(yard.windows(), ["agent"]);
 }

@@ -58,6 +58,17 @@ fn workers_that_are_not_there() {
 }
 
 #[test]
+fn a_name_with_a_slip_in_it_comes_with_the_one_that_was_meant() {
+    let yard = Yard::new();
+    yard.spawn_as("night", &["-p", "x", "-n", "1"], &yard.0.sh_agent("true")).exits(0);
+    yard.ends("night", 0);
+    yard.0.ralph(&["status", "nihgt"]).exits(1).says("hint: did you mean night? `ralph ls` lists them\n");
+    yard.0.ralph(&["show", "nihgt"]).exits(1).says("no such run: nihgt").says("did you mean night?");
+    let ran = yard.0.ralph(&["status", "somebody-else"]).exits(1);
+    assert!(!ran.stderr.contains("did you mean"), "{}", ran.stderr);
+}
+
+#[test]
 fn pause_non_ralph_worker() {
     let yard = Yard::new();
     let running = yard.0.begin(&["-f", "PROMPT.md", "-n", "1"], &yard.waiting_agent());

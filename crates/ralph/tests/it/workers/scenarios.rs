@@ -314,7 +314,7 @@ fn quick_status_and_lists() {
     }
     assert_eq!(yard.0.ralph(&["ls", "--format", "names"]).exits(0).stdout, "one\ntwo\n");
     let table = yard.0.ralph(&["ls"]).exits(0).stdout;
-    assert!(table.lines().nth(2).unwrap().starts_with("two  running "), "{table}");
+    assert!(table.lines().nth(2).unwrap().starts_with("two  prompt running "), "{table}");
     let all = yard.0.ralph(&["status"]).exits(0).stdout;
     assert!(all.contains("Ralph Loop: one\n") && all.contains("\n\nRalph Loop: two\n"), "{all}");
     yard.0.ralph(&["kill", "one", "two"]).exits(0).says("killed one\nkilled two\n");
