@@ -137,3 +137,22 @@ fn lines_and_marks_that_a_kill_kept_from_being_written_are_written_by_the_next_l
     assert_eq!(stage.state(), "1.1 1.2 / - / 0");
     assert_eq!(stage.sandbox.sh("grep -l 'status: done' specs/*/*").lines().count(), 2);
 }
+
+/// A power cut takes the fact that there was an agent, and leaves what it did.
+#[test]
+fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
+    let stage = Stage::new("1.1");
+    stage.sandbox.write("mine", "not committed\n");
+    let script = "case $try in
+        1.1#1) echo spoiled > mine; echo x > half; git add half; git commit -q -m half; hold; sleep 60 ;;
+        *) ls > \"$at/ls\"; DONE ;; esac";
+    let running = stage.begin(&[], script);
+    stage.until_held("1.1#1");
+    running.kill();
+    stage.sandbox.soon_nothing_is_left();
+    stage.sandbox.lose_from(|fact| fact["began"]["step"]["agent"].is_object());
+    stage.sandbox.ralph(&["resume"]).exits(0);
+    assert!(!stage.note("ls").contains("half"));
+    assert_eq!(stage.sandbox.read("mine"), "not committed\n");
+    assert_eq!(stage.sandbox.agents_begun(), 2);
+}
