@@ -187,7 +187,8 @@ fn put_aside(path: &Path) -> io::Result<()> {
 
 fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {
     for id in &amendment.stories {
-        let Some(story) = list.story_mut(id) else { continue };
+        // One that does not pass any more was taken back by a life that could not say so.
+        let Some(story) = list.story_mut(id).filter(|story| story.passes()) else { continue };
         story.set_passes(false);
         if skip_review {
             continue;

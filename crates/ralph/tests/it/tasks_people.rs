@@ -142,6 +142,21 @@ fn what_an_agent_wrote_is_no_persons_even_if_the_journal_has_lost_that_agent() {
     assert_eq!((edits(&sandbox), sandbox.agents_begun()), (0, 2));
 }
 
+/// The file was written, and the loop died before it could say so.
+#[test]
+fn an_approval_is_taken_back_once_however_often_the_loop_dies_at_it() {
+    let sandbox = project(&list(&[waiting("US-001", 3)]));
+    let approves_and_fails = Act::makes(&list(&[right("US-001", 4)])).then("exit 1");
+    run(&sandbox, &["-n", "1"], &[approves_and_fails]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 3]));
+    let begun = |fact: &Value| fact["began"]["step"]["plan"]["what"]["amend_tasks"].is_object();
+    let facts = sandbox.facts();
+    let step = &facts.iter().find(|fact| begun(fact)).unwrap()["began"]["id"];
+    sandbox.lose_from(|fact| fact["ended"]["id"] == *step);
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 3]));
+}
+
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.
 fn killed_in(before: &Value, dirty: &Value, after: &[Value], wanted: &[&str]) {
     let sandbox = project(&list(std::slice::from_ref(before)));
