@@ -46,9 +46,12 @@ pub(super) fn perform(
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
                 return Err(TaskFileError::NotRead);
             };
-            let mut end = compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)?;
-            // Also looked at after the checks: what was told is not told again.
-            end.violations.retain(|violation| !tasks.undone().contains(violation));
+            let terms = plan.terms(mode, &id);
+            // Also looked at after the checks: what was told is not told again, and a verdict that
+            // was undone then is not missing now.
+            let told = tasks.undone();
+            let mut end = compare(&file, &before(tasks, texts)?, (&terms, told.is_empty()), texts)?;
+            end.violations.retain(|violation| !told.contains(violation));
             Ok(end)
         }
         PlanStep::PutBackTasks => {
@@ -94,7 +97,7 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
 fn compare(
     file: &Path,
     before: &TaskList,
-    terms: &review::Terms<'_>,
+    (terms, first): (&review::Terms<'_>, bool),
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
@@ -104,7 +107,8 @@ fn compare(
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
     // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
     // One whose verdict was undone has given it, and is told what was wrong with it.
-    let owed = review::owed(before, after.as_ref().map_or(&list, |(theirs, _)| theirs), terms);
+    let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
+    let owed = first.then(|| review::owed(before, theirs, terms)).flatten();
     let text = match after {
         Ok((_, text)) if found.is_empty() => text,
         Ok(_) | Err(_) => {
