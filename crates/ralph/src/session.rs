@@ -19,12 +19,12 @@ use crate::request::Asked;
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
 use crate::texts::Texts;
-use ralph_loop::event::{Event, Fact, StopReason, VERSION};
+use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
-use ralph_loop::{Run, State};
+use ralph_loop::{Action, Run, State, next};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -150,7 +150,7 @@ pub fn resume(
     process::end_leftovers(id);
     let mut projections = Projections::default();
     let mut record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
-    let replayed = journal::replay(&run_dir, |run, state, event| {
+    let mut replayed = journal::replay(&run_dir, |run, state, event| {
         projections.follow(run, state, event);
         if let Some(record) = &mut record {
             record.follow(run, state, event);
@@ -170,8 +170,17 @@ pub fn resume(
     }
     prepare_project(&run)?;
     let workspace_lock = lock_workspace(home, &run, conduct)?;
-    let journal =
-        Journal::reopen(&run_dir, replayed.whole).map_err(|cause| cannot_write(run_dir.dir(), &cause))?;
+    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
+    if let Some(event) = lost_beginning(&run, &replayed.state, &run_dir) {
+        let state = &mut replayed.state;
+        state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        journal.append(&event).map_err(unwritable)?;
+        projections.follow(&run, state, &event);
+        if let Some(record) = &mut record {
+            record.follow(&run, state, &event);
+        }
+    }
     let clock = Clock::from(replayed.state.up_ms);
     if let Some(seat) = conduct.seat {
         let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
@@ -186,6 +195,21 @@ pub fn resume(
     });
     drop(workspace_lock);
     ended
+}
+
+/// The fact that an agent was begun, where a power cut has taken it from the journal. What such an
+/// agent did to the tree and to the plan must not pass for a person's work. The policy says which
+/// agent was next, and the file that its words go to, whether it was started.
+fn lost_beginning(run: &Run, state: &State, run_dir: &RunDir) -> Option<Event> {
+    let [Action::Start(step @ Step::Agent { iteration, attempt, .. })] = &next(run, state)[..] else {
+        return None;
+    };
+    if !run_dir.stdout(*iteration, *attempt).exists() {
+        return None;
+    }
+    let fact = Fact::Began { id: state.steps_begun + 1, step: step.clone() };
+    let (seq, epoch, up_ms) = (state.seq + 1, state.epoch, state.up_ms);
+    Some(Event { v: VERSION, seq, epoch, at: crate::engine::wall_ms(), up_ms, fact })
 }
 
 /// With the run's log, if it has one, beside the reporter.

@@ -282,9 +282,13 @@ impl Lane {
         };
         let argv = line.argv.into_iter().map(OsString::from).collect();
         let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
+        if !matches!(run.plan, Plan::Prompt(_)) {
+            // It also proves that there was an agent: see `session::resume`.
+            step.raw_out.open()?;
+        }
         self.spawn(run, iteration, argv, stdio)?;
-        // Making a file takes longer than anything else between two agents, so this one is
-        // made while the agent starts. An agent whose words cannot be kept is ended at once.
+        // Making a file takes longer than anything else between two agents, so where it can wait
+        // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {
             step.problem = Some(cause);
             self.cancel(How::Kill);

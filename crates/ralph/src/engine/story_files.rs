@@ -2,7 +2,8 @@
 //! them, and the status of their specs.
 //!
 //! They are written from the facts. After a crash all of a run's lines are due again, and
-//! only those are written that are not there: each line is its own proof, by its time.
+//! only those are written that are not there: each line is its own proof, by its time. A power
+//! cut can take a fact and leave its line: that line stands for the fact when it comes again.
 
 use crate::fsx;
 use crate::layout::Project;
@@ -14,6 +15,7 @@ use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::{Item, Plan, PlanState};
 use ralph_loop::verdict::{Judgement, Settlement};
 use ralph_loop::{Run, State};
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -23,6 +25,11 @@ pub(super) struct StoryFiles {
     lines: Vec<String>,
     /// Some of them may be there: another life of the run has been at it, or a write has failed.
     unsure: bool,
+    /// They are all that the run has ever had.
+    all: bool,
+    /// Lines of this run that none of its facts tells of.
+    orphans: Vec<String>,
+    opened_at: i64,
     state: Option<StoryState>,
     /// Specs that are perhaps not marked yet.
     unmarked: Vec<PathBuf>,
@@ -39,6 +46,7 @@ impl StoryFiles {
         let (Plan::Stories(plan), PlanState::Stories(stories)) = (&run.plan, &state.plan) else { return };
         match &event.fact {
             Fact::Opened(_) => {
+                self.opened_at = event.at.div_euclid(1000);
                 let before = fsx::read_regular(&Project::at(run.workspace.clone()).progress_txt());
                 let before = before.map(|text| String::from_utf8_lossy(&text).into_owned());
                 self.learned = progress_txt::learned(&before.unwrap_or_default());
@@ -55,7 +63,7 @@ impl StoryFiles {
             // It may have put a spec back to before it was marked.
             Fact::Ended { end: End::Restore(_), .. } => self.unmarked.clone_from(&self.done),
             Fact::Judged(judgement) => self.judged(plan, judgement, event.at),
-            Fact::Resumed { .. } => self.unsure = true,
+            Fact::Resumed { .. } => (self.unsure, self.all) = (true, true),
             Fact::Began { step: Step::Agent { .. }, .. } => {}
             _ => return,
         }
@@ -103,8 +111,27 @@ impl StoryFiles {
         if self.state.is_none() && self.lines.is_empty() {
             return Ok(());
         }
-        let unsure = std::mem::replace(&mut self.unsure, true);
-        add(project, &self.lines, unsure)?;
+        let path = project.progress_txt();
+        let before = match fsx::read_regular(&path) {
+            Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(cause) => return Err(cause),
+        };
+        if std::mem::take(&mut self.all) {
+            self.orphans = orphans(&before, &self.lines, self.opened_at);
+        }
+        if std::mem::replace(&mut self.unsure, true) {
+            let known: HashSet<&str> = before.lines().map(str::trim_end).collect();
+            self.lines.retain(|line| !known.contains(line.trim_end()));
+        }
+        self.lines.retain(|line| !adopted(&mut self.orphans, line));
+        let mut text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        if !text.is_empty() && !before.is_empty() && !before.ends_with('\n') {
+            text.insert(0, '\n');
+        }
+        if !text.is_empty() || !path.exists() {
+            fsx::append(&path, text.as_bytes())?;
+        }
         self.lines.clear();
         self.unsure = false;
         Ok(())
@@ -129,25 +156,26 @@ impl StoryFiles {
     }
 }
 
-/// Appends lines to the file, which is made if it is not there; of lines that may be there only
-/// those that are not.
-fn add(project: &Project, lines: &[String], unsure: bool) -> io::Result<()> {
-    let path = project.progress_txt();
-    let before = match fsx::read_regular(&path) {
-        Ok(text) => String::from_utf8_lossy(&text).into_owned(),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(cause) => return Err(cause),
-    };
-    let known: std::collections::HashSet<&str> = before.lines().map(str::trim_end).collect();
-    let missing = lines.iter().filter(|line| !unsure || !known.contains(line.trim_end()));
-    let mut text: String = missing.map(|line| format!("{line}\n")).collect();
-    if !text.is_empty() && !before.is_empty() && !before.ends_with('\n') {
-        text.insert(0, '\n');
-    }
-    if text.is_empty() && path.exists() {
-        return Ok(());
-    }
-    fsx::append(&path, text.as_bytes())
+/// Lines about stories since the run began that are none of these.
+fn orphans(progress_txt: &str, lines: &[String], opened_at: i64) -> Vec<String> {
+    let own: HashSet<&str> = lines.iter().map(String::as_str).collect();
+    let told = progress_txt.lines().map(str::trim_end).filter(|line| !own.contains(line));
+    let since = |line: &&str| timeless(line).is_some_and(|(_, at)| at.as_second() >= opened_at);
+    told.filter(since).map(String::from).collect()
+}
+
+/// Whether one of the orphans says the same; it is none any more then.
+fn adopted(orphans: &mut Vec<String>, line: &str) -> bool {
+    let Some((line, _)) = timeless(line) else { return false };
+    let same = |orphan: &String| timeless(orphan).is_some_and(|(orphan, _)| orphan == line);
+    orphans.iter().position(same).map(|at| orphans.remove(at)).is_some()
+}
+
+/// A line about a story in two: without its time, and that.
+fn timeless(line: &str) -> Option<((&str, &str), Timestamp)> {
+    let (head, rest) = line.rsplit_once(" - ")?;
+    let (time, attempt) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some(((head, attempt), time.parse().ok()?))
 }
 
 /// In one time zone, so that a run that is resumed elsewhere knows its own lines.

@@ -43,7 +43,7 @@ pub(super) fn perform(
     match what {
         PlanStep::ReadTasks if tasks.on_errand() => {
             let (before, was) = known_list(tasks, texts)?;
-            let end = compare(&file, &before, &plan.terms_of_errands(), texts)?;
+            let end = compare(&file, &before, (&plan.terms_of_errands(), true), texts)?;
             let edited = end.violations.is_empty() && texts.get(&end.known.text)? != was;
             Ok(TasksEnd { edited, ..end })
         }
@@ -52,9 +52,12 @@ pub(super) fn perform(
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
                 return Err(TaskFileError::NotRead);
             };
-            let mut end = compare(&file, &before(tasks, texts)?, &plan.terms(mode, &id), texts)?;
-            // Also looked at after the checks: what was told is not told again.
-            end.violations.retain(|violation| !tasks.undone().contains(violation));
+            let terms = plan.terms(mode, &id);
+            // Also looked at after the checks: what was told is not told again, and a verdict that
+            // was undone then is not missing now.
+            let told = tasks.undone();
+            let mut end = compare(&file, &before(tasks, texts)?, (&terms, told.is_empty()), texts)?;
+            end.violations.retain(|violation| !told.contains(violation));
             end.reworded.retain(|reworded| !tasks.rewording().contains(reworded));
             Ok(end)
         }
@@ -107,7 +110,7 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
 fn compare(
     file: &Path,
     before: &TaskList,
-    terms: &review::Terms<'_>,
+    (terms, first): (&review::Terms<'_>, bool),
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
@@ -117,7 +120,8 @@ fn compare(
     let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
     // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
     // One whose verdict was undone has given it, and is told what was wrong with it.
-    let owed = review::owed(before, after.as_ref().map_or(&list, |(theirs, _)| theirs), terms);
+    let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
+    let owed = first.then(|| review::owed(before, theirs, terms)).flatten();
     let text = match after {
         Ok((_, text)) if found.is_empty() => text,
         Ok(_) | Err(_) => {
@@ -201,7 +205,8 @@ fn put_aside(path: &Path) -> io::Result<()> {
 
 fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {
     for id in &amendment.stories {
-        let Some(story) = list.story_mut(id) else { continue };
+        // One that does not pass any more was taken back by a life that could not say so.
+        let Some(story) = list.story_mut(id).filter(|story| story.passes()) else { continue };
         story.set_passes(false);
         if skip_review {
             continue;

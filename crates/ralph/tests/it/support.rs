@@ -221,6 +221,17 @@ impl Sandbox {
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["fact"].take()).collect()
     }
 
+    /// As after a power cut: of the first fact like this only some bytes are left, and nothing of
+    /// what came after it.
+    #[track_caller]
+    pub fn lose_from(&self, fits: impl Fn(&Value) -> bool) {
+        let at = self.facts().iter().position(fits).unwrap();
+        let text = fs::read_to_string(self.journal_file()).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let torn = &lines[at][..lines[at].len() / 2];
+        fs::write(self.journal_file(), lines[..at].concat() + torn).unwrap();
+    }
+
     /// How many agents the only run has begun.
     pub fn agents_begun(&self) -> usize {
         self.facts().iter().filter(|fact| fact["began"]["step"]["agent"].is_object()).count()

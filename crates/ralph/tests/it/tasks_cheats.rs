@@ -60,12 +60,16 @@ fn verify_commands_and_the_branch_stay_as_they_were() {
 
 #[test]
 fn a_verdict_that_is_undone_is_not_said_to_be_missing() {
-    let sandbox = project(&list(&[waiting("US-001", 0)]));
-    after(&sandbox, Act::makes(&list(&[with(right("US-001", 1), &json!({"notes": ""}))])));
-    let found = violations(&sandbox);
-    assert!(found[0].contains("notes must not be empty"), "{found:?}");
-    // The second is about the idle iteration.
-    assert_eq!(found.len(), 2, "{found:?}");
+    // The list is looked at again after checks.
+    for checks in [&[][..], &["true"]] {
+        let sandbox = project(&verified(&[waiting("US-001", 0)], checks));
+        let without_notes = with(right("US-001", 1), &json!({"notes": ""}));
+        after(&sandbox, Act::makes(&verified(&[without_notes], checks)));
+        let found = violations(&sandbox);
+        assert!(found[0].contains("notes must not be empty"), "{found:?}");
+        // The second is about the idle iteration.
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
 }
 
 /// Commits run the hooks of the repository, and agents can write those.

@@ -125,6 +125,38 @@ fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
     assert_eq!(fs::read_to_string(path).unwrap(), theirs);
 }
 
+/// A power cut takes the fact that there was an agent, and leaves what it wrote.
+#[test]
+fn what_an_agent_wrote_is_no_persons_even_if_the_journal_has_lost_that_agent() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let cheat = Act::leaves(&list(&[right("US-001", 1)])).then("echo up > ../up; sleep 60");
+    let agent = agent(&sandbox, &[cheat, Act::makes(&list(&[waiting("US-001", 0)]))]);
+    let running = begin(&sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    sandbox.lose_from(|fact| fact["began"]["step"]["agent"].is_object());
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!((edits(&sandbox), sandbox.agents_begun()), (0, 2));
+}
+
+/// The file was written, and the loop died before it could say so.
+#[test]
+fn an_approval_is_taken_back_once_however_often_the_loop_dies_at_it() {
+    let sandbox = project(&list(&[waiting("US-001", 3)]));
+    let approves_and_fails = Act::makes(&list(&[right("US-001", 4)])).then("exit 1");
+    run(&sandbox, &["-n", "1"], &[approves_and_fails]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 3]));
+    let begun = |fact: &Value| fact["began"]["step"]["plan"]["what"]["amend_tasks"].is_object();
+    let facts = sandbox.facts();
+    let step = &facts.iter().find(|fact| begun(fact)).unwrap()["began"]["id"];
+    sandbox.lose_from(|fact| fact["ended"]["id"] == *step);
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 3]));
+}
+
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.
 fn killed_in(before: &Value, dirty: &Value, after: &[Value], wanted: &[&str]) {
     let sandbox = project(&list(std::slice::from_ref(before)));

@@ -170,3 +170,46 @@ fn stories_whose_work_is_undone_are_done_no_more() {
         }
     }
 }
+
+/// A power cut takes the fact that there was an agent, and leaves what it did.
+#[test]
+fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
+    let stage = Stage::new("1.1");
+    stage.sandbox.write("mine", "not committed\n");
+    let script = "case $try in
+        1.1#1) echo spoiled > mine; echo x > half; git add half; git commit -q -m half; hold; sleep 60 ;;
+        *) ls > \"$at/ls\"; DONE ;; esac";
+    let running = stage.begin(&[], script);
+    stage.until_held("1.1#1");
+    running.kill();
+    stage.sandbox.soon_nothing_is_left();
+    stage.sandbox.lose_from(|fact| fact["began"]["step"]["agent"].is_object());
+    stage.sandbox.ralph(&["resume"]).exits(0);
+    assert!(!stage.note("ls").contains("half"));
+    assert_eq!(stage.sandbox.read("mine"), "not committed\n");
+    assert_eq!(stage.sandbox.agents_begun(), 2);
+}
+
+/// A power cut takes the fact that a story is done, and leaves the line that tells of it.
+#[test]
+fn a_line_whose_fact_the_journal_has_lost_is_not_written_again() {
+    let stage = Stage::new("1.1 1.2");
+    let script = "case $try in 1.1#1) FAIL no ;; 1.2#1) hold; sleep 60 ;; *) DONE ;; esac";
+    let running = stage.begin(&[], script);
+    stage.until_held("1.2#1");
+    stage.until_state("1.1 / 1.2 / 0");
+    running.kill();
+    stage.sandbox.soon_nothing_is_left();
+    // The facts come again at other times.
+    stage.sandbox.sh("sed -i 's/ - 20[0-9]*-/ - 2099-/' progress.txt");
+    stage.sandbox.lose_from(|fact| fact["judged"].is_object());
+    stage.sandbox.ralph(&["resume"]).exits(0);
+    assert_eq!(
+        stage.progress(),
+        [
+            "[FAIL] Story 1.1 - no - TIME (attempt 1/3)",
+            "[DONE] Story 1.1 - Part 1 1 - TIME",
+            "[DONE] Story 1.2 - Part 1 2 - TIME",
+        ]
+    );
+}
