@@ -167,6 +167,13 @@ pub fn open_to_all(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))
 }
 
+/// How much can still be written to the disk that a directory is on; nothing where the system
+/// does not know.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }

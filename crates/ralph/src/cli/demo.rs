@@ -127,6 +127,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
             backoff: Backoff::default(),
             max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
             patience: Patience::default(),
+            min_free: 0,
         },
         scm: None,
         workspace: project,

@@ -88,6 +88,7 @@ fn limits(terms: &Terms, settings: &Settings) -> Limits {
         agent_timeout_ms: terms.timeout.or(settings.timeout.map(ms)),
         max_outage_ms: terms.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
         patience: terms.patience(),
+        min_free: settings.min_free_bytes(),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     }
 }

@@ -177,6 +177,13 @@ pub const KEYS: &[Key] = &[
         doc: "MiB; checkpoints leave out files that are larger.",
     },
     Key {
+        name: "minFreeSpace",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(500),
+        doc: "MiB; while less is free where the project or ralph's records lie, no iteration begins and the \
+              run waits. 0 is off.",
+    },
+    Key {
         name: "keepRuns",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(100),
@@ -204,7 +211,7 @@ pub const KEYS: &[Key] = &[
         name: "notify",
         kind: Kind::Text,
         default: Fallback::Nothing,
-        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a usage limit (`--notify`).",
+        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a service or a disk (`--notify`).",
     },
 ];
 

@@ -27,6 +27,7 @@ mod hooks_stop;
 mod journal;
 mod limits;
 mod locks;
+mod low_disk;
 mod prices;
 mod prints;
 mod prompts;

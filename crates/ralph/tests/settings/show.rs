@@ -38,6 +38,7 @@ fn every_setting_is_a_line_with_its_source() {
     context = true                         default
     checkpoints = true                     default
     largestFile = 10                       default
+    minFreeSpace = 500                     default
     keepRuns = 100                         default
     stories.order = []                     default
     stories.rules = []                     default

@@ -20,6 +20,7 @@ use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -200,6 +201,11 @@ impl Host for RealHost<'_> {
             }
             _ => self.lane.cancel(how),
         }
+    }
+
+    fn room(&self, run: &Run) -> Option<(u64, PathBuf)> {
+        let places = [run.workspace.clone(), self.lane.run_dir().dir().to_path_buf()];
+        places.into_iter().filter_map(|at| Some((fsx::free_bytes(&at)?, at))).min()
     }
 
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact {
