@@ -17,6 +17,7 @@ mod service;
 mod signals;
 mod step;
 mod story_files;
+mod streams;
 mod task_files;
 
 pub use asked::why_not;

@@ -134,6 +134,10 @@ impl Record {
         Ok(record)
     }
 
+    pub fn dir(&self) -> &WorkerDir {
+        &self.dir
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -72,6 +72,8 @@ pub struct Settings {
     /// MiB.
     pub min_free_space: f64,
     pub keep_runs: usize,
+    /// MiB.
+    pub keep_streams: f64,
     pub stories: StoriesSettings,
     pub tasks: TasksSettings,
     pub agents: AgentsSettings,
@@ -153,6 +155,10 @@ pub struct BackoffSettings {
 impl Settings {
     pub fn largest_file_bytes(&self) -> u64 {
         mebibytes(self.largest_file)
+    }
+
+    pub fn keep_streams_bytes(&self) -> u64 {
+        mebibytes(self.keep_streams)
     }
 
     pub fn min_free_bytes(&self) -> u64 {

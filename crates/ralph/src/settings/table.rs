@@ -190,6 +190,13 @@ pub const KEYS: &[Key] = &[
         doc: "How many finished runs `ralph clean` keeps.",
     },
     Key {
+        name: "keepStreams",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(200),
+        doc: "MiB of what agents printed that are kept of a run, and as much of a worker's output; the \
+              oldest goes first. 0 is all.",
+    },
+    Key {
         name: "stories",
         kind: Kind::Group(STORIES),
         default: Fallback::Group,

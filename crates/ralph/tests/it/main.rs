@@ -40,6 +40,7 @@ mod services;
 mod signals;
 mod stories_files;
 mod stories_run;
+mod streams;
 mod support;
 mod tasks_cheats;
 mod tasks_door;

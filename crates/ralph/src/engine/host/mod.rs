@@ -46,6 +46,7 @@ pub struct RealHost<'r> {
     pub(super) lane: Lane,
     projections: Projections,
     projections_warned: bool,
+    streams_warned: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
     pub(super) control: Option<Control>,
@@ -83,6 +84,7 @@ impl<'r> RealHost<'r> {
             lane: Lane::new(run_dir, project, lock, checkpoints, keeper),
             projections,
             projections_warned: false,
+            streams_warned: false,
             reporter,
             signals: if signals { Signals::listen()? } else { Signals::none() },
             control,
@@ -140,7 +142,9 @@ impl Host for RealHost<'_> {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let asked = (*iteration, *attempt, *agent);
                 let begun = self.lane.start_agent(run, state, asked, &self.projections);
-                begun.map(|prompt| self.reporter.prompt(&prompt))
+                let begun = begun.map(|prompt| self.reporter.prompt(&prompt));
+                self.trim_streams(run);
+                begun
             }
             Step::Check { iteration, index } => self.lane.start_check(run, state, *iteration, *index),
             Step::Message { iteration, agent } => {
