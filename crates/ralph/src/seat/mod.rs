@@ -65,6 +65,13 @@ pub fn run_of(home: &Home, name: &str) -> Option<String> {
     Some(record.run).filter(|run| layout::is_safe_name(run))
 }
 
+/// The workers that a run is the current one of.
+pub fn workers_of(home: &Home, run: &str) -> Vec<WorkerDir> {
+    let Ok(entries) = fs_err::read_dir(home.workers()) else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| run_of(home, name).as_deref() == Some(run)).map(|name| home.worker(&name)).collect()
+}
+
 /// The seat of this process, if it is a worker.
 pub fn current() -> Option<&'static Seat> {
     SEAT.get()

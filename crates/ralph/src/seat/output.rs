@@ -20,6 +20,12 @@ pub fn put_aside(dir: &WorkerDir) -> Vec<(u32, PathBuf)> {
     found
 }
 
+/// How much it takes up.
+pub fn disk_usage(dir: &WorkerDir) -> u64 {
+    let aside = put_aside(dir).into_iter().map(|(_, path)| path);
+    aside.chain([dir.output()]).map(|path| fsx::disk_usage(&path)).sum()
+}
+
 /// All of it.
 pub fn remove(dir: &WorkerDir) {
     let _ = fsx::remove(&dir.output());
