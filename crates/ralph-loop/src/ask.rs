@@ -48,6 +48,9 @@ pub struct Changes {
     pub prompt_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_pattern: Option<String>,
+    /// Bytes; 0 is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_free: Option<u64>,
 }
 
 /// An agent that has shown no sign of life.
@@ -118,11 +121,17 @@ impl State {
         self.streaks.failures = 0;
         self.blocked_until_ms.clear();
         self.service = Service::default();
+        self.cramped = None;
     }
 
     fn change(&mut self, changes: &Changes) {
         if let Some(most) = changes.max_iterations {
             self.limits.iterations = most;
+        }
+        if let Some(least) = changes.min_free {
+            self.limits.min_free = least;
+            // Looked at once more, with that.
+            self.cramped = None;
         }
         if changes.done_pattern.is_some() {
             self.limits.iterations_are_the_goal = false;

@@ -11,13 +11,15 @@ use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
 use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
+use crate::space::Shortage;
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The version of the journal that this program writes.
 ///
-/// 2: stories, task lists, trees that are put back, and what people ask of a loop.
+/// 2: stories, task lists, trees that are put back, what people ask of a loop, and disks that are
+/// nearly full.
 pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +75,8 @@ pub enum Fact {
         id: StepId,
         silence: Silence,
     },
+    /// Work was to begin, and there is too little room for it.
+    LowDisk(Shortage),
     /// The moment that the policy waited for has come.
     Woke,
     Stopped {

@@ -127,6 +127,7 @@ impl History {
             | Fact::Asked(_)
             | Fact::Silent { .. }
             | Fact::Woke
+            | Fact::LowDisk(_)
             | Fact::Stopped { .. } => None,
         }
     }

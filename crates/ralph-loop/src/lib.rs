@@ -28,6 +28,7 @@ pub mod review;
 pub mod run;
 pub mod scm;
 pub mod signal;
+pub mod space;
 pub mod state;
 pub mod story_id;
 pub mod task_list;
@@ -35,6 +36,6 @@ pub mod text;
 pub mod time;
 pub mod verdict;
 
-pub use next::{Action, GRACE_MS, next, wake_at};
+pub use next::{Action, GRACE_MS, next, space_wanted, wake_at};
 pub use run::Run;
 pub use state::State;

@@ -26,6 +26,14 @@ pub struct Limits {
     /// How long an agent may show no sign of life, and how long while one of its tools runs.
     #[serde(default, skip_serializing_if = "Patience::is_endless")]
     pub patience: Patience,
+    /// Bytes that have to be free where the run writes before work begins; 0 is off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_free: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(crate) fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Limits {

@@ -48,7 +48,7 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         if rests(state) {
             return None;
         }
-        let waited = backoff_end(state).max(first_free(run, state));
+        let waited = backoff_end(state).max(first_free(run, state)).max(next_look(state));
         return [Some(waited), state.limits.max_time_ms, outage_end(state)].into_iter().flatten().min();
     };
     match flight.cancel {
@@ -56,6 +56,17 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         Some(cancel) => Some(cancel.since_ms + GRACE_MS),
         None => deadline(run, state, flight).map(|(at, _)| at),
     }
+}
+
+/// How many bytes have to be free for an action to be carried out: work is not begun on a disk
+/// that is nearly full. What ends a run needs no room to speak of, and is worth trying.
+pub fn space_wanted(state: &State, action: &Action) -> Option<u64> {
+    let begins_work = match action {
+        Action::Start(Step::Agent { .. }) => true,
+        Action::Start(Step::Snapshot { .. }) => reason_to_stop(state).is_none(),
+        Action::Start(_) | Action::Cancel(..) | Action::Judge(_) | Action::Stop(..) => false,
+    };
+    Some(state.limits.min_free).filter(|least| begins_work && *least > 0)
 }
 
 /// A step in flight goes on unless it takes too long or somebody asks twice.
@@ -140,7 +151,8 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
             if worth_another_try(run, state, *empty) {
-                return if rests(state) { None } else { start_agent(run, state) };
+                let waits = rests(state) || state.up_ms < next_look(state);
+                return if waits { None } else { start_agent(run, state) };
             }
             Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
         }
@@ -208,7 +220,7 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
         return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
     }
-    if state.up_ms < backoff_end(state).max(first_free(run, state)) {
+    if state.up_ms < backoff_end(state).max(first_free(run, state)).max(next_look(state)) {
         return None;
     }
     if run.wants_snapshots() && !snapshot_taken {
@@ -306,6 +318,11 @@ fn first_free(run: &Run, state: &State) -> u64 {
 /// When services that are down have been waited for long enough.
 fn outage_end(state: &State) -> Option<u64> {
     state.service.down_since_ms.map(|since| since.saturating_add(state.limits.max_outage_ms))
+}
+
+/// When it is worth looking for room on the disks again.
+fn next_look(state: &State) -> u64 {
+    state.cramped.as_ref().map_or(0, |cramped| cramped.until_ms)
 }
 
 /// Until when failures in a row keep the next agent waiting.

@@ -7,7 +7,7 @@
 use crate::check::CheckSpec;
 use crate::dialect::{Dialect, can_commit};
 use crate::event::StopReason;
-use crate::limits::Limits;
+use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
 use crate::scm::ScmSpec;
@@ -36,6 +36,9 @@ pub struct Run {
     pub checkpoints: bool,
     /// Files with more bytes are left out of checkpoints.
     pub largest_file: u64,
+    /// Bytes of what agents printed that are kept; 0 is all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_streams: u64,
     pub prompt: PromptOptions,
     /// Where what happens is told as well, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]

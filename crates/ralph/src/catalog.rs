@@ -2,16 +2,17 @@
 
 use crate::error::CliError;
 use crate::fsx;
+use crate::git::Repository;
 use crate::journal::{self, JournalError, Replayed};
-use crate::layout::{self, Home};
+use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
-use crate::seat;
+use crate::seat::{self, output};
 use crate::similar;
 use jiff::Timestamp;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One run, as a line or an object.
 #[derive(Debug, Serialize)]
@@ -50,6 +51,14 @@ impl RunLine {
 }
 
 impl RunLine {
+    /// As long as that is there, it can only be found through the run's record.
+    pub fn worktree(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Here => None,
+            Place::Worktree { path, .. } => Some(path.as_path()).filter(|path| path.exists()),
+        }
+    }
+
     pub fn is_alive(&self) -> bool {
         matches!(self.status.as_str(), "running" | "starting")
     }
@@ -190,21 +199,45 @@ fn time(ms: i64) -> Option<String> {
     Timestamp::from_millisecond(ms).ok().map(|time| time.to_string())
 }
 
-/// Removes the record of a run that is not alive. False if it is, or if its worktree is still
-/// there: that can only be found through the record.
-pub fn remove_record(home: &Home, line: &RunLine) -> Result<bool, CliError> {
-    if let Place::Worktree { path, .. } = &line.place
-        && path.exists()
-    {
-        return Ok(false);
+/// Everything that is kept of a run, wherever it lies. How a worker has ended stays in its own
+/// small files until the worker is removed.
+pub struct Belongings<'r> {
+    line: &'r RunLine,
+    run_dir: RunDir,
+    workers: Vec<WorkerDir>,
+}
+
+impl Belongings<'_> {
+    /// Nothing if the run is alive.
+    pub fn of<'r>(home: &Home, line: &'r RunLine) -> Option<Belongings<'r>> {
+        let run_dir = home.run(&line.id);
+        if line.is_alive() || RunLock::is_held(&run_dir) {
+            return None;
+        }
+        Some(Belongings { line, run_dir, workers: seat::workers_of(home, &line.id) })
     }
-    let run_dir = home.run(&line.id);
-    if line.is_alive() || RunLock::is_held(&run_dir) {
-        return Ok(false);
+
+    /// What they take up; what the user's own repository holds is not ralph's to count.
+    pub fn bytes(&self) -> u64 {
+        let outputs = self.workers.iter().map(output::disk_usage);
+        outputs.fold(fsx::disk_usage(self.run_dir.dir()), u64::saturating_add)
     }
-    fsx::remove_tree(run_dir.dir())
-        .map_err(|cause| CliError::failed("cannot remove the record of a run").cause(cause))?;
-    Ok(true)
+
+    /// The record goes last: without it nobody would find the rest.
+    pub fn remove(&self) -> Result<(), CliError> {
+        let cannot = |what: &str| CliError::failed(format!("cannot remove {what} of run {}", self.line.id));
+        let origin = match (&self.line.place, &self.line.workspace) {
+            (Place::Worktree { origin, .. }, _) => Some(origin),
+            (Place::Here, workspace) => workspace.as_ref(),
+        };
+        if let Some(repository) = origin.and_then(|dir| Repository::around(dir)) {
+            repository
+                .forget_attempts(&self.line.id)
+                .map_err(|cause| cannot("what the attempts left").cause(cause))?;
+        }
+        self.workers.iter().for_each(output::remove);
+        fsx::remove_tree(self.run_dir.dir()).map_err(|cause| cannot("the record").cause(cause))
+    }
 }
 
 /// Removes the records of all but the newest runs that are over.
@@ -213,6 +246,7 @@ pub fn prune(home: &Home, keep: usize) -> Result<(), CliError> {
     if ids(home)?.len() <= keep {
         return Ok(());
     }
-    let mut over = all(home)?.into_iter().filter(RunLine::is_over).skip(keep);
-    over.try_for_each(|line| remove_record(home, &line).map(drop))
+    let over = all(home)?.into_iter().filter(RunLine::is_over).skip(keep);
+    let mut old = over.filter(|line| line.worktree().is_none());
+    old.try_for_each(|line| Belongings::of(home, &line).map_or(Ok(()), |belongings| belongings.remove()))
 }

@@ -8,7 +8,7 @@ use fs_err as fs;
 use rustix::fs::OFlags;
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -165,6 +165,24 @@ pub fn probe(dir: &Path) -> io::Result<()> {
 /// Everybody may look into a directory that was made for this user alone.
 pub fn open_to_all(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+}
+
+/// How much can still be written to the disk that a directory is on; nothing where the system
+/// does not know.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok().filter(|found| found.f_blocks > 0)?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// How much a file or directory takes up on its disk; what cannot be looked at counts as nothing.
+pub fn disk_usage(path: &Path) -> u64 {
+    let Ok(meta) = path.symlink_metadata() else { return 0 };
+    let own = meta.blocks().saturating_mul(512);
+    if !meta.is_dir() {
+        return own;
+    }
+    let entries = fs::read_dir(path).into_iter().flatten();
+    entries.filter_map(Result::ok).fold(own, |sum, entry| sum.saturating_add(disk_usage(&entry.path())))
 }
 
 pub fn remove_tree(path: &Path) -> io::Result<()> {

@@ -85,6 +85,8 @@ impl Home {
     }
 }
 
+const OUTPUT: &str = "output.log";
+
 /// What is kept of one worker beside its run.
 #[derive(Clone, Debug)]
 pub struct WorkerDir {
@@ -116,7 +118,16 @@ impl WorkerDir {
 
     /// What its process prints, over all its lives.
     pub fn output(&self) -> PathBuf {
-        self.dir.join("output.log")
+        self.dir.join(OUTPUT)
+    }
+
+    /// What it printed before that, as long as it is kept; counted from 1.
+    pub fn output_aside(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("{OUTPUT}.{number}"))
+    }
+
+    pub fn number_of_output(&self, path: &Path) -> Option<u32> {
+        path.file_name()?.to_str()?.strip_prefix(OUTPUT)?.strip_prefix('.')?.parse().ok()
     }
 }
 

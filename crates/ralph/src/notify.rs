@@ -5,7 +5,7 @@
 //! it does the run goes on.
 
 use crate::process::tool::Tool;
-use crate::report::say;
+use crate::report::{low_disk, newly_low, say};
 use ralph_loop::ask::Ask;
 use ralph_loop::dialect::Answer;
 use ralph_loop::event::{End, Event, Fact, StopReason};
@@ -54,6 +54,10 @@ impl Notifier {
                 None => return,
             },
             Fact::Asked(Ask::Pause) => ("paused", None),
+            Fact::LowDisk(_) => match newly_low(state, event) {
+                Some(shortage) => ("waiting", Some(low_disk(shortage))),
+                None => return,
+            },
             Fact::Ended { end: End::Agent(end), .. } => match &end.answer {
                 Answer::Limited { why, .. } | Answer::Unavailable { why } => {
                     if std::mem::replace(&mut self.waiting, true) {

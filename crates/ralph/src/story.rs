@@ -107,6 +107,7 @@ impl Notes {
             | Fact::StopAsked
             | Fact::Asked(_)
             | Fact::Silent { .. }
+            | Fact::LowDisk(_)
             | Fact::Woke
             | Fact::Stopped { .. } => {}
         }

@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::money::Cost;
 use crate::plan::{Item, Pick, PlanFact, PlanState};
 use crate::scm::{self};
+use crate::space::Cramped;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
@@ -39,6 +40,8 @@ pub struct State {
     pub blocked_until_ms: Vec<u64>,
     pub service: Service,
     pub stall: Stall,
+    /// The run waits for room on a disk.
+    pub cramped: Option<Cramped>,
     /// The run's first tree, and what has changed since by the last snapshot.
     pub base_tree: Option<String>,
     pub diff: Option<String>,
@@ -99,6 +102,7 @@ impl State {
             blocked_until_ms: Vec::new(),
             service: Service::default(),
             stall: Stall::default(),
+            cramped: None,
             base_tree: None,
             diff: None,
             feedback: Vec::new(),
@@ -154,6 +158,7 @@ impl State {
             Fact::StopAsked => self.stops_asked += 1,
             Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
+            Fact::LowDisk(shortage) => self.run_short(shortage, event.up_ms)?,
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
         }
@@ -227,6 +232,7 @@ impl State {
         // Whoever resumes has seen to it, or wants to know.
         self.blocked_until_ms.clear();
         self.service = Service::default();
+        self.cramped = None;
         Ok(())
     }
 
@@ -270,6 +276,9 @@ impl State {
             };
         if !fits {
             return Err(Illegal::OutOfPlace("began"));
+        }
+        if let Step::Agent { .. } | Step::Snapshot { .. } = step {
+            self.cramped = None;
         }
         if let Step::Agent { item, .. } = step {
             self.left_due = None;

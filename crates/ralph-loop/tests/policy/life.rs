@@ -44,6 +44,8 @@ enum What {
     Asks(&'static str),
     /// The agent shows no sign of life.
     Silent,
+    /// So many bytes are free from now on.
+    Disk(u64),
 }
 
 const AGENT_ENDS: [&str; 16] = [
@@ -105,10 +107,14 @@ fn chance() -> impl Strategy<Value = Chance> {
         4 => Just(What::Due),
         2 => prop::sample::select(&["pause", "continue", "continue", "leave", "kill", "say:x"][..]).prop_map(What::Asks),
         1 => Just(What::Silent),
+        2 => prop::sample::select(&[0, LEAST, u64::MAX][..]).prop_map(What::Disk),
     ];
     let after_ms = prop_oneof![3 => Just(0), 2 => 0..5_000_u64, 1 => 0..100_000_u64];
     (after_ms, what).prop_map(|(after_ms, what)| Chance { after_ms, what })
 }
+
+/// Bytes that have to be free, in runs that look for them.
+const LEAST: u64 = 500;
 
 fn chances() -> impl Strategy<Value = Vec<Chance>> {
     prop::collection::vec(chance(), 0..80)
@@ -134,6 +140,7 @@ fn any_run() -> impl Strategy<Value = Run> {
             run.limits.max_time_ms,
         ) = limits;
         run.limits.max_cost = max_cost;
+        run.limits.min_free = if checkpoints { LEAST } else { 0 };
         run.limits.backoff = Backoff { base_ms: backoff.0, cap_ms: backoff.1 };
         run
     })
@@ -153,6 +160,12 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
         assert!(story.events.len() <= bound, "more than {bound} events: {:?}", story.events);
         let chance = chances.next();
         story.now_ms += chance.map_or(0, |chance| chance.after_ms);
+        match chance.map(|chance| &chance.what) {
+            Some(What::Disk(free)) => story.free = *free,
+            Some(_) => {}
+            // A dull world has room.
+            None => story.free = u64::MAX,
+        }
         if let Some(stopped) = &story.state.stopped {
             match chance.map(|chance| &chance.what) {
                 Some(What::Resumed) if stopped.reason.resumable() => story.word("resumed"),
@@ -251,6 +264,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             | Fact::Judged(_)
             | Fact::StopAsked
             | Fact::Asked(_)
+            | Fact::LowDisk(_)
             | Fact::Woke => {}
         }
     }
@@ -552,7 +566,7 @@ proptest! {
         for cut in 1..=story.events.len() {
             let events = story.events[..cut].to_vec();
             let state = replay(&events);
-            let mut rest = Story { run: run.clone(), now_ms: state.up_ms, state, events };
+            let mut rest = Story { run: run.clone(), now_ms: state.up_ms, state, events, free: u64::MAX };
             let resumable = rest.state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable());
             let resumed = rest.take(Fact::Resumed { pid: 2 });
             prop_assert_eq!(resumed.is_ok(), resumable);

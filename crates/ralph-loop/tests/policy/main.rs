@@ -13,6 +13,7 @@ mod interventions;
 mod iterations;
 mod life;
 mod services;
+mod space;
 mod stories;
 mod story;
 mod table;

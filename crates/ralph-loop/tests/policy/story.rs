@@ -24,6 +24,7 @@
 //! | `pause` `continue`      | somebody asks by the worker's name; also `leave` `kill`  |
 //! | `set:n=7` `set:done=X`  | somebody changes a limit, the done pattern               |
 //! | `say:X` `matched`       | a note for the next prompt; the agent's words match      |
+//! | `disk:100`              | so many bytes are free from now on; no event             |
 //! | `stop` `resumed` `woke` | a signal; a new process takes the run up; a timer        |
 //! | `due`                   | a timer, at the moment that the policy asked for         |
 //! | `7s`                    | the run's clock shows 7 seconds; no event                |
@@ -46,11 +47,12 @@ use ralph_loop::plan::{Item, Plan, PlanEnd, PlanStep};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles, Run};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
 use ralph_loop::signal::FailSignal;
+use ralph_loop::space::Shortage;
 use ralph_loop::state::Illegal;
 use ralph_loop::task_list::{ReviewStatus, Story as TaskStory, TaskList};
 use ralph_loop::time::seconds;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Action, State, next, wake_at};
+use ralph_loop::{Action, State, next, space_wanted, wake_at};
 use std::sync::Arc;
 
 /// Everything that follows from the last word, until the policy waits or has stopped.
@@ -102,12 +104,14 @@ pub fn run(asked: &str) -> Run {
             backoff: Backoff::default(),
             max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
             patience: Patience::default(),
+            min_free: 0,
         },
         workspace: "/w".into(),
         place: Place::Here,
         git: false,
         checkpoints: true,
         largest_file: 10 << 20,
+        keep_streams: 0,
         scm: None,
         prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },
         log: None,
@@ -149,6 +153,7 @@ pub fn run(asked: &str) -> Run {
             "max-time" => run.limits.max_time_ms = Some(ms()),
             "max-cost" => run.limits.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
             "agents" => run.agents = vec![run.agents[0].clone(); number() as usize],
+            "min-free" => run.limits.min_free = u64::from(number()),
             "max-outage" => run.limits.max_outage_ms = ms(),
             "timeout" => run.limits.agent_timeout_ms = Some(ms()),
             "backoff" => {
@@ -230,6 +235,8 @@ pub struct Story {
     pub events: Vec<Event>,
     /// The run's clock.
     pub now_ms: u64,
+    /// Bytes on its disk.
+    pub free: u64,
 }
 
 impl Story {
@@ -237,7 +244,7 @@ impl Story {
     pub fn open(run: Run) -> Story {
         let event = event(1, 1, 0, Fact::Opened(Box::new(run.clone())));
         let state = State::open(&event).expect("an opened run is legal");
-        Story { run, state, events: vec![event], now_ms: 0 }
+        Story { run, state, events: vec![event], now_ms: 0, free: u64::MAX }
     }
 
     /// Records and folds a fact as the engine's `take` does, and holds that a refused fact
@@ -266,6 +273,10 @@ impl Story {
             assert_eq!(actions, next(&self.run, &self.state), "asked twice, answered twice alike");
             assert!(actions.len() <= 1, "one lane, one action: {actions:?}");
             let Some(action) = actions.first() else { break };
+            if let Some(fact) = self.low_disk(action) {
+                self.take(fact).unwrap_or_else(|why| panic!("a low disk contradicts the state: {why}"));
+                continue;
+            }
             let fact = intent(&self.state, action);
             self.take(fact).unwrap_or_else(|why| panic!("{action:?} contradicts the state: {why}"));
             assert!(self.state.flights.len() <= 1, "one lane, one flight: {:?}", self.state.flights);
@@ -275,7 +286,17 @@ impl Story {
         done
     }
 
+    fn low_disk(&self, action: &Action) -> Option<Fact> {
+        let least = space_wanted(&self.state, action)?;
+        let shortage = Shortage { free: self.free, least, at: "/w".into() };
+        (self.free < least).then_some(Fact::LowDisk(shortage))
+    }
+
     pub fn word(&mut self, word: &str) {
+        if let Some(free) = word.strip_prefix("disk:") {
+            self.free = free.parse().expect(word);
+            return;
+        }
         let fact = match word {
             "pause" => Fact::Asked(Ask::Pause),
             "continue" => Fact::Asked(Ask::Continue),
@@ -325,7 +346,7 @@ impl Story {
     }
 }
 
-/// `set:n=7`, `set:done=X`, `set:file=F`, `say:X`.
+/// `set:n=7`, `set:done=X`, `set:min-free=9`, `set:file=F`, `say:X`.
 fn ask(word: &str) -> Option<Ask> {
     if let Some(text) = word.strip_prefix("say:") {
         return Some(Ask::Say { text: text.into() });
@@ -335,6 +356,7 @@ fn ask(word: &str) -> Option<Ask> {
     match name {
         "n" => changes.max_iterations = value.parse().ok(),
         "done" => changes.done_pattern = Some(value.into()),
+        "min-free" => changes.min_free = value.parse().ok(),
         _ => changes.prompt_file = Some(value.into()),
     }
     Some(Ask::Set(changes))

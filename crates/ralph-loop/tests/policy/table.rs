@@ -9,12 +9,13 @@ use crate::story::{Story, end, run};
 use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
 use ralph_loop::plan::Item;
+use ralph_loop::space::Shortage;
 use ralph_loop::state::{Illegal, Phase};
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next};
 
 /// The kinds of facts; [`fact`] makes each as true as it can be where the run stands.
-const FACTS: [&str; 27] = [
+const FACTS: [&str; 28] = [
     "opened",
     "resumed",
     "began snapshot",
@@ -40,6 +41,7 @@ const FACTS: [&str; 27] = [
     "set",
     "say",
     "silent",
+    "low disk",
     "woke",
     "stopped",
 ];
@@ -87,6 +89,7 @@ fn fact(story: &Story, name: &str) -> Fact {
         "set" => Fact::Asked(Ask::Set(Changes { max_iterations: Some(99), ..Changes::default() })),
         "say" => Fact::Asked(Ask::Say { text: "h".into() }),
         "silent" => Fact::Silent { id: begun, silence: Silence { after_ms: 60_000, tool: false } },
+        "low disk" => Fact::LowDisk(Shortage { free: 1, least: 2, at: "/w".into() }),
         "woke" => Fact::Woke,
         "stopped" => Fact::Stopped { reason: StopReason::Error, note: None },
         _ => panic!("`{name}` is no fact"),
@@ -165,6 +168,7 @@ fn before_the_snapshot() {
         illegal: opened, began check, ended snapshot, ended agent, ended check, lost, impossible
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
+        low disk: wait until 1s
         illegal: silent
         ",
     );
@@ -193,7 +197,7 @@ fn while_the_snapshot_is_taken() {
         illegal: opened, began snapshot, began agent, began check, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -218,6 +222,7 @@ fn after_the_snapshot() {
         illegal: opened, began snapshot, began check, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed, judged
+        low disk: wait until 1s
         illegal: silent
         ",
     );
@@ -246,7 +251,7 @@ fn while_the_agent_works() {
         silent: ask (silent)
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
-        illegal: judged, stopped
+        illegal: judged, stopped, low disk
         ",
     );
 }
@@ -273,7 +278,7 @@ fn while_an_agent_that_took_too_long_is_asked_to_end() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -299,7 +304,7 @@ fn while_an_agent_is_killed() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -324,7 +329,7 @@ fn after_an_answer() {
         illegal: judged, opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -350,6 +355,7 @@ fn after_an_empty_answer() {
         illegal: judged, opened, began snapshot, ended snapshot, ended agent, ended check, lost
         illegal: began message, began scm, ended message, ended scm
         illegal: impossible, asked to end, killed
+        low disk: wait until 1s
         illegal: silent
         ",
     );
@@ -378,7 +384,7 @@ fn while_a_check_runs() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -405,7 +411,7 @@ fn while_a_check_that_took_too_long_is_asked_to_end() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -431,7 +437,7 @@ fn after_the_last_check() {
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -457,7 +463,7 @@ fn after_the_last_check_of_work_that_is_done() {
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -482,7 +488,7 @@ fn after_a_failure() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: ended check, lost, impossible, asked to end, killed
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -508,6 +514,7 @@ fn while_a_failure_is_waited_out() {
         illegal: opened, began check, ended snapshot, ended agent, ended check, lost, impossible
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
+        low disk: wait until 1s
         illegal: silent
         ",
     );
@@ -526,7 +533,7 @@ fn after_an_interruption() {
         illegal: ended check, lost, impossible, asked to end, killed, judged, stop asked, woke
         illegal: began message, began scm, ended message, ended scm
         illegal: stopped
-        illegal: pause, continue, leave, kill, silent
+        illegal: pause, continue, leave, kill, silent, low disk
         ",
     );
 }
@@ -543,7 +550,7 @@ fn after_completion() {
         illegal: ended agent, ended check, lost, impossible, asked to end, killed, judged
         illegal: began message, began scm, ended message, ended scm
         illegal: stop asked, woke, stopped
-        illegal: pause, continue, leave, kill, silent
+        illegal: pause, continue, leave, kill, silent, low disk
         ",
     );
 }
@@ -570,7 +577,7 @@ fn while_a_commit_message_is_written() {
         say: wait until 300s
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended scm, judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }
@@ -596,6 +603,7 @@ fn between_a_commit_message_and_the_commit() {
         say: scm 1.1
         illegal: opened, began check, began message, ended snapshot, ended agent, ended check
         illegal: ended message, ended scm, lost, impossible, asked to end, killed, judged
+        low disk: scm 1.1
         illegal: silent
         ",
     );
@@ -623,7 +631,7 @@ fn while_a_source_control_task_runs() {
         say: wait
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended message, judged, stopped
-        illegal: silent
+        illegal: silent, low disk
         ",
     );
 }

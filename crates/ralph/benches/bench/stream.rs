@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const MEMORY_GOAL: Goal = Goal::AtMost(20.0);
 
 pub fn events(lab: &Lab, table: &mut Table) -> Outcome<()> {
+    // All of it is to be kept.
+    lab.settings(r#"{"context": false, "checkpoints": false, "keepStreams": 0}"#)?;
     for (mb, rounds) in [(200, 5), (1000, 1)] {
         let (mut speed, mut floor, mut peak) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {

@@ -68,7 +68,7 @@ pub struct WatchArgs {
     /// The same while one of its tools runs (workers: 10m)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub tool_timeout: Option<u64>,
-    /// Run this when the run is done, failed, paused, stalled, or waits for a usage limit
+    /// Run this when the run is done, failed, paused, stalled, or waits for a service or a disk
     #[arg(long, value_name = "COMMAND")]
     pub notify: Option<String>,
 }

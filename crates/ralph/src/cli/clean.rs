@@ -1,11 +1,12 @@
 //! `ralph clean`: remove what finished runs have left, as far as nothing is lost.
 
 use super::home;
-use crate::catalog::{self, RunLine};
+use crate::catalog::{self, Belongings, RunLine};
 use crate::error::{CliError, Code};
+use crate::fsx;
 use crate::layout::Home;
 use crate::place;
-use crate::report::Out;
+use crate::report::{Out, bytes};
 use clap::Args;
 use ralph_loop::run::Place;
 use std::process::ExitCode;
@@ -13,8 +14,8 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = "\
 A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in \
-it is uncommitted. --runs removes the records (journal, prompts, streams, checkpoints) of all but the \
-newest finished runs. Runs that are alive are never touched, those that can be resumed only with \
+it is uncommitted. --runs removes what is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, \
+the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, those that can be resumed only with \
 --force.
 
 Examples:
@@ -39,19 +40,27 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
     let lines = catalog::all(&home)?;
-    let mut removed = 0;
+    let (mut freed, mut bare) = (Vec::new(), Vec::new());
     for line in &lines {
-        removed += usize::from(clean_worktree(line, args, &mut out)?);
+        let worktree = clean_worktree(line, args, &mut out)?;
+        if worktree.is_some() || line.worktree().is_none() {
+            bare.push(line);
+        }
+        freed.extend(worktree);
     }
     if args.runs {
         let old = lines.iter().filter(|line| may_go(line, args.force)).skip(args.keep);
-        for line in old {
-            removed += usize::from(clean_record(&home, line, args, &mut out)?);
+        let is_bare = |line: &&RunLine| bare.iter().any(|bare| bare.id == line.id);
+        for line in old.filter(is_bare) {
+            freed.extend(clean_record(&home, line, args, &mut out)?);
         }
     }
-    if removed == 0 {
-        out.line("Nothing to remove.");
-    }
+    let sum = bytes(freed.iter().sum());
+    out.line(&match (freed.is_empty(), args.dry_run) {
+        (true, _) => "Nothing to remove.".to_string(),
+        (false, true) => format!("That would free {sum}."),
+        (false, false) => format!("That has freed {sum}."),
+    });
     out.flush();
     Ok(ExitCode::SUCCESS)
 }
@@ -60,11 +69,11 @@ fn may_go(line: &RunLine, force: bool) -> bool {
     line.is_over() || (force && !line.is_alive())
 }
 
-fn clean_worktree(line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<bool, CliError> {
-    let Place::Worktree { path, branch, origin } = &line.place else { return Ok(false) };
-    if !path.exists() {
-        return Ok(false);
-    }
+/// The bytes that it took up, if it goes.
+fn clean_worktree(line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<Option<u64>, CliError> {
+    let (Place::Worktree { path, branch, origin }, Some(_)) = (&line.place, line.worktree()) else {
+        return Ok(None);
+    };
     let kept = if !may_go(line, args.force) {
         Some(format!("its run is not over: {}", line.status))
     } else if args.force {
@@ -74,22 +83,31 @@ fn clean_worktree(line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<boo
     };
     if let Some(why) = kept {
         out.line(&format!("kept      {} ({why})", path.display()));
-        return Ok(false);
+        return Ok(None);
     }
+    let used = fsx::disk_usage(path);
     if !args.dry_run {
         place::remove_worktree(path, branch, origin)
             .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     }
-    out.line(&format!("{}  {} (branch {branch})", removed_word(args), path.display()));
-    Ok(true)
+    let word = removed_word(args);
+    out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
+    Ok(Some(used))
 }
 
-fn clean_record(home: &Home, line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<bool, CliError> {
-    if !args.dry_run && !catalog::remove_record(home, line)? {
-        return Ok(false);
+fn clean_record(
+    home: &Home,
+    line: &RunLine,
+    args: &CleanArgs,
+    out: &mut Out,
+) -> Result<Option<u64>, CliError> {
+    let Some(belongings) = Belongings::of(home, line) else { return Ok(None) };
+    let used = belongings.bytes();
+    if !args.dry_run {
+        belongings.remove()?;
     }
-    out.line(&format!("{}  run {}", removed_word(args), line.id));
-    Ok(true)
+    out.line(&format!("{}  run {} ({})", removed_word(args), line.id, bytes(used)));
+    Ok(Some(used))
 }
 
 fn removed_word(args: &CleanArgs) -> &'static str {

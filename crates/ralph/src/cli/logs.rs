@@ -2,14 +2,16 @@
 
 use super::home;
 use crate::error::CliError;
+use crate::layout::WorkerDir;
 use crate::report::Out;
+use crate::seat::output;
 use crate::seat::workers::find;
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,12 +34,11 @@ pub struct LogsArgs {
 pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let worker = find(&home, &args.name)?;
-    let path = if args.events { worker.dir.iterations() } else { worker.dir.output() };
     let unreadable = |cause: io::Error| {
         CliError::failed(format!("cannot read the log of worker '{}'", worker.name)).cause(cause)
     };
     let mut out = Out::stdout();
-    let mut log = Log { path, file: None };
+    let mut log = Log { dir: worker.dir.clone(), events: args.events, file: None };
     // Watched before it is read, so that nothing falls in between.
     let watch = if args.follow { Some(Watch::over(worker.dir.dir()).map_err(unreadable)?) } else { None };
     loop {
@@ -51,29 +52,69 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A log that may be written on, begun anew, or not be there yet.
+/// A log that may be written on, go on in another file, be begun anew, or not be there yet.
 struct Log {
-    path: PathBuf,
+    dir: WorkerDir,
+    events: bool,
     file: Option<File>,
+}
+
+/// One of its files.
+struct Part {
+    file: File,
+    /// What came before it is gone.
+    truncated: bool,
 }
 
 impl Log {
     fn print(&mut self, out: &mut Out) -> io::Result<()> {
         self.rest(out)?;
-        // Another one may stand in its place.
-        let there = match File::open(&self.path) {
-            Ok(there) => there,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(cause) => return Err(cause),
-        };
-        let same =
-            |open: &File| -> io::Result<bool> { Ok(open.metadata()?.ino() == there.metadata()?.ino()) };
-        let same = self.file.as_ref().map(same).transpose()?.unwrap_or(false);
-        if !same {
-            self.file = Some(there);
+        while let Some(part) = self.next_part()? {
+            // What was written there until it was full.
+            self.rest(out)?;
+            if part.truncated {
+                out.line("[ralph] older output is no longer kept (keepStreams)");
+            }
+            self.file = Some(part.file);
             self.rest(out)?;
         }
         Ok(())
+    }
+
+    /// The file that comes after the one that was read last.
+    fn next_part(&self) -> io::Result<Option<Part>> {
+        let mut parts = self.parts()?;
+        let number = |file: &File| file.metadata().map(|meta| meta.ino());
+        let read = self.file.as_ref().map(number).transpose()?;
+        let numbers: Vec<u64> = parts.iter().map(|part| number(&part.file)).collect::<io::Result<_>>()?;
+        let next = match numbers.iter().position(|number| Some(*number) == read) {
+            Some(at) => at + 1,
+            // Begun anew, or so much was written that the one after it is gone, too.
+            None => 0,
+        };
+        Ok((next < parts.len()).then(|| {
+            let follows = next > 0;
+            let part = parts.swap_remove(next);
+            Part { truncated: part.truncated && !follows, ..part }
+        }))
+    }
+
+    /// All that there is, oldest first.
+    fn parts(&self) -> io::Result<Vec<Part>> {
+        let (aside, last) = match self.events {
+            true => (Vec::new(), self.dir.iterations()),
+            false => (output::put_aside(&self.dir), self.dir.output()),
+        };
+        let aside = aside.into_iter().map(|(number, path)| (path, number > 1));
+        let mut parts = Vec::new();
+        for (path, truncated) in aside.chain([(last, false)]) {
+            match File::open(path) {
+                Ok(file) => parts.push(Part { file, truncated }),
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(parts)
     }
 
     fn rest(&mut self, out: &mut Out) -> io::Result<()> {

@@ -133,7 +133,10 @@ fn told_of_agent(
     if let Some(words) = last_words(&stream, dialect) {
         out.line(&fit(&format!("  said     {words}"), width));
     }
-    out.line(&format!("  output   {}", stream.display()));
+    match stream.exists() {
+        true => out.line(&format!("  output   {}", stream.display())),
+        false => out.line("  output   no longer kept (keepStreams)"),
+    }
 }
 
 /// The agent's last text, on one line. Huge streams are not read for it.

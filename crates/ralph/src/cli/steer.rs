@@ -10,11 +10,12 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::layout::Home;
 use crate::lock::RunLock;
-use crate::report::{Out, say};
+use crate::report::{Out, bytes, say};
 use crate::request::prompt::bad_pattern;
 use crate::seat::record::{Record, Status};
 use crate::seat::workers::{Worker, find};
 use crate::session;
+use crate::settings::{self, MOST};
 use crate::texts::Texts;
 use crate::tmux::Tmux;
 use clap::Args;
@@ -43,6 +44,7 @@ pub struct KillArgs {
 Examples:
   ralph set agent --max-iterations 200
   ralph set agent --prompt-file OTHER.md --done-pattern \"No remaining tasks\"
+  ralph set agent --min-free-space 100
 
 What is changed counts from the next iteration on, also for a worker that does not run now.")]
 pub struct SetArgs {
@@ -57,6 +59,15 @@ pub struct SetArgs {
     /// Done when a line of the agent's own words matches this regular expression
     #[arg(long, value_name = "REGEX")]
     done_pattern: Option<String>,
+    /// Wait while less is free on the disks; 0 is never
+    #[arg(long, value_name = "MIB", value_parser = mebibytes)]
+    min_free_space: Option<u64>,
+}
+
+/// In bytes.
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let number = text.parse::<f64>().ok().filter(|n| (0.0..=MOST as f64).contains(n));
+    number.map(settings::mebibytes).ok_or_else(|| "expected a number of MiB, 0 or more".to_string())
 }
 
 #[derive(Args)]
@@ -132,7 +143,7 @@ pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     let changes = changes(args)?;
     let waits = [Fact::Asked(Ask::Set(changes.clone()))];
     ask(&home, &worker, &Command::Set(changes.clone()), &waits)?;
-    let Changes { max_iterations, prompt_file, done_pattern } = &changes;
+    let Changes { max_iterations, prompt_file, done_pattern, min_free } = &changes;
     let name = &worker.name;
     if let Some(most) = max_iterations {
         print(&format!("set max-iterations of {name} to {most}"));
@@ -143,15 +154,18 @@ pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     if let Some(pattern) = done_pattern {
         print(&format!("set done-pattern of {name} to {pattern}"));
     }
+    if let Some(least) = min_free {
+        print(&format!("set min-free-space of {name} to {}", bytes(*least)));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
-    let SetArgs { max_iterations, prompt_file, done_pattern, .. } = args;
-    if max_iterations.is_none() && prompt_file.is_none() && done_pattern.is_none() {
-        return Err(
-            CliError::usage("nothing to set").hint("give --max-iterations, --prompt-file or --done-pattern")
-        );
+    let SetArgs { max_iterations, prompt_file, done_pattern, min_free_space, .. } = args;
+    if max_iterations.is_none() && prompt_file.is_none() && done_pattern.is_none() && min_free_space.is_none()
+    {
+        return Err(CliError::usage("nothing to set")
+            .hint("give --max-iterations, --prompt-file, --done-pattern or --min-free-space"));
     }
     if let Some(pattern) = done_pattern {
         DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
@@ -171,6 +185,7 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
         max_iterations: *max_iterations,
         prompt_file: prompt_file.transpose()?,
         done_pattern: done_pattern.clone(),
+        min_free: *min_free_space,
     })
 }
 

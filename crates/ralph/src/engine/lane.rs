@@ -10,6 +10,7 @@ use super::pipe;
 use super::projections::Projections;
 use super::scm::{self, Task};
 use super::step::{AgentStep, CheckStep, RawLog, check_log};
+use super::streams::{LEAST_KEPT, Streams};
 use super::task_files::TaskFileError;
 use crate::fsx;
 use crate::git;
@@ -50,6 +51,7 @@ pub(super) struct Lane {
     run_dir: RunDir,
     pub(super) project: Project,
     pub(super) texts: Texts,
+    streams: Streams,
     checkpoints: Option<Checkpoints>,
     /// The story that is worked on.
     story: Option<String>,
@@ -154,7 +156,7 @@ impl Lane {
         checkpoints: Option<Checkpoints>,
         keeper_program: KeeperProgram,
     ) -> Lane {
-        let texts = Texts::of(&run_dir);
+        let (texts, streams) = (Texts::of(&run_dir), Streams::of(&run_dir));
         let current = Current::Nothing;
         let (keeper, story, extra_env, iterations) = (None, None, Vec::new(), 0);
         Lane {
@@ -165,6 +167,7 @@ impl Lane {
             run_dir,
             project,
             texts,
+            streams,
             checkpoints,
             story,
             extra_env,
@@ -263,6 +266,14 @@ impl Lane {
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
+        let most_kept = match (run.keep_streams, asked.wants) {
+            (0, _) => u64::MAX,
+            (most, Wants::Events) => most,
+            (most, Wants::LastWords { .. }) => most.max(LEAST_KEPT),
+        };
+        if run.keep_streams > 0 {
+            self.streams.begin([&stdout_log, &stderr_log]);
+        }
         let mut step = AgentStep {
             stdout: Some(stdout),
             stderr: Some(stderr),
@@ -271,6 +282,9 @@ impl Lane {
             stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
+            kept: 0,
+            most_kept,
+            cut: false,
             prompt: hash,
             price: spec.price,
             started: Instant::now(),
@@ -377,6 +391,19 @@ impl Lane {
             (checkpoints, restored)
         }));
         true
+    }
+
+    /// Makes room for what agents print. Returns the last iteration whose stream had to
+    /// go, if none had before.
+    pub(super) fn trim_streams(&mut self, run: &Run) -> io::Result<Option<u32>> {
+        if run.keep_streams == 0 {
+            return Ok(None);
+        }
+        let now = match &self.current {
+            Current::Agent(step) | Current::Message { step, .. } => step.kept,
+            _ => self.streams.newest(),
+        };
+        self.streams.trim(run.keep_streams, now)
     }
 
     pub(super) fn run_dir(&self) -> &RunDir {

@@ -17,6 +17,7 @@ mod service;
 mod signals;
 mod step;
 mod story_files;
+mod streams;
 mod task_files;
 
 pub use asked::why_not;
@@ -25,9 +26,11 @@ pub use host::{Equipment, RealHost};
 pub use projections::Projections;
 
 use ralph_loop::event::{Event, Fact, How, Step, StepId, VERSION};
+use ralph_loop::space::Shortage;
 use ralph_loop::state::{Illegal, Stopped};
-use ralph_loop::{Action, Run, State, next, wake_at};
+use ralph_loop::{Action, Run, State, next, space_wanted, wake_at};
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// The world, as far as the loop needs it.
@@ -41,6 +44,9 @@ pub trait Host {
     /// Begins a step. It ends by a fact from [`Host::wait`], also if it cannot begin.
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step);
     fn cancel(&mut self, id: StepId, how: How);
+    /// The fullest of the disks that the run writes to: the bytes that are free there, and a
+    /// directory on it. Nothing where that cannot be told.
+    fn room(&self, run: &Run) -> Option<(u64, PathBuf)>;
     /// The next thing that happens; [`Fact::Woke`] at the given moment of the run's time.
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact;
 }
@@ -66,9 +72,23 @@ pub async fn drive<H: Host>(run: &Run, state: &mut State, host: &mut H) -> Resul
             continue;
         }
         for action in actions {
-            carry_out(run, state, host, action)?;
+            match low_disk(run, state, host, &action) {
+                // The policy is asked again, and waits.
+                Some(fact) => {
+                    take(run, state, host, fact)?;
+                    break;
+                }
+                None => carry_out(run, state, host, action)?,
+            }
         }
     }
+}
+
+/// What was measured, where it is too little for an action.
+fn low_disk<H: Host>(run: &Run, state: &State, host: &H, action: &Action) -> Option<Fact> {
+    let least = space_wanted(state, action)?;
+    let (free, at) = host.room(run)?;
+    (free < least).then_some(Fact::LowDisk(Shortage { free, least, at }))
 }
 
 /// Every action is a fact first: a crash in between finds the intent in the journal.

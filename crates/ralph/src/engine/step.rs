@@ -3,9 +3,10 @@
 use super::activity::Activity;
 use super::pipe::{self, Got};
 use super::service;
+use super::streams::CUT;
 use crate::fsx;
 use crate::layout::Project;
-use crate::report::Reporter;
+use crate::report::{self, Reporter};
 use crate::texts::Texts;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
@@ -27,6 +28,10 @@ pub(super) struct AgentStep {
     pub(super) stderr_lines: Lines,
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
+    /// Bytes that have been kept of it, and that may be.
+    pub(super) kept: u64,
+    pub(super) most_kept: u64,
+    pub(super) cut: bool,
     pub(super) prompt: String,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
@@ -82,7 +87,7 @@ impl AgentStep {
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         self.activity.heard(bytes, Instant::now());
-        let kept = match source {
+        match source {
             Source::Stdout => {
                 let (answers, activity) = (&mut self.answers, &mut self.activity);
                 self.reader.feed(bytes, &mut |event| {
@@ -90,16 +95,32 @@ impl AgentStep {
                     *answers += u32::from(matches!(event, AgentEvent::Result(_)));
                     reporter.agent(&event);
                 });
-                self.raw_out.add(bytes)
             }
-            Source::Stderr => {
-                self.stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter));
-                self.raw_err.add(bytes)
-            }
-        };
-        if let Err(cause) = kept {
+            Source::Stderr => self.stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter)),
+        }
+        if let Err(cause) = self.keep(source, bytes, reporter) {
             self.problem.get_or_insert(cause);
         }
+    }
+
+    /// As it is, as far as there is room for it.
+    fn keep(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) -> io::Result<()> {
+        let room = usize::try_from(self.most_kept.saturating_sub(self.kept)).unwrap_or(usize::MAX);
+        let fits = &bytes[..bytes.len().min(room)];
+        let raw = match source {
+            Source::Stdout => &mut self.raw_out,
+            Source::Stderr => &mut self.raw_err,
+        };
+        if !fits.is_empty() {
+            raw.add(fits)?;
+            self.kept += fits.len() as u64;
+        }
+        if fits.len() < bytes.len() && !std::mem::replace(&mut self.cut, true) {
+            raw.add(CUT.as_bytes())?;
+            let kept = report::bytes(self.kept);
+            reporter.warn(&format!("what the agent prints is kept no further than {kept} (keepStreams)"));
+        }
+        Ok(())
     }
 
     /// The agent is gone, and everything it had started.

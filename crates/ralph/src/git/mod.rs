@@ -66,7 +66,27 @@ impl Repository {
 
 /// Where the user's repository keeps what an attempt of a run has left.
 pub fn attempt_ref(run_id: &str, attempt: u32) -> String {
-    format!("refs/ralph/{run_id}/attempt-{attempt}")
+    format!("{}attempt-{attempt}", attempts_of(run_id))
+}
+
+fn attempts_of(run_id: &str) -> String {
+    format!("refs/ralph/{run_id}/")
+}
+
+impl Repository {
+    /// Forgets what the attempts of a run have left. The objects go when git next tidies up, unless
+    /// something else has them.
+    pub fn forget_attempts(&self, run_id: &str) -> Result<(), GitError> {
+        let refs = attempts_of(run_id);
+        let list = ["for-each-ref", "--format=delete %(refname)", &refs];
+        let deletions = checked("for-each-ref", git(&self.top).args(list))?;
+        if deletions.is_empty() {
+            return Ok(());
+        }
+        // No hook is asked: it would be told of refs that nobody but ralph knows.
+        let update = git(&self.top).args(["-c", "core.hooksPath=/dev/null", "update-ref", "--stdin"]);
+        checked("update-ref", update.stdin(&deletions)).map(drop)
+    }
 }
 
 /// A git command on the user's repository that did not work.

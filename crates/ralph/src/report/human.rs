@@ -5,7 +5,7 @@ use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit, fold};
-use super::{EDITED, Reporter, Summary, left, stop_asked};
+use super::{EDITED, Reporter, Summary, left, low_disk, newly_low, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
@@ -46,6 +46,8 @@ struct ToldOnce {
     snapshot_problem: bool,
     estimate: bool,
     left_out: bool,
+    /// Until work begins again.
+    low_disk: bool,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
@@ -122,6 +124,9 @@ impl Human {
     fn began(&mut self, run: &Run, state: &State, step: &Step) {
         match step {
             Step::Agent { iteration, attempt, item, .. } => {
+                if std::mem::take(&mut self.told_once.low_disk) {
+                    self.line("  there is room again");
+                }
                 let title = plans::title(run, state, (*iteration, *attempt), item, self.style);
                 let rule = self.style.rule().repeat(3);
                 let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
@@ -392,6 +397,15 @@ impl Reporter for Human {
             Fact::StopAsked => self.screen.aside(stop_asked(state)),
             Fact::Cancelled { why: Why::Answered, .. } => {
                 self.line("  the agent has answered and does not end: it is ended, its answer is kept");
+            }
+            Fact::LowDisk(_) => {
+                if let Some(shortage) = newly_low(state, event) {
+                    self.told_once.low_disk = true;
+                    let told = printable(&low_disk(shortage)).into_owned();
+                    let line = format!("{} {told}", self.style.bad());
+                    self.line(&line);
+                    self.line("  the run waits, and goes on by itself once there is room");
+                }
             }
             Fact::Answered { .. }
             | Fact::Cancelled { .. }

@@ -2,7 +2,7 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
-use super::{EDITED, Reporter, left};
+use super::{EDITED, Reporter, left, low_disk, newly_low};
 use crate::fsx;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
@@ -61,6 +61,9 @@ fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
             Ask::Say { .. } => "given a note for the next prompt".into(),
         }),
         Fact::Silent { .. } => Some("the agent shows no sign of life: it is ended".into()),
+        Fact::LowDisk(_) => {
+            newly_low(state, event).map(|shortage| format!("{}; waiting", low_disk(shortage)))
+        }
         Fact::Stopped { reason, note } => {
             let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
             Some(format!("run {} ends: {}{note}", run.id, reason.word()))

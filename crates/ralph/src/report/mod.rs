@@ -30,6 +30,7 @@ pub use verbose::Verbose;
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
+use ralph_loop::space::Shortage;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
 use std::time::Duration;
@@ -106,6 +107,33 @@ fn stop_asked(state: &State) -> &'static str {
 /// That a person has had a hand in the task list.
 const EDITED: &str = "the task list was changed between iterations; that counts";
 
+/// A disk that is nearly full, in words.
+pub fn low_disk(shortage: &Shortage) -> String {
+    let Shortage { free, least, at } = shortage;
+    let (free, least) = (bytes(*free), bytes(*least));
+    format!("low disk: {free} free, {least} wanted (minFreeSpace): {}", at.display())
+}
+
+/// A shortage that was not there at the look before: a wait is told once.
+pub fn newly_low<'e>(state: &State, event: &'e Event) -> Option<&'e Shortage> {
+    let Fact::LowDisk(shortage) = &event.fact else { return None };
+    Some(shortage).filter(|_| state.cramped.as_ref().is_some_and(|cramped| cramped.looks == 1))
+}
+
+/// `950 bytes`, `1.5 KiB`, `312 MiB`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1024 {
+        return if n == 1 { "1 byte".to_string() } else { format!("{n} bytes") };
+    }
+    let (mut value, mut unit) = (n as f64 / 1024.0, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    let digits = usize::from(value < 10.0);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
 /// What an iteration has left uncommitted, in words.
 fn left(end: &LeftEnd) -> Option<String> {
     let files = match end.paths {
@@ -121,7 +149,10 @@ fn left(end: &LeftEnd) -> Option<String> {
 }
 
 /// What went wrong without ending the run, for reports that tell nothing else.
-fn trouble(event: &Event) -> Option<String> {
+fn trouble(state: &State, event: &Event) -> Option<String> {
+    if let Some(shortage) = newly_low(state, event) {
+        return Some(format!("{}; the run waits for room", low_disk(shortage)));
+    }
     let Fact::Ended { end, .. } = &event.fact else { return None };
     match end {
         End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, .. }) => {
@@ -146,7 +177,7 @@ impl Reporter for Silent {
         if let Fact::StopAsked = event.fact {
             say(stop_asked(state));
         }
-        if let Some(trouble) = trouble(event) {
+        if let Some(trouble) = trouble(state, event) {
             self.warn(&trouble);
         }
     }

@@ -56,7 +56,8 @@ pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
 pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
     let Some(Flight { step, since_ms, .. }) = state.flights.first() else {
         let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
-        return format!("waiting, {} left", whole(left));
+        let what = if state.cramped.is_some() { "waiting for room on the disk" } else { "waiting" };
+        return format!("{what}, {} left", whole(left));
     };
     let what = match step {
         Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |agent| &agent.name),

@@ -96,6 +96,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         | Fact::StopAsked
         | Fact::Asked(_)
         | Fact::Silent { .. }
+        | Fact::LowDisk(_)
         | Fact::Woke
         | Fact::Stopped { .. } => return None,
     })

@@ -88,6 +88,7 @@ fn limits(terms: &Terms, settings: &Settings) -> Limits {
         agent_timeout_ms: terms.timeout.or(settings.timeout.map(ms)),
         max_outage_ms: terms.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
         patience: terms.patience(),
+        min_free: settings.min_free_bytes(),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     }
 }
@@ -121,6 +122,7 @@ fn assemble(
         git: Repository::around(project.dir()).is_some(),
         checkpoints: settings.checkpoints,
         largest_file: settings.largest_file_bytes(),
+        keep_streams: settings.keep_streams_bytes(),
         prompt: PromptOptions {
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,

@@ -1,9 +1,11 @@
 //! Where a worker's files and its spoken lines come from while it lives, and where people are
 //! told of a run that they do not watch.
 
+use super::output;
 use super::record::Record;
 use crate::notify::Notifier;
 use crate::report::Reporter;
+use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::Event;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
@@ -16,12 +18,26 @@ pub struct Desk<'r> {
     notifier: Option<Notifier>,
     inner: &'r mut dyn Reporter,
     warned: bool,
+    /// How much of the worker's output is kept; 0 is all.
+    most_output: u64,
+    /// Whether it can be.
+    trims: bool,
 }
 
 impl<'r> Desk<'r> {
     /// `record` has followed whatever was recorded before.
     pub fn new(record: Option<Record>, notifier: Option<Notifier>, inner: &'r mut dyn Reporter) -> Desk<'r> {
-        Desk { record, notifier, inner, warned: false }
+        Desk { record, notifier, inner, warned: false, most_output: 0, trims: true }
+    }
+}
+
+impl Desk<'_> {
+    fn trim_output(&mut self) {
+        let Some(record) = self.record.as_ref().filter(|_| self.trims) else { return };
+        if let Err(cause) = output::trim(record.dir(), self.most_output) {
+            self.trims = false;
+            self.inner.warn(&format!("cannot begin another file for the worker's output: {cause}"));
+        }
     }
 }
 
@@ -31,6 +47,8 @@ impl Reporter for Desk<'_> {
     }
 
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
+        self.most_output = run.keep_streams;
+        self.trim_output();
         self.inner.event(run, state, event);
         if let Some(notifier) = &mut self.notifier {
             notifier.event(run, state, event);
@@ -44,6 +62,16 @@ impl Reporter for Desk<'_> {
         {
             self.inner.warn(&format!("cannot write the worker's state: {cause}"));
         }
+    }
+
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.inner.agent(event);
+        self.trim_output();
+    }
+
+    fn agent_stderr(&mut self, line: &str) {
+        self.inner.agent_stderr(line);
+        self.trim_output();
     }
 
     /// Nobody watches a worker's clock, and an idle one should sleep.

@@ -9,6 +9,7 @@
 //! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
 
 mod desk;
+pub mod output;
 pub mod record;
 mod tell;
 pub mod workers;
@@ -23,7 +24,6 @@ use ralph_loop::{Run, State};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The first word of a worker's command line; it never meets clap.
@@ -63,6 +63,13 @@ pub fn run_of(home: &Home, name: &str) -> Option<String> {
     let record = fsx::read_regular(&home.worker(name).record()).ok()?;
     let record: WorkerRecord = serde_json::from_slice(&record).ok()?;
     Some(record.run).filter(|run| layout::is_safe_name(run))
+}
+
+/// The workers that a run is the current one of.
+pub fn workers_of(home: &Home, run: &str) -> Vec<WorkerDir> {
+    let Ok(entries) = fs_err::read_dir(home.workers()) else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| run_of(home, name).as_deref() == Some(run)).map(|name| home.worker(&name)).collect()
 }
 
 /// The seat of this process, if it is a worker.
@@ -113,15 +120,14 @@ impl Seat {
         let dir = self.dir(home);
         fsx::private_dir(dir.dir())?;
         if fresh {
-            for left in [dir.state(), dir.iterations(), dir.output()] {
+            for left in [dir.state(), dir.iterations()] {
                 let _ = fsx::remove(&left);
             }
+            output::remove(&dir);
         }
         let record = WorkerRecord { name: self.name.clone(), run: run.id.clone(), share_workspace };
         fsx::write_whole(&dir.record(), &serde_json::to_vec(&record)?)?;
-        let output: OwnedFd = fsx::appending(&dir.output())?.into();
-        rustix::stdio::dup2_stdout(&output)?;
-        rustix::stdio::dup2_stderr(&output)?;
+        output::print_to(&dir)?;
         let opened =
             Opened { run: run.id.clone(), iteration: state.iteration(), of: state.limits.iterations };
         let mut spawner = self.spawner.lock().unwrap_or_else(PoisonError::into_inner);

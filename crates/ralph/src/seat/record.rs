@@ -7,6 +7,7 @@ use super::tell::{Teller, Told};
 use crate::fsx;
 use crate::journal::{self, JournalError};
 use crate::layout::{RunDir, WorkerDir};
+use crate::report::low_disk;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_loop::event::{Event, Fact, Step, StopReason};
@@ -80,7 +81,7 @@ pub struct WorkerState {
     pub done_pattern: Option<String>,
     /// Seconds.
     pub inactivity_timeout: Option<Number>,
-    /// Why it has stopped, and a word more.
+    /// Why it has stopped, and a word more; also what it waits for.
     pub reason: Option<String>,
     pub note: Option<String>,
     /// Whether what was asked is done.
@@ -133,6 +134,10 @@ impl Record {
         Ok(record)
     }
 
+    pub fn dir(&self) -> &WorkerDir {
+        &self.dir
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -182,7 +187,10 @@ impl Record {
             done_pattern: run.plan.pattern(&state.plan).map(String::from),
             inactivity_timeout: state.limits.patience.silence_ms.and_then(in_seconds),
             reason: stopped.map(|stopped| stopped.reason.word().to_string()),
-            note: stopped.and_then(|stopped| stopped.note.clone()),
+            note: match (stopped, &state.cramped) {
+                (Some(stopped), _) => stopped.note.clone(),
+                (None, cramped) => cramped.as_ref().map(|cramped| low_disk(&cramped.shortage)),
+            },
             success: stopped.is_some_and(|stopped| state.limits.are_met_by(stopped.reason)),
             resumable: state.can_go_on(),
             run: run.id.clone(),

@@ -3,6 +3,7 @@
 //!
 //! A fold beside the state: live and from a journal the lines are the same.
 
+use crate::report::{low_disk, newly_low};
 use ralph_loop::ask::{Ask, Silence};
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, Event, Fact, How, Step, StopReason, Why};
@@ -85,6 +86,10 @@ impl Teller {
                 self.paused = false;
                 Told::both("RESUME", format!("resumed at iteration {}/{of}", state.iteration()))
             }
+            Fact::LowDisk(_) => match newly_low(state, event) {
+                Some(shortage) => Told::both("WAIT", low_disk(shortage)),
+                None => Told::default(),
+            },
             Fact::Stopped { .. } => {
                 let Some(stopped) = &state.stopped else { return Told::default() };
                 self.stopped(state, stopped)

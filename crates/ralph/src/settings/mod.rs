@@ -28,7 +28,7 @@ pub use effective::{Effective, InOrder};
 pub use file::{Layers, Problem};
 pub use merge::merge;
 pub use schema::schema;
-pub use table::FAIL_ACTIONS;
+pub use table::{FAIL_ACTIONS, MOST};
 
 use crate::layout::{self, Project};
 use file::{Role, Source};
@@ -69,7 +69,11 @@ pub struct Settings {
     pub checkpoints: bool,
     /// MiB.
     pub largest_file: f64,
+    /// MiB.
+    pub min_free_space: f64,
     pub keep_runs: usize,
+    /// MiB.
+    pub keep_streams: f64,
     pub stories: StoriesSettings,
     pub tasks: TasksSettings,
     pub agents: AgentsSettings,
@@ -150,12 +154,25 @@ pub struct BackoffSettings {
 
 impl Settings {
     pub fn largest_file_bytes(&self) -> u64 {
-        (self.largest_file * f64::from(1 << 20)) as u64
+        mebibytes(self.largest_file)
+    }
+
+    pub fn keep_streams_bytes(&self) -> u64 {
+        mebibytes(self.keep_streams)
+    }
+
+    pub fn min_free_bytes(&self) -> u64 {
+        mebibytes(self.min_free_space)
     }
 
     pub fn own_prices(&self) -> Vec<(String, Price)> {
         self.prices.iter().map(|(prefix, price)| (prefix.clone(), price.price())).collect()
     }
+}
+
+/// In bytes.
+pub fn mebibytes(n: f64) -> u64 {
+    (n * f64::from(1 << 20)) as u64
 }
 
 impl PriceSettings {

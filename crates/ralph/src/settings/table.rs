@@ -177,10 +177,24 @@ pub const KEYS: &[Key] = &[
         doc: "MiB; checkpoints leave out files that are larger.",
     },
     Key {
+        name: "minFreeSpace",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(500),
+        doc: "MiB; while less is free where the project or ralph's records lie, no iteration begins and the \
+              run waits. 0 is off.",
+    },
+    Key {
         name: "keepRuns",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(100),
-        doc: "How many finished runs `ralph clean` keeps.",
+        doc: "How many finished runs are kept. When another ends, the oldest goes with all that belongs to it.",
+    },
+    Key {
+        name: "keepStreams",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(200),
+        doc: "MiB of what agents printed that are kept of a run, and as much of a worker's output; the \
+              oldest goes first. 0 is all.",
     },
     Key {
         name: "stories",
@@ -204,7 +218,7 @@ pub const KEYS: &[Key] = &[
         name: "notify",
         kind: Kind::Text,
         default: Fallback::Nothing,
-        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a usage limit (`--notify`).",
+        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a service or a disk (`--notify`).",
     },
 ];
 

@@ -1,6 +1,7 @@
 //! `ralph clean`: what may go and what is kept.
 
 use crate::support::{Sandbox, until};
+use crate::workers::Yard;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -140,4 +141,60 @@ fn a_record_stays_as_long_as_its_worktree() {
     sandbox.sh(&format!("git merge -q ralph/{id}"));
     sandbox.ralph(&["clean", "--runs", "--keep", "0"]).exits(0);
     assert!(!path.exists() && sandbox.runs().is_empty());
+}
+
+#[test]
+fn it_says_how_much_it_has_freed() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.sh_agent("head -c 3000000 /dev/urandom; echo; echo '<response>DONE</response>'");
+    for _ in 0..2 {
+        sandbox.run(&["-p", "x", "-q"], &agent).exits(0);
+    }
+    let freed = |args: &[&str], word: &str| {
+        let told = sandbox.ralph(args).exits(0).stdout;
+        let last = told.lines().last().unwrap().to_owned();
+        let amount = last.strip_prefix(word).unwrap_or_else(|| panic!("{last}")).to_owned();
+        amount.strip_suffix(" MiB.").unwrap_or_else(|| panic!("{last}")).parse::<f64>().unwrap()
+    };
+    let would = freed(&["clean", "--runs", "--keep", "0", "--dry-run"], "That would free ");
+    assert!((5.7..6.5).contains(&would), "{would}");
+    let half = freed(&["clean", "--runs", "--keep", "1"], "That has freed ");
+    assert!((2.8..3.3).contains(&half), "{half}");
+}
+
+#[test]
+fn a_dry_run_tells_of_the_record_that_would_go_with_its_worktree() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    let dry = || sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).stdout;
+    assert!(!dry().contains(&format!("would go  run {id}")), "{}", dry());
+    sandbox.sh(&format!("git merge -q ralph/{id}"));
+    assert!(dry().contains(&format!("would go  run {id}")), "{}", dry());
+    assert!(path.exists() && sandbox.runs() == [id]);
+}
+
+#[test]
+fn what_a_worker_printed_goes_with_its_run_and_how_it_ended_stays() {
+    let yard = Yard::new();
+    yard.0.settings(&json!({"context": false, "keepStreams": 0.05}));
+    let (loud, quiet) = (yard.0.sh_agent("seq 20000"), yard.0.sh_agent("echo quiet"));
+    yard.spawn_as("loud", &["-f", "PROMPT.md", "-n", "1"], &loud).exits(0);
+    yard.ends("loud", 0);
+    let outputs = |worker: &str| {
+        let entries = fs::read_dir(yard.file(worker, "")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("output.log")).count()
+    };
+    assert_eq!(outputs("loud"), 2);
+    // The name has another run by now, so what is there is that one's.
+    yard.spawn_as("again", &["-f", "PROMPT.md", "-n", "1"], &loud).exits(0);
+    yard.ends("again", 0);
+    yard.spawn_as("again", &["-f", "PROMPT.md", "-n", "1"], &quiet).exits(0);
+    yard.ends("again", 0);
+    yard.0.ralph(&["clean", "--runs", "--keep", "1"]).exits(0);
+    assert_eq!((outputs("loud"), outputs("again")), (0, 1));
+    yard.0.ralph(&["status", "loud"]).exits(0).says("Status: stopped (max_iterations)\n");
+    assert!(yard.0.ralph(&["logs", "again"]).exits(0).stdout.contains("quiet"));
+    assert_eq!(yard.0.ralph(&["logs", "loud"]).exits(0).stdout, "");
 }

@@ -4,6 +4,7 @@
 
 use crate::support::{RALPH, Ran, Sandbox};
 use crate::terminal::skip;
+use serde_json::json;
 use std::fs;
 
 /// A shell script that may mount; nothing where that is not possible.
@@ -23,10 +24,15 @@ pub fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<Ran> {
     Some(sandbox.spawn(command).end())
 }
 
+/// Nothing waits for room here.
+fn until_it_is_full(sandbox: &Sandbox) {
+    sandbox.settings(&json!({"context": false, "checkpoints": false, "minFreeSpace": 0}));
+}
+
 #[test]
 fn a_full_disk_stops_the_run_and_leaves_a_journal_that_can_be_carried_on() {
     let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    until_it_is_full(&sandbox);
     // The agent says nothing and nothing is checked: the journal is the first to need space.
     sandbox.program("fill", "dd if=/dev/zero of=\"$RALPH_HOME/fill\" bs=4096 count=64 2>/dev/null; true");
     let saved = sandbox.root().join("saved");
@@ -59,7 +65,7 @@ fn a_full_disk_stops_the_run_and_leaves_a_journal_that_can_be_carried_on() {
 #[test]
 fn a_full_disk_ends_a_workers_loop_and_that_is_told() {
     let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    until_it_is_full(&sandbox);
     sandbox.write("PROMPT.md", "x\n");
     sandbox.program(
         "fill",
@@ -80,7 +86,7 @@ fn a_full_disk_ends_a_workers_loop_and_that_is_told() {
 #[test]
 fn a_disk_too_full_for_what_the_agent_prints_stops_the_run() {
     let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    until_it_is_full(&sandbox);
     sandbox.program("tell", "seq 100000; echo '<response>DONE</response>'");
     fs::create_dir(sandbox.home()).unwrap();
     let script = "mount -t tmpfs -o size=96k,mode=700 tmpfs \"$RALPH_HOME\" || exit 99
@@ -95,7 +101,7 @@ fn a_disk_too_full_for_what_the_agent_prints_stops_the_run() {
 #[test]
 fn a_file_size_limit_ends_in_an_error_or_a_crash_that_can_be_carried_on() {
     let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    until_it_is_full(&sandbox);
     sandbox.program("tell", "true");
     // Where SIGXFSZ is not ignored it kills the process, as the kernel would for anyone.
     for (signal, code) in [("trap '' XFSZ;", Some(1)), ("", None)] {

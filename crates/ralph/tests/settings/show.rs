@@ -38,7 +38,9 @@ fn every_setting_is_a_line_with_its_source() {
     context = true                         default
     checkpoints = true                     default
     largestFile = 10                       default
+    minFreeSpace = 500                     default
     keepRuns = 100                         default
+    keepStreams = 200                      default
     stories.order = []                     default
     stories.rules = []                     default
     stories.verify = []                    default

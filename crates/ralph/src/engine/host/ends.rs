@@ -8,6 +8,7 @@ use crate::engine::task_files;
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::process::{KeeperEvent, ProcessError};
+use crate::report;
 use ralph_loop::ask::Ask;
 use ralph_loop::event::{End, Fact, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why};
 use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
@@ -119,7 +120,11 @@ impl RealHost<'_> {
                 self.reporter.tick(run, state, self.clock.up_ms());
                 None
             }
-            Thing::Keeper(word) => self.heard(run, state, word),
+            Thing::Keeper(word) => {
+                let fact = self.heard(run, state, word);
+                self.trim_streams(run);
+                fact
+            }
             Thing::Readable(source) => {
                 if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current
                     && !step.pump(source, &mut self.buffer, self.reporter)
@@ -127,6 +132,7 @@ impl RealHost<'_> {
                     // What it does from now on could not be recorded.
                     self.lane.cancel(How::Kill);
                 }
+                self.trim_streams(run);
                 let Current::Agent(step) = &mut self.lane.current else { return None };
                 step.has_answered().then_some(Fact::Answered { id: self.step })
             }
@@ -151,6 +157,24 @@ impl RealHost<'_> {
                 let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
                 Some(self.ended(end(done.unwrap_or_else(failed))))
             }
+        }
+    }
+
+    /// Makes room for what the agent prints; what has to go for that is told once.
+    pub(super) fn trim_streams(&mut self, run: &Run) {
+        match self.lane.trim_streams(run) {
+            Ok(None) => {}
+            Ok(Some(last)) => {
+                let most = report::bytes(run.keep_streams);
+                self.reporter.warn(&format!(
+                    "what agents printed is no longer kept up to iteration {last}: it was more than {most} \
+                     (keepStreams), and the oldest goes first"
+                ));
+            }
+            Err(cause) if !std::mem::replace(&mut self.streams_warned, true) => {
+                self.reporter.warn(&format!("cannot remove what old agents printed: {cause}"));
+            }
+            Err(_) => {}
         }
     }
 

@@ -20,6 +20,7 @@ use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -45,6 +46,7 @@ pub struct RealHost<'r> {
     pub(super) lane: Lane,
     projections: Projections,
     projections_warned: bool,
+    streams_warned: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
     pub(super) control: Option<Control>,
@@ -82,6 +84,7 @@ impl<'r> RealHost<'r> {
             lane: Lane::new(run_dir, project, lock, checkpoints, keeper),
             projections,
             projections_warned: false,
+            streams_warned: false,
             reporter,
             signals: if signals { Signals::listen()? } else { Signals::none() },
             control,
@@ -139,7 +142,9 @@ impl Host for RealHost<'_> {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let asked = (*iteration, *attempt, *agent);
                 let begun = self.lane.start_agent(run, state, asked, &self.projections);
-                begun.map(|prompt| self.reporter.prompt(&prompt))
+                let begun = begun.map(|prompt| self.reporter.prompt(&prompt));
+                self.trim_streams(run);
+                begun
             }
             Step::Check { iteration, index } => self.lane.start_check(run, state, *iteration, *index),
             Step::Message { iteration, agent } => {
@@ -200,6 +205,11 @@ impl Host for RealHost<'_> {
             }
             _ => self.lane.cancel(how),
         }
+    }
+
+    fn room(&self, run: &Run) -> Option<(u64, PathBuf)> {
+        let places = [run.workspace.clone(), self.lane.run_dir().dir().to_path_buf()];
+        places.into_iter().filter_map(|at| Some((fsx::free_bytes(&at)?, at))).min()
     }
 
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact {

@@ -52,6 +52,31 @@ fn what_was_staged_even_if_the_file_says_something_else_by_now() {
 }
 
 #[test]
+fn what_is_kept_goes_with_its_run_and_not_before() {
+    let stage = Stage::new("1.1 1.2");
+    let kept = || stage.sandbox.sh("git for-each-ref --format='%(refname)' refs/ralph");
+    stage.sandbox.sh("git update-ref refs/ralph/20200101-000000-0000/attempt-1 HEAD");
+    let script = "case $try in *#1) echo mine > mine; commit mine; FAIL no ;; *) DONE ;; esac";
+    stage.run(&["-s", "1.1", "-n", "2"], script).exits(0);
+    let (id, refs) = (stage.sandbox.only_run(), kept());
+    assert!(refs.contains(&format!("refs/ralph/{id}/attempt-1\n")), "{refs}");
+    stage.sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).says("That would free ");
+    stage.sandbox.ralph(&["clean", "--runs", "--keep", "1"]).exits(0).says("Nothing to remove.");
+    assert_eq!(kept(), refs);
+    stage.sandbox.ralph(&["clean", "--runs", "--keep", "0"]).exits(0).says(&format!("removed   run {id} ("));
+    assert_eq!(kept(), "refs/ralph/20200101-000000-0000/attempt-1\n", "of another run");
+    assert_eq!(stage.sandbox.runs(), [] as [&str; 0]);
+    // When another run ends, the oldest goes in the same way.
+    stage.sandbox.settings(&serde_json::json!({"keepRuns": 1}));
+    let script = "case $try in 1.2#1) echo mine > mine; FAIL no ;; *) DONE ;; esac";
+    stage.run(&["-n", "2"], script).exits(0);
+    assert_eq!(kept().lines().count(), 2);
+    stage.sandbox.run(&["-p", "x"], &stage.sandbox.sh_agent("echo '<response>DONE</response>'")).exits(0);
+    assert_eq!(kept().lines().count(), 1, "{}", kept());
+    assert_eq!(stage.sandbox.runs().len(), 1);
+}
+
+#[test]
 fn nothing_at_all_is_kept_as_nothing() {
     let stage = Stage::new("1.1");
     stage.run(&["-n", "2"], "FAIL no").exits(0);
