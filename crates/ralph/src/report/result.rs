@@ -138,6 +138,9 @@ impl Summary {
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
             StopReason::TooManyFailures => format!("the agent failed {} times in a row", self.max_failures),
+            StopReason::Stalled if self.tasks.is_some() => {
+                format!("{} iterations in a row brought no story further", self.stall_after)
+            }
             StopReason::Stalled => {
                 format!("{} iterations changed nothing and failed alike", self.stall_after)
             }
