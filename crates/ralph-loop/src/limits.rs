@@ -15,7 +15,8 @@ pub struct Limits {
     pub max_cost: Option<Usd>,
     /// Failed agents in a row that end the run.
     pub max_failures: u32,
-    /// Iterations in a row that changed nothing and failed alike; 0 is off.
+    /// Iterations in a row that changed nothing and failed alike, or brought the plan no further; 0
+    /// is off.
     pub stall_after: u32,
     /// Of one agent.
     pub agent_timeout_ms: Option<u64>,

@@ -52,7 +52,8 @@ impl Run {
     /// The tree is recorded for the history, because it may have to be put back, or because a
     /// stall can be told from it alone.
     pub fn wants_snapshots(&self) -> bool {
-        let tells_stalls = self.limits.stall_after > 0 && !self.checks.is_empty();
+        let tells_stalls =
+            self.limits.stall_after > 0 && (!self.checks.is_empty() || self.plan.tells_advances());
         self.git && (self.checkpoints || self.plan.restores() || tells_stalls)
     }
 

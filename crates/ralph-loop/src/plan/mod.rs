@@ -98,6 +98,18 @@ pub enum Pick {
     Stuck(String),
 }
 
+/// What an iteration has done for the plan, as far as the plan itself can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// Only the tree and the checks tell.
+    Untold,
+    Made,
+    /// It stands as it stood.
+    Nothing,
+    /// The same, and what had to be undone before was tried again.
+    NothingAgain,
+}
+
 /// What can change what is left to do.
 #[derive(Clone, Copy, Debug)]
 pub enum PlanFact<'a> {
@@ -201,6 +213,14 @@ impl Plan {
         }
     }
 
+    /// Whether the plan itself can tell that an iteration has done nothing for it.
+    pub fn tells_advances(&self) -> bool {
+        match self {
+            Plan::Prompt(_) | Plan::Stories(_) => false,
+            Plan::Tasks(_) => true,
+        }
+    }
+
     /// Whether every iteration has to leave everything committed.
     pub fn leaves_nothing(&self) -> bool {
         match self {
@@ -235,6 +255,14 @@ impl PlanState {
             PlanStep::CompareTasks | PlanStep::PutBackTasks | PlanStep::AmendTasks(_) => true,
             PlanStep::ReadTasks => matches!(self, PlanState::Tasks(tasks) if tasks.on_errand()),
         })
+    }
+
+    /// What the iteration that is about to be judged has done for it.
+    pub fn advance(&self) -> Advance {
+        match self {
+            PlanState::Prompt(_) | PlanState::Stories(_) => Advance::Untold,
+            PlanState::Tasks(state) => state.advance(),
+        }
     }
 
     /// Attempts that have halted the run, and that are counted anew for whoever resumes it.

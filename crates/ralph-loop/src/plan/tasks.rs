@@ -7,7 +7,7 @@
 //! and at the review cap a person is asked for instead. An agent that nobody judged has not
 //! changed the list.
 
-use super::{Item, Pick, PlanEnd, PlanFact, PlanStep};
+use super::{Advance, Item, Pick, PlanEnd, PlanFact, PlanStep};
 use crate::review::{Reworded, Terms};
 use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
 use crate::text::clip;
@@ -62,6 +62,7 @@ impl TasksPlan {
             amendment: None,
             stuck: None,
             violations: Vec::new(),
+            undone_before: Vec::new(),
             rewording: Vec::new(),
             reworded: Vec::new(),
         }
@@ -155,6 +156,8 @@ pub struct TasksState {
     /// What was undone after the last agent that was compared, for the prompt of the next: it is
     /// composed when that one has begun.
     pub violations: Vec<String>,
+    /// What was undone in the last iteration that is over.
+    undone_before: Vec<String>,
     /// What the agent of this iteration has reworded.
     rewording: Vec<Reworded>,
     /// What agents have reworded in the iterations that are over.
@@ -218,6 +221,17 @@ impl TasksState {
         }
     }
 
+    pub(super) fn advance(&self) -> Advance {
+        let (Some(before), Some(after)) = (&self.known, &self.after) else { return Advance::Untold };
+        if before.list != after.list {
+            Advance::Made
+        } else if !self.violations.is_empty() && self.violations == self.undone_before {
+            Advance::NothingAgain
+        } else {
+            Advance::Nothing
+        }
+    }
+
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
             PlanFact::Began(_) => (self.touched, self.after, self.open) = (true, None, false),
@@ -274,6 +288,7 @@ impl TasksState {
     fn judged(&mut self, judgement: &Judgement) {
         (self.touched, self.open) = (false, false);
         let Some(after) = self.after.take() else { return };
+        self.undone_before.clone_from(&self.violations);
         for reworded in std::mem::take(&mut self.rewording) {
             reworded.enter(&mut self.reworded);
         }

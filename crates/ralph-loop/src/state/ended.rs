@@ -235,7 +235,7 @@ impl State {
         self.costs.judged(self.spent.usd);
         self.attempts = 0;
         self.streaks.empty_answers = 0;
-        self.stall.judge(&judgement.verdict);
+        self.stall.judge(&judgement.verdict, self.plan.advance());
         // Nobody commits what is put back next.
         let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
         self.scm = kept.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });

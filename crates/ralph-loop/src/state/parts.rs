@@ -4,6 +4,7 @@ use crate::ask::Silence;
 use crate::check::CheckResult;
 use crate::event::{Head, How, Step, StepId, StopReason, VERSION, Why};
 use crate::money::Usd;
+use crate::plan::Advance;
 use crate::verdict::{Claim, Verdict};
 use std::collections::VecDeque;
 use thiserror::Error;
@@ -98,7 +99,8 @@ pub struct Service {
     pub refused: Option<String>,
 }
 
-/// Iterations that left the same checks red and the tree as it was.
+/// Iterations in a row that were no use: they left the same checks red and the tree as it was, or
+/// brought the plan no further.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
     pub iterations: u32,
@@ -138,13 +140,20 @@ pub enum Illegal {
 }
 
 impl Stall {
-    pub(super) fn judge(&mut self, verdict: &Verdict) {
-        match verdict {
-            Verdict::Red { failed } => self.unsettled = Some(failed.clone()),
-            Verdict::Green { .. } | Verdict::AgentFailed { .. } => {
-                self.unsettled = None;
-                self.iterations = 0;
+    pub(super) fn judge(&mut self, verdict: &Verdict, advance: Advance) {
+        let failed = verdict.failed_checks();
+        self.unsettled = None;
+        match (verdict, advance) {
+            (Verdict::AgentFailed { .. }, _) => self.iterations = 0,
+            // Whatever it has done beside: it goes round in circles.
+            (_, Advance::NothingAgain) => {
+                self.iterations += 1;
+                self.failed = failed.to_vec();
             }
+            (Verdict::Red { .. }, _) | (Verdict::Green { .. }, Advance::Nothing) => {
+                self.unsettled = Some(failed.to_vec());
+            }
+            (Verdict::Green { .. }, Advance::Untold | Advance::Made) => self.iterations = 0,
         }
     }
 

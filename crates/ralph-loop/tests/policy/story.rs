@@ -14,6 +14,7 @@
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
 //! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
 //! | `list:A=new+B=right2`   | the task list was read, or is that after a comparison    |
+//! | `list:A=new!passes`     | the same, and what the agent did to `passes` was undone  |
 //! | `left`                  | what an iteration left uncommitted is seen to            |
 //! | `back` `back:R`         | the tree is put back; what was there is kept as R        |
 //! | `message` `did`         | a commit message was written; a task was done            |
@@ -423,8 +424,10 @@ pub fn end(word: &str, step: &Step) -> End {
         ("tree", Step::Snapshot { .. }) => snapshot((rest != "?").then_some(rest), branch),
         ("ended", Step::Snapshot { .. }) => snapshot(None, None),
         ("list", Step::Plan { .. }) => {
+            let (rest, undone) = rest.split_once('!').unwrap_or((rest, ""));
             let known = Known { text: rest.into(), list: Arc::new(task_list(rest)) };
-            let end = TasksEnd::of(known);
+            let violations = undone.split('!').filter(|what| !what.is_empty()).map(String::from).collect();
+            let end = TasksEnd { violations, ..TasksEnd::of(known) };
             End::Plan(Box::new(PlanEnd::Tasks(end)))
         }
         ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),

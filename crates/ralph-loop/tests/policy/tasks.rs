@@ -176,3 +176,53 @@ fn other_eyes_review() {
 fn what_can_never_be_worked_on_is_told() {
     check("tasks:5", "start impossible:gone", "stop error (gone)");
 }
+
+#[test]
+fn iterations_that_bring_no_story_further_are_a_stall() {
+    // Nothing is done; what is done is undone; something else is done; the agent fails.
+    let idle = " talk list:A=new list:A=new left tree:X";
+    let cheats =
+        " talk list:A=new!passes list:A=new left tree:X talk list:A=new!count list:A=new left tree:X";
+    let works = " talk list:A=new list:A=new left tree:Y talk list:A=new list:A=new left tree:Z";
+    let fails = " fail list:A=new list:A=new left due list:A=new tree:X";
+    for asked in ["tasks:5 git n:15 stall:3", "tasks:0 git n:15 stall:3"] {
+        let told = |rounds: &str, next: &str| check(asked, &format!("start list:A=new tree:X{rounds}"), next);
+        told(&idle.repeat(2), "implement A in 3");
+        told(&idle.repeat(3), "stop stalled");
+        told(&format!("{cheats}{idle}"), "stop stalled");
+        // That may be progress.
+        told(&format!("{idle}{works}{idle}"), "implement A in 5");
+        // Failures have a limit of their own.
+        told(&format!("{idle}{idle}{fails}{idle}"), "implement A in 5");
+    }
+}
+
+#[test]
+fn the_same_illegal_edit_again_and_again_is_a_stall_whatever_else_it_does() {
+    let cheat = |what: &str, tree: &str| format!(" talk list:A=new!{what} list:A=new left tree:{tree}");
+    let thrice = ["P", "Q", "R"].map(|tree| cheat("passes", tree)).concat();
+    let told = |then: &str, next: &str| {
+        check("tasks:5 git n:15 stall:3", &format!("start list:A=new tree:X{thrice}{then}"), next);
+    };
+    told("", "implement A in 4");
+    told(&cheat("passes", "S"), "stop stalled");
+    // Another one is another try, and a step forward is one.
+    told(&cheat("count", "S"), "implement A in 5");
+    told(" talk list:A=waiting list:A=waiting left tree:S", "review A in 5");
+    // It needs no tree to tell it.
+    let bare = |asked: &str, times: usize, next: &str| {
+        let rounds = " talk list:A=new!passes list:A=new".repeat(times);
+        check(asked, &format!("start list:A=new{rounds}"), next);
+    };
+    bare("tasks:5 n:15 stall:3", 3, "implement A in 4");
+    bare("tasks:5 n:15 stall:3", 4, "stop stalled");
+    bare("tasks:5 n:15 stall:0", 9, "implement A in 10");
+}
+
+#[test]
+fn reviews_move_the_list_and_not_the_tree() {
+    // A list that is not in git.
+    let steps = "talk list:A=waiting list:A=waiting left tree:X talk list:A=back1 list:A=back1 left tree:X \
+                 talk list:A=waiting1 list:A=waiting1 left tree:X talk list:A=back2 list:A=back2 left tree:X";
+    check("tasks:5 git n:15 stall:2", &format!("start list:A=new tree:X {steps}"), "review-fix A in 5");
+}

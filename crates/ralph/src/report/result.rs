@@ -9,6 +9,7 @@ use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 /// `--format json`: printed at every end, whatever the exit code.
 #[derive(Debug, Serialize)]
@@ -96,15 +97,14 @@ impl Summary {
             format!("{} iterations", self.iterations)
         };
         let mut lines = self.banner(style);
-        lines.extend([
-            String::new(),
-            format!(
-                "{mark} {word}: {} ({iterations}, cost: {}, time: {})",
-                self.why(),
-                self.cost,
-                span(self.up_ms)
-            ),
-        ]);
+        let last = format!("{mark} {word}: {}", self.why());
+        let took = format!("({iterations}, cost: {}, time: {})", self.cost, span(self.up_ms));
+        lines.push(String::new());
+        // What it took is not torn apart.
+        match printable(&last).width() + 1 + took.width() <= style.edge() {
+            true => lines.push(format!("{last} {took}")),
+            false => lines.extend([last, format!("  {took}")]),
+        }
         let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
         lines.extend(tasks.map(|line| format!("  {line}")));
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
@@ -138,6 +138,9 @@ impl Summary {
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
             StopReason::TooManyFailures => format!("the agent failed {} times in a row", self.max_failures),
+            StopReason::Stalled if self.tasks.is_some() => {
+                format!("{} iterations in a row brought no story further", self.stall_after)
+            }
             StopReason::Stalled => {
                 format!("{} iterations changed nothing and failed alike", self.stall_after)
             }

@@ -149,8 +149,8 @@ pub const KEYS: &[Key] = &[
         name: "stallAfter",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(5),
-        doc: "End the run after so many iterations in a row that change nothing and fail alike; 0 is \
-              never (`--stall-after`).",
+        doc: "End the run after so many iterations in a row that change nothing and fail alike, or bring \
+              no task further; 0 is never (`--stall-after`).",
     },
     Key {
         name: "backoff",

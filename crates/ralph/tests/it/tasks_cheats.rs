@@ -2,7 +2,8 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, fields, list, new, now, project, prompt, right, run, seen, tell, text, verified, waiting, with,
+    Act, fields, items, list, new, now, project, prompt, right, run, seen, tell, text, verified, waiting,
+    with,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -286,4 +287,17 @@ fn criteria_that_an_agent_weakens_are_kept_and_pointed_out_everywhere() {
     assert_eq!(recorded.flatten().count(), 2);
     // What it has made of them counts.
     assert_eq!(now(&sandbox)["userStories"][0]["acceptanceCriteria"], json!(["One"]));
+}
+
+#[test]
+fn the_same_illegal_edit_in_every_iteration_does_not_use_them_all_up() {
+    let sandbox = project(&list(&[new("US-001")]));
+    // It also writes down what it did, as agents are asked to.
+    let cheat = || Act::leaves(&list(&[right("US-001", 0)])).then("date +%s%N >> ralph/progress.txt");
+    let acts: Vec<Act> = (0..15).map(|_| cheat()).collect();
+    let ran = tell(&sandbox, &[], &acts).exits(1);
+    assert!(ran.stdout.contains("stalled: 5 iterations in a row brought no story further"), "{}", ran.stdout);
+    // The first one could still have been progress.
+    assert_eq!(items(&sandbox).len(), 6);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }

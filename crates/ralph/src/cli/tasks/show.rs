@@ -101,7 +101,8 @@ fn tell(shown: &Shown<'_>, tally: &Tally) {
     let depends_on = story.depends_on().join(", ");
     line(&format!("  dependsOn     {}", if depends_on.is_empty() { "-" } else { &depends_on }));
     let Tally { iterations, cost, duration_ms } = tally;
-    line(&format!("  taken         {iterations} iterations, cost: {cost}, time: {}", span(*duration_ms)));
+    let word = if *iterations == 1 { "iteration" } else { "iterations" };
+    line(&format!("  taken         {iterations} {word}, cost: {cost}, time: {}", span(*duration_ms)));
     if !reworded.is_empty() {
         let words: Vec<String> = reworded.iter().map(ToString::to_string).collect();
         line(&format!("  reworded      by agents: {}", words.join(", ")));
