@@ -37,8 +37,6 @@ drop() {
 
 commit() {
     echo "iteration $RALPH_ITERATION, call $call: $mode $story" >> ralph/progress.txt
-    # What a killed agent before this one may have left.
-    rm -f .git/index.lock
     git add "made-$story" ralph && git commit -q -m "[$story] $mode"
 }
 

@@ -137,6 +137,9 @@ fn all_is_right(ordeal: &Ordeal, folded: &Fold, commit_left: bool) -> Result<(),
     history.ends_in(&list)?;
     history.agrees_with(&fs::read_to_string(ordeal.path("agent/ledger")).map_err(told("ledger"))?)?;
     ordeal.users_work_is_intact()?;
+    if commit_left && repo.join(".git/index.lock").exists() {
+        return Err("the lock of a git that was killed is left".into());
+    }
     if !commit_left {
         let status = git(&repo, "status --porcelain")?;
         for line in [" M tracked.txt", "?? mine.txt"] {
