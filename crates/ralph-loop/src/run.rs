@@ -6,7 +6,6 @@
 
 use crate::check::CheckSpec;
 use crate::dialect::{Dialect, can_commit};
-use crate::event::StopReason;
 use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
@@ -68,11 +67,6 @@ impl Run {
         };
         let all = (0..self.agents.len()).filter(move |agent| review != Some(*agent) && fix != Some(*agent));
         own.into_iter().chain(all)
-    }
-
-    /// Whether a run that stopped for this reason has done what was asked.
-    pub fn succeeded(&self, reason: StopReason) -> bool {
-        self.limits.are_met_by(reason)
     }
 }
 

@@ -100,9 +100,7 @@ pub fn commit_rest(place: &Place, run_id: &str) -> Result<bool, GitError> {
     if repository.changed_paths()?.is_empty() {
         return Ok(false);
     }
-    repository.stage_all()?;
-    repository
-        .commit_plainly(&format!("ralph: what run {run_id} left uncommitted\n\nRalph-Run: {run_id}"))?;
+    repository.commit_all(&format!("ralph: what run {run_id} left uncommitted\n\nRalph-Run: {run_id}"))?;
     Ok(true)
 }
 

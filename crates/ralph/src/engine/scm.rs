@@ -126,7 +126,7 @@ pub(super) fn see_to_left(place: &Place, workspace: &Path, message: Option<&str>
     let Some(message) = message.filter(|_| paths > 0) else {
         return LeftEnd { paths, ..LeftEnd::default() };
     };
-    match repository.stage_all().and_then(|()| repository.commit_plainly(message)) {
+    match repository.commit_all(message) {
         Ok(()) => LeftEnd { paths, committed: true, problem: None },
         Err(cause) => LeftEnd { paths, committed: false, problem: Some(cause.to_string()) },
     }

@@ -150,14 +150,22 @@ impl Repository {
         UNFINISHED.iter().filter(|(sign, _)| begun(sign)).map(|(_, command)| *command).collect()
     }
 
+    /// Commits everything that agents have left, asking nobody. A git of theirs that was killed has
+    /// left its lock as well.
+    pub fn commit_all(&self, message: &str) -> Result<(), GitError> {
+        let commit = || self.stage_all().and_then(|()| self.commit_plainly(message));
+        commit().or_else(|cause| if self.take_over_locks(&self.branch()) { commit() } else { Err(cause) })
+    }
+
     /// The attempt is over, and so is every git that it has started. A lock that stays is that of
-    /// one which was killed, and would stop everyone else.
-    fn take_over_locks(&self, branch: &Branch) {
+    /// one which was killed, and would stop everyone else. Returns whether there was one.
+    fn take_over_locks(&self, branch: &Branch) -> bool {
         let mut names = ["index.lock", "HEAD.lock", "packed-refs.lock"].map(String::from).to_vec();
         if let Branch::Named(name) = branch {
             names.push(format!("refs/heads/{name}.lock"));
         }
         let locks: Vec<_> = names.iter().filter_map(|name| self.git_path(name)).collect();
+        let found = locks.iter().any(|lock| lock.exists());
         let deadline = Instant::now() + LEFTOVER_GIT;
         while locks.iter().any(|lock| lock.exists()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
@@ -165,6 +173,7 @@ impl Repository {
         for lock in locks {
             let _ = fsx::remove(&lock);
         }
+        found
     }
 
     /// HEAD is on its branch again, and that where it was, if it still is where it was found.

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -137,15 +137,18 @@ pub fn progress_is_the_fold(round: &Round<'_>, fold: &Fold, death: Death) -> Res
     let found = fs::read_to_string(round.stage.path("repo/.ralph/progress.md")).unwrap_or_default();
     let holds = match death {
         Death::Exit(_) => found == fold.progress,
-        Death::Signal(_) => round.torn || round.overwritten || fold.progress.starts_with(&found),
+        Death::Signal(_) | Death::Unknown => {
+            round.torn || round.overwritten || fold.progress.starts_with(&found)
+        }
     };
     if holds { Ok(()) } else { Err(format!("progress.md:\n{found}\nthe journal:\n{}", fold.progress)) }
 }
 
-pub fn locks_are_free(stage: &Stage) -> Result<(), String> {
+/// `home` is ralph's.
+pub fn locks_are_free(home: &Path) -> Result<(), String> {
     let mut locks: Vec<PathBuf> = Vec::new();
-    for (dir, name) in [("home/locks", ""), ("home/runs", "lock")] {
-        let entries = fs::read_dir(stage.path(dir)).into_iter().flatten().filter_map(Result::ok);
+    for (dir, name) in [("locks", ""), ("runs", "lock")] {
+        let entries = fs::read_dir(home.join(dir)).into_iter().flatten().filter_map(Result::ok);
         locks.extend(entries.map(|entry| entry.path().join(name)).filter(|path| path.exists()));
     }
     for path in locks {

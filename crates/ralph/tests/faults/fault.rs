@@ -19,6 +19,8 @@ pub enum Fault {
     /// Both within a few milliseconds: what they ran is left to the next resume.
     EngineThenKeeper,
     KeeperThenEngine,
+    /// As a reboot does. Drawn by rounds of a whole plan only.
+    Everything,
     Term,
     TermTwice,
     Int,
@@ -66,6 +68,7 @@ impl Fault {
             Fault::Git => "git killed",
             Fault::EngineThenKeeper => "engine and keeper killed",
             Fault::KeeperThenEngine => "keeper and engine killed",
+            Fault::Everything => "everything killed",
             Fault::Term => "SIGTERM",
             Fault::TermTwice => "SIGTERM twice",
             Fault::Int => "SIGINT",
@@ -83,6 +86,7 @@ impl Fault {
             Fault::Check => life.keeper()?.children().into_iter().find(|child| is_check(*child)),
             Fault::Git => life.ralph.children().into_iter().find(|child| is_checkpoint(*child)),
             Fault::Engine
+            | Fault::Everything
             | Fault::Term
             | Fault::TermTwice
             | Fault::Int
@@ -126,11 +130,17 @@ pub struct Tally {
     /// The longest that processes took to be gone after a death.
     pub slowest_sweep: Duration,
     by_kind: BTreeMap<Fault, u32>,
+    /// What was asked of workers.
+    asked: BTreeMap<&'static str, u32>,
 }
 
 impl Tally {
     pub fn count(&mut self, fault: Fault) {
         *self.by_kind.entry(fault).or_default() += 1;
+    }
+
+    pub fn count_ask(&mut self, what: &'static str) {
+        *self.asked.entry(what).or_default() += 1;
     }
 
     pub fn faults(&self) -> u32 {
@@ -142,6 +152,9 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (fault, count) in &self.by_kind {
             writeln!(f, "{count:>6} {fault}")?;
+        }
+        for (what, count) in &self.asked {
+            writeln!(f, "{count:>6} {what}, not counted as a fault")?;
         }
         write!(
             f,

@@ -12,7 +12,8 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 pub struct Life {
-    child: Child,
+    /// None for a worker, which is nobody's child.
+    child: Option<Child>,
     pub ralph: Process,
     pidfd: OwnedFd,
     began: Instant,
@@ -25,6 +26,8 @@ pub struct Life {
 pub enum Death {
     Exit(i32),
     Signal(i32),
+    /// Nobody but its parent is told how.
+    Unknown,
 }
 
 impl Death {
@@ -43,15 +46,28 @@ impl Life {
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(told("pidfd"))?;
         let ralph = Process::child(pid).ok_or("a child without a stat")?;
-        Ok(Life { child, ralph, pidfd, began: Instant::now(), stdout, stderr })
+        Ok(Life { child: Some(child), ralph, pidfd, began: Instant::now(), stdout, stderr })
+    }
+
+    /// A process that somebody else has started, who prints to `LOG.out` and `LOG.err`.
+    pub fn of(ralph: Process, log: &Path) -> Option<Life> {
+        let pidfd = pidfd_open(ralph.pid, PidfdFlags::empty()).ok()?;
+        let (stdout, stderr) = (log.with_extension("out"), log.with_extension("err"));
+        ralph.is_alive().then(|| Life { child: None, ralph, pidfd, began: Instant::now(), stdout, stderr })
     }
 
     /// Waits for the end, but no longer than this.
     pub fn wait(&mut self, limit: Duration) -> Option<Death> {
         let deadline = Instant::now() + limit;
         loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(Death::of(status));
+            match &mut self.child {
+                Some(child) => {
+                    if let Ok(Some(status)) = child.try_wait() {
+                        return Some(Death::of(status));
+                    }
+                }
+                None if !self.ralph.is_alive() => return Some(Death::Unknown),
+                None => {}
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -87,7 +103,9 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }

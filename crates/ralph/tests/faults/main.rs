@@ -7,7 +7,9 @@
 //! record, the processes, the locks and the user's work are looked at (`checks`).
 //!
 //! A round of stories (`stories`) is the same for `ralph stories`: twelve of them, with agents that
-//! commit, fail, and spoil the user's files.
+//! commit, fail, and spoil the user's files. A round of tasks (`tasks`) is one of `ralph tasks`: six
+//! stories, with agents that implement, review, mend and cheat. A round of a worker (`workers`) is the
+//! same with `ralph spawn`.
 //!
 //! A seed reproduces the choice of scripts, faults, targets and delays, not the moment a
 //! process reached by then. Without variables a short round with a fixed seed is run;
@@ -23,12 +25,15 @@ mod checks;
 mod fault;
 mod fold;
 mod life;
+mod ordeal;
 mod procs;
 mod rng;
 mod round;
 mod script;
 mod stage;
 mod stories;
+mod tasks;
+mod workers;
 
 use fault::Tally;
 use rng::Rng;
@@ -78,6 +83,19 @@ fn nothing_is_lost_whatever_dies_and_whenever() {
 fn every_story_is_done_once_whatever_dies_and_whenever() {
     let plan = Plan::of_environment();
     play(Plan { faults: (plan.faults / 3).max(8), ..plan }, stories::play);
+}
+
+#[test]
+fn every_task_is_approved_by_a_review_whatever_dies_and_whenever() {
+    let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 3).max(8), ..plan }, tasks::play);
+}
+
+/// The slowest: each life begins with tmux.
+#[test]
+fn a_worker_does_the_same_whatever_dies_and_whoever_asks() {
+    let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 6).max(4), ..plan }, workers::play);
 }
 
 /// Rounds, until there were enough faults or failures.

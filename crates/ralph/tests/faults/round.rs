@@ -251,6 +251,15 @@ impl Round<'_> {
                 self.all_gone("outlive a SIGKILL", &[target])?;
                 Ok(shot_keeper)
             }
+            Fault::Everything => {
+                self.orphans = Some(0);
+                let all = target.descendants();
+                let shot_engine = life.kill();
+                for process in all {
+                    process.signal(Signal::KILL);
+                }
+                Ok(shot_engine)
+            }
             Fault::Term | Fault::Int | Fault::TermTwice | Fault::IntTwice => {
                 let (signal, twice) = match shot.fault {
                     Fault::Term => (Signal::TERM, false),
@@ -313,7 +322,7 @@ impl Round<'_> {
                 let left = until_none(self.sweep, || self.stage.processes());
                 self.swept("outlive ralph", began, left)?;
             }
-            checks::locks_are_free(&self.stage)?;
+            checks::locks_are_free(&self.stage.path("home"))?;
         }
         self.stage.users_work_is_intact()?;
         let Some(folded) = folded else { return Ok(None) };
@@ -344,7 +353,7 @@ impl Round<'_> {
         let began = Instant::now();
         let left = until_none(self.sweep, || self.stage.processes());
         self.swept("are there after another run", began, left)?;
-        checks::locks_are_free(&self.stage)?;
+        checks::locks_are_free(&self.stage.path("home"))?;
         self.stage.users_work_is_intact()
     }
 
@@ -360,27 +369,9 @@ impl Round<'_> {
     /// Cuts into the last line, or adds what is no line.
     fn tear(&mut self, shot: Shot) -> Result<(), String> {
         let path = self.journal_path();
-        let mut journal = self.journal.clone();
-        match shot.fault {
-            Fault::Cut => {
-                let before = &journal[..journal.len() - 1];
-                let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                let bytes = 1 + shot.tear % (journal.len() - start) as u64;
-                journal.truncate(journal.len() - usize::try_from(bytes).unwrap_or(1));
-                self.torn = true;
-                self.note(format!("{bytes} bytes cut off"));
-            }
-            _ => {
-                let garbage: &[u8] = match shot.tear % 4 {
-                    0 => br#"{"v":1,"seq":7,"ep"#,
-                    1 => &[0; 300],
-                    2 => b"\0\0\0\0\0\0\0\n",
-                    _ => br#"{"v":1,"seq":9999,"epoch":1,"at":0,"up_ms":0,"fact":"woke"}"#,
-                };
-                journal.extend_from_slice(garbage);
-                self.note(format!("{} bytes of garbage", garbage.len()));
-            }
-        }
+        self.torn |= shot.fault == Fault::Cut;
+        let (journal, what) = torn(&self.journal, shot);
+        self.note(what);
         fs::write(&path, &journal).map_err(told("tear"))?;
         self.journal = whole_lines(&journal).to_vec();
         if self.journal.is_empty() {
@@ -417,6 +408,7 @@ impl Shot {
             Fault::Engine
             | Fault::EngineThenKeeper
             | Fault::KeeperThenEngine
+            | Fault::Everything
             | Fault::Cut
             | Fault::Garbage => true,
             Fault::Keeper
@@ -429,6 +421,26 @@ impl Shot {
             | Fault::IntTwice => false,
         }
     }
+}
+
+/// A journal whose last line is cut into, or followed by what is no line; and what was done.
+pub fn torn(journal: &[u8], shot: Shot) -> (Vec<u8>, String) {
+    let mut journal = journal.to_vec();
+    if shot.fault == Fault::Cut {
+        let before = &journal[..journal.len().saturating_sub(1)];
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let bytes = 1 + shot.tear % (journal.len() - start).max(1) as u64;
+        journal.truncate(journal.len().saturating_sub(usize::try_from(bytes).unwrap_or(1)));
+        return (journal, format!("{bytes} bytes cut off"));
+    }
+    let garbage: &[u8] = match shot.tear % 4 {
+        0 => br#"{"v":1,"seq":7,"ep"#,
+        1 => &[0; 300],
+        2 => b"\0\0\0\0\0\0\0\n",
+        _ => br#"{"v":1,"seq":9999,"epoch":1,"at":0,"up_ms":0,"fact":"woke"}"#,
+    };
+    journal.extend_from_slice(garbage);
+    (journal, format!("{} bytes of garbage", garbage.len()))
 }
 
 /// All of them drawn before the first one is fired: what a seed chooses does not depend on

@@ -235,6 +235,19 @@ fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
 }
 
 #[test]
+fn the_lock_of_a_git_that_was_killed_keeps_nobody_from_committing() {
+    let sandbox = project(&list(&[waiting("US-001", 0)]));
+    let acts = [
+        Act::leaves(&list(&[waiting("US-001", 0)]))
+            .then("echo x > new-file; : > .git/index.lock; kill -9 $$"),
+        Act::makes(&list(&[right("US-001", 1)])),
+    ];
+    let ran = tell(&sandbox, &[], &acts).exits(0);
+    assert!(ran.stdout.contains("committed what was left: 1 file"), "{}", ran.stdout);
+    assert_eq!(sandbox.sh("git status --porcelain; git log -1 --format=%s"), "work\n");
+}
+
+#[test]
 fn what_an_agent_never_commits_is_only_told_if_the_setting_says_so() {
     let sandbox = project(&list(&[new("US-001")]));
     sandbox.settings(&json!({"tasks": {"commitLeft": false}}));

@@ -102,6 +102,15 @@ fn what_is_left_is_committed_whatever_hooks_signing_and_identity_say() {
 }
 
 #[test]
+fn what_is_left_is_committed_although_a_git_was_killed_there() {
+    let sandbox = Sandbox::git();
+    let agent = sandbox.sh_agent("echo made > made; : > \"$(git rev-parse --git-path index.lock)\"");
+    sandbox.run(&["-p", "x", "--worktree", "-n", "1"], &agent).exits(1);
+    let branch = format!("ralph/{}", sandbox.only_run());
+    assert_eq!(sandbox.sh(&format!("git show {branch}:made")), "made\n");
+}
+
+#[test]
 fn a_run_that_leaves_nothing_makes_no_commit() {
     let sandbox = Sandbox::git();
     sandbox.run(&["-p", "x", "--worktree"], &sandbox.agent(&json!([[{"say": DONE}]]))).exits(0);
