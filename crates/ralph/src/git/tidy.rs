@@ -15,9 +15,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// So many objects in one of the 256 directories that they lie in by their names: about two
+/// So many objects in some of the 256 directories that they lie in by their names: about two
 /// thousand in all.
-const MANY: usize = 8;
+const LOOKED_AT: [&str; 4] = ["17", "5a", "9c", "e1"];
+const MANY: usize = 8 * LOOKED_AT.len();
 
 impl Shadow {
     /// Remembers a tree as the newest of the run.
@@ -27,7 +28,8 @@ impl Shadow {
 
     /// Whether there are many loose objects, by a look at some of them.
     pub(super) fn has_many_objects(&self) -> bool {
-        self.objects().join("17").read_dir().is_ok_and(|entries| entries.count() > MANY)
+        let count = |name| self.objects().join(name).read_dir().map_or(0, Iterator::count);
+        LOOKED_AT.into_iter().map(count).sum::<usize>() > MANY
     }
 
     /// Packs what is loose, and drops old trees but for those that are needed while there are more
