@@ -35,6 +35,9 @@ pub struct Run {
     pub checkpoints: bool,
     /// Files with more bytes are left out of checkpoints.
     pub largest_file: u64,
+    /// Bytes that checkpoints may take up; 0 is no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep_checkpoints: u64,
     /// Bytes of what agents printed that are kept; 0 is all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_streams: u64,

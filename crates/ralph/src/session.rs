@@ -312,7 +312,7 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
     }
     let repository = place::repository(&run.place, &run.workspace)?;
     let shadow = Shadow::over(repository, run_dir.checkpoints(), run.largest_file);
-    Some(Checkpoints::of(shadow, state.base_tree.clone(), run.plan.restores()))
+    Some(Checkpoints::of(shadow, state.base_tree.clone(), run.plan.restores(), run.keep_checkpoints))
 }
 
 impl Ended {

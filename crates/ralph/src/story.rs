@@ -54,8 +54,22 @@ impl Story {
         if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
     }
 
-    /// The tree before an iteration.
-    pub fn tree_before(&self, iteration: u32) -> Result<&str, CliError> {
+    /// The tree before an iteration, if it is still there.
+    pub fn tree_before(&self, shadow: &Shadow, iteration: u32) -> Result<&str, CliError> {
+        let tree = self.recorded_before(iteration)?;
+        if shadow.has(tree) {
+            return Ok(tree);
+        }
+        let kept = self.trees.iter().find(|(of, tree)| **of > iteration && shadow.has(tree));
+        let gone = format!("the tree before iteration {iteration} of run {} is no longer kept", self.run.id);
+        let gone = CliError::failed(gone).cause("the oldest checkpoints go first (keepCheckpoints)");
+        Err(match kept {
+            Some((of, _)) => gone.hint(format!("the next that is kept is the one before iteration {of}")),
+            None => gone,
+        })
+    }
+
+    fn recorded_before(&self, iteration: u32) -> Result<&str, CliError> {
         self.trees.get(&iteration).map(String::as_str).ok_or_else(|| {
             let last = self.trees.keys().next_back().copied().unwrap_or(0);
             let hint = match last {

@@ -112,6 +112,7 @@ pub fn run(asked: &str) -> Run {
         git: false,
         checkpoints: true,
         largest_file: 10 << 20,
+        keep_checkpoints: 0,
         keep_streams: 0,
         scm: None,
         prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },

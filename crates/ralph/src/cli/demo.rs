@@ -135,6 +135,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
         git,
         checkpoints: true,
         largest_file: 10 << 20,
+        keep_checkpoints: 0,
         keep_streams: 0,
         prompt: PromptOptions { context: true, iteration_count: false, may_be_empty: false },
         log: None,

@@ -40,9 +40,9 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::failed(format!("run {} has no iteration {iteration}", story.run.id))
             .hint(format!("it has begun {begun}")));
     }
-    let from = story.tree_before(args.iteration.unwrap_or(1))?;
+    let from = story.tree_before(&shadow, args.iteration.unwrap_or(1))?;
     let to = match story.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
-        Some(tree) => tree.clone(),
+        Some(_) => story.tree_before(&shadow, args.iteration.unwrap_or(begun) + 1)?.to_owned(),
         // What came after the last recorded tree is in the work tree only.
         None => as_it_is_now(&shadow)?,
     };

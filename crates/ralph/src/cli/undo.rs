@@ -56,7 +56,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let _alone = lock_tree(&home, &story.run)?;
     let target = match &args.tree {
         Some(tree) => tree.as_str(),
-        None => story.tree_before(args.to)?,
+        None => story.tree_before(&shadow, args.to)?,
     };
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
     shadow.set_up(&story.run.workspace).map_err(failed)?;

@@ -364,14 +364,15 @@ impl Lane {
     }
 
     /// Git runs on a thread of its own, so that signals are heard meanwhile.
-    pub(super) fn start_snapshot(&mut self, with_diff: bool) {
+    pub(super) fn start_snapshot(&mut self, run: &Run, state: &State) {
         let Some(mut checkpoints) = self.checkpoints.take() else {
             self.current = Current::Nothing;
             return;
         };
-        let project = self.project.dir().to_path_buf();
+        let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
+        let needed = state.base.as_ref().map(|base| base.tree.clone());
         self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
-            let taken = checkpoints.take(&project, with_diff);
+            let taken = checkpoints.take(&project, with_diff, needed.as_deref());
             (checkpoints, taken)
         }));
     }

@@ -16,6 +16,10 @@ pub struct Checkpoints {
     last: Option<Last>,
     /// Also record where the user's repository stands.
     with_head: bool,
+    /// Bytes that they may take up; 0 is no limit.
+    most: u64,
+    /// Bytes that were recorded since they were last tidied.
+    untidied: u64,
 }
 
 /// The newest tree and its diff: while nothing changes, neither is asked for again.
@@ -31,7 +35,12 @@ pub struct Snapshot {
     pub end: SnapshotEnd,
     /// What has changed since the run's first snapshot, as much as a prompt carries.
     pub diff: Option<String>,
+    /// Whether older ones had to go for it, if anything was tidied.
+    pub older_gone: Result<bool, ShadowError>,
 }
+
+/// So much is recorded, at most, before it is packed.
+const TIDY_BYTES: u64 = 64 << 20;
 
 /// What comes back from the thread that takes a snapshot.
 pub type Taken = (Checkpoints, Result<Snapshot, ShadowError>);
@@ -40,9 +49,9 @@ pub type Taken = (Checkpoints, Result<Snapshot, ShadowError>);
 pub type Restored = (Checkpoints, Result<PutAside, RestoreError>);
 
 impl Checkpoints {
-    /// `base` is the run's first tree, if it has one already.
-    pub fn of(shadow: Shadow, base: Option<String>, with_head: bool) -> Checkpoints {
-        Checkpoints { shadow, base, last: None, with_head }
+    /// `base` is the run's first tree, if it has one already; `most` bytes are kept, 0 being all.
+    pub fn of(shadow: Shadow, base: Option<String>, with_head: bool, most: u64) -> Checkpoints {
+        Checkpoints { shadow, base, last: None, with_head, most, untidied: 0 }
     }
 
     /// The top of the work tree.
@@ -58,12 +67,19 @@ impl Checkpoints {
         restore::put_back(&self.shadow, self.shadow.repository(), target)
     }
 
-    /// Records the tree. `project` is where ralph's own files lie.
-    pub fn take(&mut self, project: &Path, with_diff: bool) -> Result<Snapshot, ShadowError> {
+    /// Records the tree. `project` is where ralph's own files lie, `needed` a tree that the run may
+    /// go back to.
+    pub fn take(
+        &mut self,
+        project: &Path,
+        with_diff: bool,
+        needed: Option<&str>,
+    ) -> Result<Snapshot, ShadowError> {
         if self.last.is_none() {
             self.shadow.set_up(project)?;
         }
         let changes = self.shadow.changes()?;
+        let is_new = self.last.is_none() || !changes.is_empty();
         let last = match self.last.take() {
             Some(last) if changes.is_empty() => last,
             Some(_) | None => match &self.base {
@@ -86,6 +102,25 @@ impl Checkpoints {
             head: self.with_head.then(|| self.shadow.repository().head()),
             ..SnapshotEnd::default()
         };
-        Ok(Snapshot { end, diff: diff.clone() })
+        let snapshot = Snapshot { end, diff: diff.clone(), older_gone: Ok(false) };
+        let tree = tree.clone();
+        let older_gone = if is_new { self.tidy(&tree, needed, changes.bytes) } else { Ok(false) };
+        Ok(Snapshot { older_gone, ..snapshot })
+    }
+
+    /// Keeps what is recorded small.
+    fn tidy(&mut self, tree: &str, needed: Option<&str>, bytes: u64) -> Result<bool, ShadowError> {
+        self.shadow.note(tree)?;
+        self.untidied = self.untidied.saturating_add(bytes);
+        let much = match self.most {
+            0 => TIDY_BYTES,
+            most => TIDY_BYTES.min(most / 4),
+        };
+        if self.untidied < much && !self.shadow.has_many_objects() {
+            return Ok(false);
+        }
+        self.untidied = 0;
+        let needed: Vec<&str> = self.base.as_deref().into_iter().chain(needed).collect();
+        self.shadow.tidy(self.most, &needed)
     }
 }

@@ -6,6 +6,7 @@
 pub mod checkpoint;
 pub mod restore;
 pub mod shadow;
+mod tidy;
 
 use crate::fsx;
 use crate::layout::RUNTIME_FILES;

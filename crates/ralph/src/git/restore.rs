@@ -216,6 +216,8 @@ impl Shadow {
         let fetch = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
         let fetch = quiet(self.top()).args(fetch).arg(self.dir()).arg(format!("{name}:{name}"));
         checked("fetch", fetch)?;
+        // The user's repository has it now.
+        checked("update-ref", self.git().args(["update-ref", "-d", name]))?;
         Ok(())
     }
 

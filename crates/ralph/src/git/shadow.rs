@@ -3,7 +3,7 @@
 //! Its objects borrow from the user's and its first index is a copy of the user's, but no
 //! configuration, hook or filter that an agent can edit is read, and the user's branch,
 //! index and stash are never touched. Trees are written; nothing points at them but the
-//! journal, and nothing prunes them but the removal of the run.
+//! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
 use super::{GitError, Repository, checked, git, one_path, runtime_patterns};
 use crate::fsx;
@@ -37,6 +37,8 @@ pub struct Shadow {
 pub struct Changes {
     /// Paths, each ended by a zero byte, as git takes them.
     paths: Vec<u8>,
+    /// How much there is to be read of them.
+    pub(super) bytes: u64,
     /// Paths that cannot be recorded, the first of them.
     pub left_out: Vec<String>,
     /// All of them, as git names them.
@@ -171,11 +173,13 @@ impl Shadow {
     pub fn changes(&self) -> Result<Changes, ShadowError> {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
         let listing = checked("status", self.git().args(status))?;
-        let mut changes = Changes { paths: Vec::new(), left_out: Vec::new(), unrecorded: BTreeSet::new() };
+        let (paths, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut changes = Changes { paths, bytes: 0, left_out, unrecorded };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         for path in entries.map(|entry| &entry[3..]) {
-            if self.can_be_recorded(path) {
+            if let Some(bytes) = self.to_be_recorded(path) {
+                changes.bytes = changes.bytes.saturating_add(bytes);
                 changes.paths.extend_from_slice(path);
                 changes.paths.push(0);
             } else {
@@ -188,19 +192,24 @@ impl Shadow {
         Ok(changes)
     }
 
-    fn can_be_recorded(&self, path: &[u8]) -> bool {
+    /// The bytes of a path that can be recorded.
+    fn to_be_recorded(&self, path: &[u8]) -> Option<u64> {
         if path.ends_with(b"/") {
-            return false; // a repository of its own
+            return None; // a repository of its own
         }
         let path = self.top().join(OsStr::from_bytes(path));
         match path.symlink_metadata() {
             Ok(meta) if meta.is_file() => {
-                meta.len() <= self.largest_file && std::fs::File::open(&path).is_ok()
+                let fits = meta.len() <= self.largest_file && std::fs::File::open(&path).is_ok();
+                fits.then_some(meta.len())
             }
             // A directory in the place of a file: that file is gone.
-            Ok(meta) => meta.is_symlink() || meta.is_dir(),
+            Ok(meta) => (meta.is_symlink() || meta.is_dir()).then_some(0),
             // Deleted, which is a change.
-            Err(cause) => matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+            Err(cause) => {
+                let gone = matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+                gone.then_some(0)
+            }
         }
     }
 

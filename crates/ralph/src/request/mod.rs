@@ -122,6 +122,7 @@ fn assemble(
         git: Repository::around(project.dir()).is_some(),
         checkpoints: settings.checkpoints,
         largest_file: settings.largest_file_bytes(),
+        keep_checkpoints: settings.keep_checkpoints_bytes(),
         keep_streams: settings.keep_streams_bytes(),
         prompt: PromptOptions {
             context: settings.context,

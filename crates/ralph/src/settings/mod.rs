@@ -72,7 +72,8 @@ pub struct Settings {
     /// MiB.
     pub min_free_space: f64,
     pub keep_runs: usize,
-    /// MiB.
+    /// MiB, as the next.
+    pub keep_checkpoints: f64,
     pub keep_streams: f64,
     pub stories: StoriesSettings,
     pub tasks: TasksSettings,
@@ -155,6 +156,10 @@ pub struct BackoffSettings {
 impl Settings {
     pub fn largest_file_bytes(&self) -> u64 {
         mebibytes(self.largest_file)
+    }
+
+    pub fn keep_checkpoints_bytes(&self) -> u64 {
+        mebibytes(self.keep_checkpoints)
     }
 
     pub fn keep_streams_bytes(&self) -> u64 {

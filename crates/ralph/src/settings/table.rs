@@ -190,6 +190,12 @@ pub const KEYS: &[Key] = &[
         doc: "How many finished runs are kept. When another ends, the oldest goes with all that belongs to it.",
     },
     Key {
+        name: "keepCheckpoints",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(500),
+        doc: "MiB that the checkpoints of a run may take up; beyond that the older half of them goes. 0 is no limit.",
+    },
+    Key {
         name: "keepStreams",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(200),

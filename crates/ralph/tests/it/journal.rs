@@ -202,6 +202,22 @@ fn a_journal_of_the_second_version_still_tells_its_tasks() {
 }
 
 #[test]
+fn a_journal_of_the_second_version_still_tells_of_its_waits_for_room() {
+    let sandbox = Sandbox::bare();
+    let dir = sandbox.home().join("runs/20261116-000000-0004");
+    fs::create_dir_all(&dir).unwrap();
+    let journal = include_str!("fixtures/journal-v2-low-disk.jsonl");
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((run["status"].as_str(), run["iterations"].as_u64()), (Some("completed"), Some(2)), "{run:#}");
+    // Cut off in the wait, it is a run that can go on.
+    let cut: String = journal.lines().take(7).map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("journal.jsonl"), cut).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["resumable"]), (&"crashed".into(), &true.into()), "{run:#}");
+}
+
+#[test]
 fn what_an_agent_writes_into_the_journal_never_happened() {
     let sandbox = Sandbox::bare();
     let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";

@@ -14,6 +14,7 @@
 mod agents;
 mod agents_list;
 mod bad_input;
+mod checkpoints;
 mod checks;
 mod clean;
 mod completion;

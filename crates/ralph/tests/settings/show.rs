@@ -40,6 +40,7 @@ fn every_setting_is_a_line_with_its_source() {
     largestFile = 10                       default
     minFreeSpace = 500                     default
     keepRuns = 100                         default
+    keepCheckpoints = 500                  default
     keepStreams = 200                      default
     stories.order = []                     default
     stories.rules = []                     default

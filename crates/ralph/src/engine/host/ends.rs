@@ -7,6 +7,7 @@ use crate::engine::scm::{self, Task};
 use crate::engine::task_files;
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
+use crate::git::shadow::ShadowError;
 use crate::process::{KeeperEvent, ProcessError};
 use crate::report;
 use ralph_loop::ask::Ask;
@@ -217,6 +218,7 @@ impl RealHost<'_> {
                 match taken {
                     Err(cause) => problem(cause.to_string()),
                     Ok(snapshot) => {
+                        self.tell_of_tidying(&snapshot.older_gone);
                         let diff = snapshot.diff.map(|text| self.lane.texts.put(&text)).transpose();
                         match diff {
                             Ok(diff) => SnapshotEnd { diff, ..snapshot.end },
@@ -227,6 +229,20 @@ impl RealHost<'_> {
             }
         };
         self.ended(End::Snapshot(end))
+    }
+
+    /// Once: it goes on like that.
+    fn tell_of_tidying(&mut self, older_gone: &Result<bool, ShadowError>) {
+        let told = match older_gone {
+            Ok(false) => return,
+            Ok(true) => {
+                "the oldest checkpoints are no longer kept: they were too large (keepCheckpoints)".into()
+            }
+            Err(cause) => format!("cannot tidy up the checkpoints: {cause}"),
+        };
+        if !std::mem::replace(&mut self.tidying_told, true) {
+            self.reporter.warn(&told);
+        }
     }
 
     pub(super) fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep) -> End {

@@ -47,6 +47,7 @@ pub struct RealHost<'r> {
     projections: Projections,
     projections_warned: bool,
     streams_warned: bool,
+    tidying_told: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
     pub(super) control: Option<Control>,
@@ -85,6 +86,7 @@ impl<'r> RealHost<'r> {
             projections,
             projections_warned: false,
             streams_warned: false,
+            tidying_told: false,
             reporter,
             signals: if signals { Signals::listen()? } else { Signals::none() },
             control,
@@ -176,7 +178,7 @@ impl Host for RealHost<'_> {
                 Ok(())
             }
             Step::Snapshot { .. } if self.lane.has_checkpoints() => {
-                self.lane.start_snapshot(run.prompt.context);
+                self.lane.start_snapshot(run, state);
                 Ok(())
             }
             Step::Snapshot { .. } => {

@@ -1,0 +1,124 @@
+//! Checkpoints take up little space, and no more than they may.
+
+use crate::support::Sandbox;
+use serde_json::json;
+
+/// What lies in the run's own git directory: files, and KiB on the disk.
+fn objects(sandbox: &Sandbox) -> (usize, u64) {
+    let at = sandbox.run_dir().join("checkpoints.git/objects");
+    let told = sandbox.sh(&format!("find '{0}' -type f | wc -l; du -sk '{0}' | cut -f1", at.display()));
+    let mut numbers = told.split_whitespace().map(|word| word.parse::<u64>().unwrap());
+    (usize::try_from(numbers.next().unwrap()).unwrap(), numbers.next().unwrap())
+}
+
+/// Every object of a tree can be read.
+fn is_whole(sandbox: &Sandbox, tree: &str) -> bool {
+    let git = format!("git --git-dir='{}'", sandbox.run_dir().join("checkpoints.git").display());
+    let script = format!(
+        "names=$({git} rev-list --objects --no-object-names {tree}) || exit 1
+         echo \"$names\" | {git} cat-file --batch | grep -a -c ' missing$'"
+    );
+    sandbox.shell(&script).stdout.trim() == "0"
+}
+
+fn trees(sandbox: &Sandbox) -> Vec<String> {
+    let end = |fact: &serde_json::Value| Some(fact["ended"]["end"]["snapshot"]["tree"].as_str()?.to_owned());
+    sandbox.facts().iter().filter_map(end).collect()
+}
+
+#[test]
+fn many_small_files_are_packed_and_nothing_is_lost() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"context": false}));
+    let agent = sandbox.sh_agent(
+        "mkdir -p d; i=0; while [ $RALPH_ITERATION = 1 ] && [ $i -lt 3000 ]; do echo $i > d/$i; i=$((i + 1)); done
+         echo $RALPH_ITERATION > d/0; echo on it",
+    );
+    let ran = sandbox.run(&["-p", "x", "-n", "2", "-q"], &agent).exits(1);
+    assert_eq!(ran.stderr, "");
+    let (files, kib) = objects(&sandbox);
+    assert!(files < 20 && kib < 1_000, "{files} files, {kib} KiB");
+    let id = sandbox.only_run();
+    assert!(trees(&sandbox).iter().all(|tree| is_whole(&sandbox, tree)));
+    sandbox.ralph(&["diff", &id, "1", "--stat"]).exits(0).says("3000 files changed, 3000 insertions(+)");
+    sandbox.ralph(&["undo", &id, "--to", "2"]).exits(0);
+    assert_eq!((sandbox.read("d/0"), sandbox.read("d/2999")), ("1\n".into(), "2999\n".into()));
+    sandbox.ralph(&["undo", &id]).exits(0);
+    assert!(!sandbox.has("d"));
+}
+
+#[test]
+fn beyond_the_cap_the_oldest_trees_go_and_the_newest_and_the_first_stay() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"context": false, "keepCheckpoints": 3}));
+    // Half a MiB that cannot be made smaller, in every iteration.
+    let agent = sandbox
+        .sh_agent("head -c 524288 /dev/urandom > blob; echo \"$RALPH_ITERATION\" > number; echo on it");
+    let ran = sandbox.run(&["-p", "x", "-n", "20", "-q"], &agent).exits(1);
+    let told =
+        "ralph: warning: the oldest checkpoints are no longer kept: they were too large (keepCheckpoints)\n";
+    assert_eq!(ran.stderr, told);
+    let (_, kib) = objects(&sandbox);
+    assert!(kib < 4_200, "{kib} KiB");
+    let trees = trees(&sandbox);
+    assert_eq!(trees.len(), 21);
+    for kept in [0, 19, 20] {
+        assert!(is_whole(&sandbox, &trees[kept]), "before iteration {}", kept + 1);
+    }
+    let id = sandbox.only_run();
+    for args in [&["diff", &id, "5"][..], &["undo", &id, "--to", "5"]] {
+        let ran = sandbox.ralph(args).exits(1);
+        assert!(
+            ran.stderr.contains("the tree before iteration 5 of run ")
+                && ran.stderr.contains("is no longer kept")
+        );
+        assert!(
+            ran.stderr.contains("hint: the next that is kept is the one before iteration "),
+            "{}",
+            ran.stderr
+        );
+    }
+    sandbox.ralph(&["show", &id]).exits(0).says("iteration 5: ");
+    sandbox.ralph(&["diff", &id, "20", "--stat"]).exits(0).says("number");
+    sandbox.ralph(&["undo", &id, "--to", "20"]).exits(0);
+    assert_eq!(sandbox.read("number"), "19\n");
+    sandbox.ralph(&["undo", &id]).exits(0);
+    assert!(!sandbox.has("blob"));
+}
+
+#[test]
+fn what_an_undo_has_kept_is_not_dropped() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"context": false, "keepCheckpoints": 3}));
+    let blob = "head -c 524288 /dev/urandom > blob; echo on it";
+    let script = format!("{blob}; [ $RALPH_ITERATION != 3 ] || [ -e ../up ] || exit 1");
+    let args = ["-p", "x", "-n", "20", "-q", "--max-failures", "1"];
+    sandbox.run(&args, &sandbox.sh_agent(&script)).exits(1);
+    let id = sandbox.only_run();
+    let before = sandbox.sh("sha256sum blob");
+    let told = sandbox.ralph(&["undo", &id]).exits(0).stdout;
+    let back = told.lines().last().unwrap().rsplit(' ').next().unwrap().to_owned();
+    std::fs::write(sandbox.root().join("up"), "").unwrap();
+    sandbox.ralph(&["resume", &id, "-q"]).exits(1).says("keepCheckpoints");
+    sandbox.ralph(&["undo", &id, "--tree", &back]).exits(0);
+    assert_eq!(sandbox.sh("sha256sum blob"), before);
+}
+
+#[test]
+fn where_a_story_began_stays_however_much_its_attempts_leave() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"keepCheckpoints": 1, "stories": {"maxRetries": 8}}));
+    sandbox.write("specs/epic-1/story-1.1-part.md", "---\nstatus: pending\n---\n# Build it\n\nIt works.\n");
+    sandbox.sh("head -c 524288 /dev/urandom > mine; git add specs && git commit -q -m specs");
+    let before = sandbox.sh("sha256sum mine");
+    let agent = sandbox.sh_agent(
+        "cat > /dev/null; sha256sum mine >> ../found; head -c 524288 /dev/urandom > mine; head -c 524288 /dev/urandom > more
+         if [ $RALPH_ITERATION = 7 ]; then echo '<ralph>DONE 1.1</ralph>'; else echo '<ralph>FAIL 1.1: no</ralph>'; fi",
+    );
+    let ran = sandbox.ralph(&[&["stories", "-q", "--"], &agent.words()[..]].concat()).exits(0);
+    assert!(ran.stderr.contains("keepCheckpoints"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(sandbox.root().join("found")).unwrap(), before.repeat(7));
+    let (_, kib) = objects(&sandbox);
+    assert!(kib < 2_600, "{kib} KiB");
+    assert_eq!(sandbox.sh("git for-each-ref refs/ralph").lines().count(), 6, "what they left is kept");
+}
