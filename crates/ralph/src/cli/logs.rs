@@ -101,20 +101,24 @@ impl Log {
 
     /// All that there is, oldest first.
     fn parts(&self) -> io::Result<Vec<Part>> {
-        let (aside, last) = match self.events {
-            true => (Vec::new(), self.dir.iterations()),
-            false => (output::put_aside(&self.dir), self.dir.output()),
-        };
-        let aside = aside.into_iter().map(|(number, path)| (path, number > 1));
-        let mut parts = Vec::new();
-        for (path, truncated) in aside.chain([(last, false)]) {
-            match File::open(path) {
-                Ok(file) => parts.push(Part { file, truncated }),
-                Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-                Err(cause) => return Err(cause),
+        if self.events {
+            return Ok(open(&self.dir.iterations())?
+                .map(|file| Part { file, truncated: false })
+                .into_iter()
+                .collect());
+        }
+        loop {
+            let aside = output::put_aside(&self.dir);
+            let mut parts = Vec::new();
+            for (number, path) in &aside {
+                parts.extend(open(path)?.map(|file| Part { file, truncated: *number > 1 }));
+            }
+            parts.extend(open(&self.dir.output())?.map(|file| Part { file, truncated: false }));
+            // One that was put aside meanwhile would be missing.
+            if output::put_aside(&self.dir) == aside {
+                return Ok(parts);
             }
         }
-        Ok(parts)
     }
 
     fn rest(&mut self, out: &mut Out) -> io::Result<()> {
@@ -131,6 +135,15 @@ impl Log {
         }
         out.flush();
         Ok(())
+    }
+}
+
+/// A file, if it is there.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(cause),
     }
 }
 
