@@ -230,14 +230,20 @@ fn assert_lawful(run: &Run, events: &[Event]) {
     assert!(numbers.len() <= allowed(run, events), "{numbers:?}");
 
     let mut in_flight = None;
+    let mut state = State::open(&events[0]).expect("opened");
     for (at, event) in events.iter().enumerate() {
+        // The time of a pause is not the run's.
+        let max_time_ms = state.limits.max_time_ms;
+        if at > 0 {
+            state.apply(event).expect("lawful");
+        }
         match &event.fact {
             Fact::Began { id, step } => {
                 assert_eq!(in_flight, None, "one step at a time");
                 in_flight = Some(*id);
                 if let Step::Agent { iteration, .. } = step {
                     assert!(*iteration as usize <= allowed(run, &events[..at]));
-                    assert!(run.limits.max_time_ms.is_none_or(|most| event.up_ms < most));
+                    assert!(max_time_ms.is_none_or(|most| event.up_ms < most));
                 }
             }
             Fact::Ended { id, .. } => assert_eq!(in_flight.take(), Some(*id)),
