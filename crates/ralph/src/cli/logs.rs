@@ -38,7 +38,7 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
         CliError::failed(format!("cannot read the log of worker '{}'", worker.name)).cause(cause)
     };
     let mut out = Out::stdout();
-    let mut log = Log { dir: worker.dir.clone(), events: args.events, file: None };
+    let mut log = Log { dir: worker.dir.clone(), events: args.events, file: None, number: 0 };
     // Watched before it is read, so that nothing falls in between.
     let watch = if args.follow { Some(Watch::over(worker.dir.dir()).map_err(unreadable)?) } else { None };
     loop {
@@ -57,63 +57,68 @@ struct Log {
     dir: WorkerDir,
     events: bool,
     file: Option<File>,
+    /// Of the file that is read; 0 before the first.
+    number: u32,
 }
 
 /// One of its files.
 struct Part {
     file: File,
-    /// What came before it is gone.
-    truncated: bool,
+    /// Counted from 1; the newest has the highest.
+    number: u32,
+    newest: bool,
 }
 
 impl Log {
     fn print(&mut self, out: &mut Out) -> io::Result<()> {
         self.rest(out)?;
-        while let Some(part) = self.next_part()? {
+        while let Some((part, skips)) = self.next_part()? {
             // What was written there until it was full.
             self.rest(out)?;
-            if part.truncated {
+            if skips {
                 out.line("[ralph] older output is no longer kept (keepStreams)");
             }
-            self.file = Some(part.file);
+            (self.file, self.number) = (Some(part.file), part.number);
             self.rest(out)?;
         }
         Ok(())
     }
 
-    /// The file that comes after the one that was read last.
-    fn next_part(&self) -> io::Result<Option<Part>> {
+    /// The file that comes after the one that is read, and whether some in between are gone.
+    fn next_part(&self) -> io::Result<Option<(Part, bool)>> {
         let mut parts = self.parts()?;
-        let number = |file: &File| file.metadata().map(|meta| meta.ino());
-        let read = self.file.as_ref().map(number).transpose()?;
-        let numbers: Vec<u64> = parts.iter().map(|part| number(&part.file)).collect::<io::Result<_>>()?;
-        let next = match numbers.iter().position(|number| Some(*number) == read) {
-            Some(at) => at + 1,
-            // Begun anew, or so much was written that the one after it is gone, too.
-            None => 0,
+        let inode = |file: &File| file.metadata().map(|meta| meta.ino());
+        let read = self.file.as_ref().map(inode).transpose()?;
+        let inodes: Vec<u64> = parts.iter().map(|part| inode(&part.file)).collect::<io::Result<_>>()?;
+        let (next, found) = match inodes.iter().position(|inode| Some(*inode) == read) {
+            Some(at) => (Some(at + 1).filter(|next| *next < parts.len()), true),
+            None => {
+                let later = parts.iter().position(|part| part.number > self.number);
+                // Else it was begun anew; if there is no newest either, it is being removed.
+                (later.or_else(|| parts.iter().position(|part| part.newest)), false)
+            }
         };
-        Ok((next < parts.len()).then(|| {
-            let follows = next > 0;
-            let part = parts.swap_remove(next);
-            Part { truncated: part.truncated && !follows, ..part }
+        Ok(next.map(|at| {
+            let part = parts.swap_remove(at);
+            let skips = !found && part.number > self.number.saturating_add(1);
+            (part, skips)
         }))
     }
 
     /// All that there is, oldest first.
     fn parts(&self) -> io::Result<Vec<Part>> {
+        let newest = |file, number| Part { file, number, newest: true };
         if self.events {
-            return Ok(open(&self.dir.iterations())?
-                .map(|file| Part { file, truncated: false })
-                .into_iter()
-                .collect());
+            return Ok(open(&self.dir.iterations())?.map(|file| newest(file, 1)).into_iter().collect());
         }
         loop {
             let aside = output::put_aside(&self.dir);
             let mut parts = Vec::new();
             for (number, path) in &aside {
-                parts.extend(open(path)?.map(|file| Part { file, truncated: *number > 1 }));
+                parts.extend(open(path)?.map(|file| Part { file, number: *number, newest: false }));
             }
-            parts.extend(open(&self.dir.output())?.map(|file| Part { file, truncated: false }));
+            let last = aside.last().map_or(0, |(number, _)| *number);
+            parts.extend(open(&self.dir.output())?.map(|file| newest(file, last.saturating_add(1))));
             // One that was put aside meanwhile would be missing.
             if output::put_aside(&self.dir) == aside {
                 return Ok(parts);

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const MOST_LIVES: u32 = 40;
@@ -198,7 +198,9 @@ impl Ordeal {
             if orphans {
                 tally.left_behind += 1;
             } else {
+                let began = Instant::now();
                 let left = until_none(self.sweep, || self.processes());
+                tally.slowest_sweep = tally.slowest_sweep.max(began.elapsed());
                 if !left.is_empty() {
                     let left: Vec<String> = left.into_iter().map(Process::told).collect();
                     return Err(format!("processes outlive ralph: {}", left.join("; ")));
