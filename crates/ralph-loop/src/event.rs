@@ -18,9 +18,9 @@ use std::fmt;
 
 /// The version of the journal that this program writes.
 ///
-/// 2: stories, task lists, trees that are put back, what people ask of a loop, and disks that are
-/// nearly full.
-pub const VERSION: u32 = 2;
+/// 2: stories, task lists, trees that are put back, and what people ask of a loop.
+/// 3: disks that are nearly full.
+pub const VERSION: u32 = 3;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {

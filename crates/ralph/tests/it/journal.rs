@@ -202,11 +202,11 @@ fn a_journal_of_the_second_version_still_tells_its_tasks() {
 }
 
 #[test]
-fn a_journal_of_the_second_version_still_tells_of_its_waits_for_room() {
+fn a_journal_of_the_third_version_still_tells_of_its_waits_for_room() {
     let sandbox = Sandbox::bare();
     let dir = sandbox.home().join("runs/20261116-000000-0004");
     fs::create_dir_all(&dir).unwrap();
-    let journal = include_str!("fixtures/journal-v2-low-disk.jsonl");
+    let journal = include_str!("fixtures/journal-v3.jsonl");
     fs::write(dir.join("journal.jsonl"), journal).unwrap();
     let run = sandbox.listed();
     assert_eq!((run["status"].as_str(), run["iterations"].as_u64()), (Some("completed"), Some(2)), "{run:#}");
