@@ -9,56 +9,48 @@ use super::{Terms, standing, transitions};
 use crate::task_list::{Mode, Story, TaskList, story_places};
 use std::ops::Range;
 
-/// Where the stories of a list are, for a later [`glance`] at what became of it. None if there
-/// is something wrong with it already.
+/// Where the stories of a list are, for a later [`glance`] at those that differ. None if there is
+/// something wrong with the list already.
 pub fn places_for_glance(text: &str, list: &TaskList, terms: &Terms<'_>) -> Vec<Range<usize>> {
     if standing(Ok(list), terms).is_empty() { story_places(text) } else { Vec::new() }
 }
 
-/// Whether all is well with what became of a list, as far as can be told without reading all of
-/// it. `places` are those of [`places_for_glance`], for the same terms.
-pub fn glance(before: &[u8], places: &[Range<usize>], after: &[u8], terms: &Terms<'_>) -> bool {
-    if before == after {
-        return !awaits_verdict(terms);
-    }
-    let Some((old, new)) = differing(before, places, after) else { return false };
-    let (Some(old), Some(new)) = (read(&before[old]), read(&after[new])) else { return false };
+/// Where two texts of a list differ, each with its length: so many bytes are the same at their
+/// start, and so many of the rest at their end.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference {
+    pub before: usize,
+    pub after: usize,
+    pub head: usize,
+    pub tail: usize,
+}
+
+/// The stories around everything that differs, in both texts; `places` are those of
+/// [`places_for_glance`]. What is around them is the same, so each text is a list if and only if
+/// they are stories.
+pub fn differing(places: &[Range<usize>], found: Difference) -> Option<(Range<usize>, Range<usize>)> {
+    let Difference { before, after, head, tail } = found;
+    let first = &places[places.partition_point(|place| place.end <= head)..];
+    let start = first.first()?.start;
+    let last = first.iter().find(|place| place.end >= before - tail)?;
+    let behind = before.checked_sub(last.end)?;
+    (start <= head).then_some((start..last.end, start..after - behind))
+}
+
+/// Whether all is well with the stories that differ, and so with the list. The terms are those of
+/// [`places_for_glance`].
+pub fn glance(before: &[u8], after: &[u8], terms: &Terms<'_>) -> bool {
+    let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     // The same stories, so no other has the same id, and none has come or gone.
     old.stories.iter().map(Story::id).eq(new.stories.iter().map(Story::id))
         && standing(Ok(&new), terms).is_empty()
         && transitions(&old, &new, terms).is_empty()
-        && (!awaits_verdict(terms) || gave_verdict(&old, &new))
+        && (may_change_nothing(terms) || gave_verdict(&old, &new))
 }
 
-fn awaits_verdict(terms: &Terms<'_>) -> bool {
-    terms.mode == Mode::Review && !terms.skip_review
-}
-
-/// The stories around everything that differs, in both texts. What is around them is the same,
-/// so each text is a list if and only if they are stories.
-fn differing(before: &[u8], places: &[Range<usize>], after: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
-    let head = same_at_start(before, after);
-    let tail = same_at_end(&before[head..], &after[head..]);
-    let first = &places[places.partition_point(|place| place.end <= head)..];
-    let start = first.first()?.start;
-    let last = first.iter().find(|place| place.end >= before.len() - tail)?;
-    let behind = before.len().checked_sub(last.end)?;
-    (start <= head).then_some((start..last.end, start..after.len() - behind))
-}
-
-fn same_at_start(a: &[u8], b: &[u8]) -> usize {
-    /// Compared at once, which is far faster than one by one.
-    const BLOCK: usize = 1024;
-    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count();
-    let at = blocks * BLOCK;
-    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
-}
-
-fn same_at_end(a: &[u8], b: &[u8]) -> usize {
-    const BLOCK: usize = 1024;
-    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count();
-    let (a, b) = (&a[..a.len() - blocks * BLOCK], &b[..b.len() - blocks * BLOCK]);
-    blocks * BLOCK + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+/// Whether a list may be left as it was.
+pub fn may_change_nothing(terms: &Terms<'_>) -> bool {
+    terms.mode != Mode::Review || terms.skip_review
 }
 
 /// Stories from the middle of a list, in a list of which nothing else can be wrong.
@@ -67,6 +59,21 @@ fn read(stories: &[u8]) -> Option<TaskList> {
     let text =
         format!(r#"{{"project": "", "branchName": "", "description": "", "userStories": [{stories}]}}"#);
     TaskList::parse(&text).ok()
+}
+
+/// As a hook does it, with texts instead of files.
+#[cfg(test)]
+pub(super) fn glance_at(text: &str, before: &TaskList, after: &str, terms: &Terms<'_>) -> bool {
+    if text == after {
+        return may_change_nothing(terms);
+    }
+    let (old, new) = (text.as_bytes(), after.as_bytes());
+    let same = |(a, b): &(&u8, &u8)| a == b;
+    let head = old.iter().zip(new).take_while(same).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
+    let found = Difference { before: old.len(), after: new.len(), head, tail };
+    let places = places_for_glance(text, before, terms);
+    differing(&places, found).is_some_and(|(was, is)| glance(&old[was], &new[is], terms))
 }
 
 #[cfg(test)]
@@ -88,9 +95,7 @@ mod tests {
     }
 
     fn seen(before: &str, after: &str, mode: Mode) -> bool {
-        let terms = terms(mode);
-        let places = places_for_glance(before, &TaskList::parse(before).unwrap(), &terms);
-        glance(before.as_bytes(), &places, after.as_bytes(), &terms)
+        glance_at(before, &TaskList::parse(before).unwrap(), after, &terms(mode))
     }
 
     type Change = fn(&mut TaskList);

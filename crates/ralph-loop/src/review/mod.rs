@@ -15,7 +15,7 @@ mod restore;
 mod reworded;
 mod transitions;
 
-pub use glance::{glance, places_for_glance};
+pub use glance::{Difference, differing, glance, may_change_nothing, places_for_glance};
 pub use restore::restore;
 pub use reworded::{Reworded, Wording, reworded};
 pub use transitions::{owed, transitions};

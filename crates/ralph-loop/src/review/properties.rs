@@ -1,5 +1,6 @@
 //! What must hold of any two lists, however an agent made the second from the first.
 
+use super::glance::glance_at;
 use super::*;
 use crate::task_list::{Json, field};
 use proptest::prelude::*;
@@ -153,8 +154,7 @@ proptest! {
             let at = at.index(after.len());
             after.replace_range(at..after.len().min(at + length), &instead);
         }
-        let places = places_for_glance(&text, &before, &terms);
-        if glance(text.as_bytes(), &places, after.as_bytes(), &terms) {
+        if glance_at(&text, &before, &after, &terms) {
             let after = TaskList::parse(&after);
             prop_assert_eq!(violations(Some(&before), after.as_ref(), &terms), vec![]);
             prop_assert_eq!(owed(&before, &after.unwrap(), &terms), None);

@@ -1,10 +1,11 @@
 //! What one agent was sent to do, as the Stop hook needs to know it.
 
+use super::parts::Part;
 use crate::fsx;
 use ralph_loop::review::{Terms, places_for_glance};
 use ralph_loop::task_list::{Mode, TaskList};
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -34,26 +35,22 @@ struct Head<A> {
     places: Vec<(usize, usize)>,
 }
 
-/// An assignment as it is read.
+/// An assignment as it is read. The list is left in its file: mostly little of it is needed.
 pub(super) struct Given {
     pub(super) assignment: Assignment,
     pub(super) places: Vec<Range<usize>>,
-    file: Vec<u8>,
-    list_at: usize,
+    /// The task list as it was when the agent began.
+    pub(super) before: Part,
 }
 
 impl Given {
     pub(super) fn read(path: &Path) -> io::Result<Given> {
-        let file = fsx::read_regular(path)?;
-        let line_end = file.iter().position(|byte| *byte == b'\n').unwrap_or(file.len());
-        let Head { assignment, places } = serde_json::from_slice(&file[..line_end])?;
+        let file = fsx::open_regular(path)?;
+        let mut head = Vec::new();
+        BufReader::with_capacity(32 << 10, &file).read_until(b'\n', &mut head)?;
+        let Head { assignment, places } = serde_json::from_slice(&head)?;
         let places = places.into_iter().map(|(start, end)| start..end).collect();
-        Ok(Given { assignment, places, list_at: file.len().min(line_end + 1), file })
-    }
-
-    /// The task list as it was when the agent began.
-    pub(super) fn before(&self) -> &[u8] {
-        &self.file[self.list_at..]
+        Ok(Given { assignment, places, before: Part::of(file, head.len())? })
     }
 }
 
@@ -102,13 +99,16 @@ mod tests {
         );
         assignment.write(&path, &TaskList::parse(&text).unwrap(), &text).unwrap();
         let given = Given::read(&path).unwrap();
-        assert_eq!((&given.assignment, given.before()), (&assignment, text.as_bytes()));
+        assert_eq!(
+            (&given.assignment, given.before.whole().unwrap()),
+            (&assignment, text.clone().into_bytes())
+        );
         assert_eq!(given.places.iter().map(|place| &text[place.clone()]).collect::<Vec<_>>(), [story]);
         // There is something wrong with the list: no glance will do.
         let broken = text.replace("\"reviewCount\"", "\"count\"");
         assignment.write(&path, &TaskList::parse(&broken).unwrap(), &broken).unwrap();
         let given = Given::read(&path).unwrap();
-        assert_eq!((given.places.len(), given.before()), (0, broken.as_bytes()));
+        assert_eq!((given.places.len(), given.before.whole().unwrap()), (0, broken.into_bytes()));
         for text in ["", "{", "{}\n{}"] {
             std::fs::write(&path, text).unwrap();
             assert!(Given::read(&path).is_err(), "{text}");

@@ -12,6 +12,7 @@ mod assignment;
 mod context;
 mod install;
 mod marker;
+mod parts;
 mod session;
 mod state;
 mod stop;

@@ -6,12 +6,15 @@
 
 use super::assignment::{ASSIGNMENT, Given};
 use super::marker::Marker;
+use super::parts::Part;
 use super::state::Memory;
 use super::{Answer, Input, Surroundings, variable};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::Project;
-use ralph_loop::review::{Terms, Violation, glance, owed, standing, transitions, violations};
+use ralph_loop::review::{
+    Terms, Violation, differing, glance, may_change_nothing, owed, standing, transitions, violations,
+};
 use ralph_loop::task_list::{Mode, TaskList, Unreadable};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,21 +61,29 @@ fn by_assignment(path: &Path, found: &mut Found) {
         Err(cause) => return found.violations.push(no_assignment(path, &cause)),
     };
     let (assignment, terms) = (&given.assignment, given.assignment.terms());
-    let after = content(&assignment.tasks_file);
-    let fine = after.as_ref().is_ok_and(|after| glance(given.before(), &given.places, after, &terms));
-    if !fine {
-        let after = after.and_then(|bytes| TaskList::parse_bytes(&bytes));
-        match TaskList::parse_bytes(given.before()) {
+    if !seen_at_a_glance(&given, &terms).unwrap_or(false) {
+        let after = content(&assignment.tasks_file).and_then(|bytes| TaskList::parse_bytes(&bytes));
+        let before = given.before.whole();
+        match before.and_then(|bytes| TaskList::parse_bytes(&bytes).map_err(io::Error::other)) {
             Ok(before) => {
                 found.add(violations(Some(&before), after.as_ref(), &terms));
                 found.add(after.as_ref().ok().and_then(|after| owed(&before, after, &terms)));
             }
-            Err(why) => found.violations.push(no_assignment(path, &io::Error::other(why))),
+            Err(cause) => found.violations.push(no_assignment(path, &cause)),
         }
     }
     if assignment.check_commits {
         look_for_uncommitted(&assignment.tasks_file, found);
     }
+}
+
+/// Whether nothing is wrong, told from the stories that differ. What cannot be told so, or not be
+/// read, is for a closer look.
+fn seen_at_a_glance(given: &Given, terms: &Terms<'_>) -> io::Result<bool> {
+    let after = Part::of(fsx::open_regular(&given.assignment.tasks_file)?, 0)?;
+    let Some(difference) = given.before.difference(&after)? else { return Ok(may_change_nothing(terms)) };
+    let Some((was, is)) = differing(&given.places, difference) else { return Ok(false) };
+    Ok(glance(&given.before.read(was)?, &after.read(is)?, terms))
 }
 
 /// The agent cannot mend this, but ending would be taken for consent.
