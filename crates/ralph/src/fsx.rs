@@ -117,10 +117,10 @@ pub fn mark(path: &Path) -> io::Result<bool> {
 
 /// A new, empty file to be written piece by piece; what stood there before is gone, also if
 /// it was a link or a fifo: neither is followed. Every holder of the descriptor writes at the
-/// end.
+/// end, and whoever kept one can read what was written, whatever has become of the name.
 pub fn fresh(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    options.append(true).create_new(true);
+    options.read(true).append(true).create_new(true);
     let opened = match options.open(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(path)?;
