@@ -59,6 +59,7 @@ impl TasksPlan {
             errand: false,
             after: None,
             open: false,
+            reopened: None,
             amendment: None,
             stuck: None,
             violations: Vec::new(),
@@ -149,6 +150,8 @@ pub struct TasksState {
     after: Option<Known>,
     /// Nobody was at work for a while since the agent ended: a person may have been at it.
     open: bool,
+    /// What was found there then: the checks that follow are held against it.
+    pub reopened: Option<Known>,
     amendment: Option<Amendment>,
     /// A person is asked for.
     stuck: Option<String>,
@@ -170,6 +173,16 @@ impl TasksState {
     /// Whether what stands there may be the doing of something that has no business with it.
     pub fn on_errand(&self) -> bool {
         self.errand
+    }
+
+    /// Whether a person may have been at it since the agent ended.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The list as it was last found or left.
+    pub fn last_known(&self) -> Option<&Known> {
+        self.reopened.as_ref().or(self.after.as_ref()).or(self.known.as_ref())
     }
 
     /// What the agent of this iteration has reworded, if that was found out already.
@@ -201,7 +214,7 @@ impl TasksState {
         match (self.touched, over) {
             (true, true) => Some(PlanStep::CompareTasks),
             (true, false) => Some(PlanStep::PutBackTasks),
-            (false, true) => None,
+            (false, true) => self.open.then_some(PlanStep::ReadTasks),
             (false, false) => match &self.amendment {
                 Some(amendment) => Some(PlanStep::AmendTasks(amendment.clone())),
                 None => (!self.fresh).then_some(PlanStep::ReadTasks),
@@ -210,7 +223,7 @@ impl TasksState {
     }
 
     pub(super) fn judge(&self, verdict: &Verdict) -> Settlement {
-        let Some(after) = &self.after else { return Settlement::Continue };
+        let Some(after) = self.reopened.as_ref().or(self.after.as_ref()) else { return Settlement::Continue };
         if verdict.is_green() && after.list.is_complete(self.skip_review) {
             Settlement::Settled
         } else {
@@ -220,8 +233,11 @@ impl TasksState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
-            PlanFact::Began(_) => (self.touched, self.after, self.open) = (true, None, false),
-            PlanFact::Checked => self.touched |= self.after.is_some() && !self.open,
+            PlanFact::Began(_) => {
+                (self.touched, self.open) = (true, false);
+                (self.after, self.reopened) = (None, None);
+            }
+            PlanFact::Checked => self.touched |= self.after.is_some(),
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
@@ -233,9 +249,8 @@ impl TasksState {
             }
             PlanFact::Resumed { had_stopped } => {
                 self.fresh = false;
-                if self.after.is_some() {
-                    (self.touched, self.open) = (false, true);
-                }
+                // What a check has left there is looked at first, by the terms of checks.
+                self.open = self.touched || self.after.is_some();
                 if *had_stopped {
                     self.stuck = None;
                 }
@@ -252,8 +267,11 @@ impl TasksState {
                 }
                 self.violations.extend(end.violations.iter().cloned());
                 self.rewording.extend(end.reworded.iter().cloned());
-                self.after = Some(end.known.clone());
-                self.touched = false;
+                match &mut self.reopened {
+                    Some(reopened) => *reopened = end.known.clone(),
+                    None => self.after = Some(end.known.clone()),
+                }
+                (self.touched, self.open) = (false, false);
             }
             PlanStep::PutBackTasks => (self.touched, self.fresh) = (false, false),
             PlanStep::AmendTasks(_) => {
@@ -261,18 +279,23 @@ impl TasksState {
                 (self.amendment, self.fresh) = (None, false);
             }
             PlanStep::ReadTasks => {
-                self.known = Some(end.known.clone());
                 self.violations.extend(end.violations.iter().cloned());
                 for reworded in end.reworded.clone() {
                     reworded.enter(&mut self.reworded);
                 }
-                (self.fresh, self.errand) = (true, false);
+                self.errand = false;
+                if self.after.is_some() {
+                    (self.reopened, self.open) = (Some(end.known.clone()), false);
+                } else {
+                    (self.known, self.fresh) = (Some(end.known.clone()), true);
+                }
             }
         }
     }
 
     fn judged(&mut self, judgement: &Judgement) {
         (self.touched, self.open) = (false, false);
+        let reopened = self.reopened.take();
         let Some(after) = self.after.take() else { return };
         for reworded in std::mem::take(&mut self.rewording) {
             reworded.enter(&mut self.reworded);
@@ -294,7 +317,7 @@ impl TasksState {
             }
             Verdict::AgentFailed { .. } => Some(Amendment { stories: said, how: Amend::Unsay }),
         };
-        self.known = Some(after);
+        self.known = Some(reopened.unwrap_or(after));
         self.fresh = false;
     }
 
@@ -312,16 +335,13 @@ mod tests {
     use super::*;
     use crate::plan::{Plan, PlanState};
 
+    fn plan() -> TasksPlan {
+        TasksPlan { dir: "ralph".into(), skip_review: false, review_cap: 5, commit_left: true, hooks: true }
+    }
+
     #[test]
     fn what_was_undone_is_known_until_the_next_agent_is_compared() {
-        let plan = TasksPlan {
-            dir: "ralph".into(),
-            skip_review: false,
-            review_cap: 5,
-            commit_left: true,
-            hooks: true,
-        };
-        let mut state = Plan::Tasks(plan).start();
+        let mut state = Plan::Tasks(plan()).start();
         let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();

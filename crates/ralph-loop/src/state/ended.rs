@@ -69,7 +69,10 @@ impl State {
                 }
                 self.streaks.losses += 1;
             }
-            End::Impossible { why } => self.trouble = Some(why.clone()),
+            End::Impossible { why } => {
+                self.trouble = Some(why.clone());
+                self.plan_in_trouble = matches!(flight.step, Step::Plan { .. });
+            }
         }
         Ok(())
     }

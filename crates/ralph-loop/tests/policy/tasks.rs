@@ -28,7 +28,8 @@ fn a_story_is_implemented_reviewed_and_done() {
     let reviewed = format!("{seen} left tree:Y done list:A=right1");
     check(TASKS, &reviewed, "check 2.1");
     check(TASKS, &format!("{reviewed} green list:A=right1"), "judged 2 done, read");
-    check(TASKS, &format!("{reviewed} green list:A=right1 list:A=right1 left tree:Z"), "stop completed");
+    let done = format!("{reviewed} green list:A=right1 list:A=right1 left tree:Z");
+    check(TASKS, &done, "stop completed");
 }
 
 #[test]
@@ -74,7 +75,8 @@ fn an_agent_that_nobody_judges_has_not_changed_the_list() {
     // One that has answered is compared before anybody else can touch the list.
     check(TASKS, "start list:A=new tree:X stop talk", "compare");
     check(TASKS, "start list:A=new tree:X stop talk list:A=waiting", "stop interrupted");
-    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed", "check 1.1");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed", "read");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed list:A=waiting", "check 1.1");
 }
 
 #[test]
@@ -111,8 +113,10 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     check(TASKS, silent, "implement A in 1");
     let paused = "start list:A=new tree:X pause empty list:A=new";
     check(TASKS, paused, "wait");
-    check(TASKS, &format!("{paused} continue"), "check 1.1");
-    check(TASKS, &format!("{paused} continue green"), "judged 1 green, read");
+    check(TASKS, &format!("{paused} continue"), "read");
+    check(TASKS, &format!("{paused} continue list:A=new"), "check 1.1");
+    check(TASKS, &format!("{paused} continue list:A=new green"), "compare");
+    check(TASKS, &format!("{paused} continue list:A=new green list:A=new"), "judged 1 green, read");
 }
 
 #[test]
@@ -136,9 +140,18 @@ fn a_check_does_no_more_to_the_list_than_its_agent_may() {
     check(two, &format!("{answered} green green"), "compare");
     check(two, &format!("{answered} green stop green"), "compare");
     check(two, &format!("{answered} stop green list:A=waiting"), "stop interrupted");
-    // After that, what has changed may be a person's.
+    // After that, what has changed may be a person's, but not what the checks make of it.
     let resumed = format!("{answered} stop green list:A=waiting resumed");
-    check(two, &format!("{resumed} green green"), "judged 1 green, read");
+    check(two, &resumed, "read");
+    check(two, &format!("{resumed} list:A=right0 green green"), "compare");
+    let judged = format!("{resumed} list:A=right0 green green list:A=right0");
+    check(two, &judged, "judged 1 done, read");
+    // What a check that was cut short has left is nobody else's.
+    check(two, &format!("{answered} resumed"), "compare");
+    check(two, &format!("{answered} green resumed"), "compare");
+    check(two, &format!("{answered} green resumed list:A=waiting"), "check 1.1");
+    check(two, &format!("{answered} green impossible:gone"), "compare");
+    check(two, &format!("{answered} green impossible:gone list:A=waiting"), "stop error (gone)");
 }
 
 #[test]
