@@ -57,6 +57,7 @@ impl TasksPlan {
             fresh: false,
             touched: false,
             errand: false,
+            abandoned: false,
             after: None,
             open: false,
             reopened: None,
@@ -146,6 +147,8 @@ pub struct TasksState {
     touched: bool,
     /// Something was at work that is not there to change it.
     errand: bool,
+    /// It may still be: nobody has waited for its end.
+    abandoned: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
     /// Nobody was at work for a while since the agent ended: a person may have been at it.
@@ -242,13 +245,14 @@ impl TasksState {
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
             PlanFact::Errand => (self.errand, self.fresh) = (true, false),
+            PlanFact::Abandoned => self.abandoned = true,
             // Long enough for a person to have changed it.
             PlanFact::Waited => {
                 self.fresh = false;
                 self.open |= self.after.is_some() && !self.touched;
             }
             PlanFact::Resumed { had_stopped } => {
-                self.fresh = false;
+                (self.fresh, self.abandoned) = (false, false);
                 // What a check has left there is looked at first, by the terms of checks.
                 self.open = self.touched || self.after.is_some();
                 if *had_stopped {
@@ -283,7 +287,7 @@ impl TasksState {
                 for reworded in end.reworded.clone() {
                     reworded.enter(&mut self.reworded);
                 }
-                self.errand = false;
+                self.errand = self.abandoned;
                 if self.after.is_some() {
                     (self.reopened, self.open) = (Some(end.known.clone()), false);
                 } else {
@@ -357,5 +361,24 @@ mod tests {
         // The next agent was lost, and another one begins in its place.
         assert_eq!(done(PlanStep::PutBackTasks, &[]), ["not so"]);
         assert!(done(PlanStep::CompareTasks, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_longer_waited_for_is_looked_at_again_by_whoever_resumes() {
+        let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
+        let end = PlanEnd::Tasks(TasksEnd::of(Known { text: String::new(), list }));
+        let read = PlanFact::Done(&PlanStep::ReadTasks, &end);
+        let resumed = PlanFact::Resumed { had_stopped: true };
+        let mut state = plan().start();
+        for (fact, on_errand, wants) in [
+            (&PlanFact::Errand, true, Some(PlanStep::ReadTasks)),
+            (&PlanFact::Abandoned, true, Some(PlanStep::ReadTasks)),
+            (&read, true, None),
+            (&resumed, true, Some(PlanStep::ReadTasks)),
+            (&read, false, None),
+        ] {
+            state.apply(fact);
+            assert_eq!((state.on_errand(), state.wants(false)), (on_errand, wants), "{fact:?}");
+        }
     }
 }

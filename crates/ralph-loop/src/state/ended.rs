@@ -64,8 +64,12 @@ impl State {
                 self.phase = Phase::Ready { snapshot_taken: false };
             }
             End::Lost { .. } => {
-                if matches!(flight.step, Step::Agent { .. }) {
-                    self.leave_unjudged();
+                match flight.step {
+                    Step::Agent { .. } => self.leave_unjudged(),
+                    Step::Scm { .. } | Step::Left { .. } | Step::CommitRest => {
+                        self.plan.apply(&PlanFact::Abandoned);
+                    }
+                    _ => {}
                 }
                 self.streaks.losses += 1;
             }

@@ -295,7 +295,7 @@ impl State {
             self.rest_committed = false;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
-        if let Step::Message { .. } | Step::Scm { .. } = step {
+        if let Step::Message { .. } | Step::Scm { .. } | Step::Left { .. } | Step::CommitRest = step {
             self.plan.apply(&PlanFact::Errand);
         }
         self.steps_begun = id;

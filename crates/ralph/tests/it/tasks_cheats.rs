@@ -282,6 +282,20 @@ fn a_check_approves_nothing_by_making_the_next_one_impossible() {
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }
 
+/// Git runs what the repository's configuration says, also where it is told to run no hook.
+#[test]
+fn a_git_filter_says_nothing_in_the_reviewers_place() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.write("../forged.json", text(&list(&[right("US-001", 1)])));
+    let forge = format!("cp {}/forged.json ralph/tasks.json; cat", sandbox.root().display());
+    let plant =
+        format!("git config filter.x.clean '{forge}'; echo '*.c filter=x' > .gitattributes; echo x > x.c");
+    let acts = [Act::leaves(&list(&[waiting("US-001", 0)])).then(&plant), Act::shell("echo looks good")];
+    run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+}
+
 #[test]
 fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
     let sandbox = project(&list(&[new("US-001")]));
