@@ -40,6 +40,10 @@ pub(super) fn perform(
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
+    let may_be_a_persons = *what == PlanStep::ReadTasks && !tasks.on_errand();
+    if !may_be_a_persons {
+        put_links_aside(&run.workspace, &plan.dir).map_err(TaskFileError::Write)?;
+    }
     match what {
         PlanStep::ReadTasks if tasks.on_errand() => {
             let last = tasks.last_known().ok_or(TaskFileError::NotRead)?;
@@ -216,6 +220,19 @@ fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
         fsx::write_whole(file, text.as_bytes())
     };
     written().map_err(TaskFileError::Write)
+}
+
+/// The list was behind no link when the run began. One that an agent has put there would have
+/// ralph read and write the list of somebody else.
+fn put_links_aside(workspace: &Path, dir: &Path) -> io::Result<()> {
+    let mut path = workspace.to_path_buf();
+    for part in dir.components() {
+        path.push(part);
+        if path.is_symlink() {
+            return put_aside(&path);
+        }
+    }
+    Ok(())
 }
 
 /// Somebody may miss it.

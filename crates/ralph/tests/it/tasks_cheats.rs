@@ -380,3 +380,17 @@ fn a_list_of_any_size_is_put_back_without_reading_it() {
     assert!(!resumed.stderr.contains("what stood there is kept"), "{}", resumed.stderr);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }
+
+#[test]
+fn a_link_in_the_place_of_its_directory_leads_to_no_other_list() {
+    for other in ["../other", "docs"] {
+        let sandbox = project(&list(&[new("US-001")]));
+        let theirs = text(&list(&[new("XX-001")]));
+        sandbox.write(&format!("{other}/tasks.json"), &theirs);
+        let told = after(&sandbox, Act::shell(&format!("rm -r ralph && ln -s {other} ralph")));
+        assert!(told.contains("undone in the task list: the task list is missing"), "{told}");
+        assert_eq!(sandbox.read(&format!("{other}/tasks.json")), theirs);
+        assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
+        assert_eq!(sandbox.sh("git status --porcelain"), "", "what is left can be committed: {told}");
+    }
+}
