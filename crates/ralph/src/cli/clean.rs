@@ -16,8 +16,8 @@ use std::process::ExitCode;
 #[command(after_help = "\
 A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in \
 it is uncommitted. --runs removes what is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, \
-the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, those that can be resumed only with \
---force.
+the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, \
+those that can be resumed only with --force.
 
 Examples:
   ralph clean --dry-run
