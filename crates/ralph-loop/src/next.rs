@@ -8,7 +8,7 @@
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::money::Cost;
-use crate::plan::{Item, Pick};
+use crate::plan::{Item, Pick, PlanStep};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message};
 use crate::state::{Cancel, Flight, Phase, State};
@@ -126,9 +126,9 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     // What an agent has made of the plan is found out, and put right, before anybody else can
     // touch it.
     let over = !matches!(state.phase, Phase::Ready { .. });
-    let stops = state.asked.killed || state.stops_asked > 0;
-    let due = stops || !amid_checks(run, state);
-    if let (true, None, Some(what)) = (due, &state.trouble, state.plan.owes(over)) {
+    let stops = state.asked.killed || state.stops_asked > 0 || state.trouble.is_some();
+    let due = !state.plan_in_trouble && (stops || !amid_checks(run, state));
+    if let (true, Some(what)) = (due, state.plan.owes(over)) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     if state.asked.killed {
@@ -144,6 +144,10 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if state.streaks.losses > LOSSES_ENDURED {
         let note = "the process that watches over agents keeps dying".to_string();
         return Some(stop(run, state, StopReason::Error, Some(note)));
+    }
+    // What a person may have done since is known before a check can be at it.
+    if let (true, Some(what @ PlanStep::ReadTasks)) = (over, state.plan.wants(over)) {
+        return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     match &state.phase {
         Phase::Answered { empty, results, .. } => {

@@ -205,16 +205,15 @@ pub struct Belongings<'r> {
     line: &'r RunLine,
     run_dir: RunDir,
     workers: Vec<WorkerDir>,
+    _lock: RunLock,
 }
 
 impl Belongings<'_> {
-    /// Nothing if the run is alive.
+    /// Nothing if the run is alive. Nobody can take it up meanwhile.
     pub fn of<'r>(home: &Home, line: &'r RunLine) -> Option<Belongings<'r>> {
         let run_dir = home.run(&line.id);
-        if line.is_alive() || RunLock::is_held(&run_dir) {
-            return None;
-        }
-        Some(Belongings { line, run_dir, workers: seat::workers_of(home, &line.id) })
+        let lock = RunLock::of_idle(&run_dir).filter(|_| !line.is_alive())?;
+        Some(Belongings { line, run_dir, workers: seat::workers_of(home, &line.id), _lock: lock })
     }
 
     /// What they take up; what the user's own repository holds is not ralph's to count.
@@ -236,7 +235,21 @@ impl Belongings<'_> {
                 .map_err(|cause| cannot("what the attempts left").cause(cause))?;
         }
         self.workers.iter().for_each(output::remove);
-        fsx::remove_tree(self.run_dir.dir()).map_err(|cause| cannot("the record").cause(cause))
+        // At once, so that whoever wants to take the run up finds all of it or nothing.
+        let going = self.run_dir.going();
+        let gone = fsx::rename(self.run_dir.dir(), &going).and_then(|()| fsx::remove_tree(&going));
+        gone.map_err(|cause| cannot("the record").cause(cause))
+    }
+}
+
+/// Removes what somebody has begun to remove and not ended. What cannot be removed is no run.
+pub fn remove_remains(home: &Home) {
+    let Ok(entries) = fs_err::read_dir(home.runs()) else { return };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    for id in names.filter_map(|name| Some(name.strip_prefix('.')?.to_string())) {
+        if layout::is_safe_name(&id) {
+            let _ = fsx::remove_tree(&home.run(&id).going());
+        }
     }
 }
 

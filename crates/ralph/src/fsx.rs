@@ -69,9 +69,20 @@ pub fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Adds to the end of a regular file, which need not exist.
 pub fn append(path: &Path, content: &[u8]) -> io::Result<()> {
+    append_with(OFlags::empty(), path, content)
+}
+
+/// The same for a file that agents can put something in the place of: a link would have ralph
+/// write, outside of their sandbox, where they may not.
+pub fn append_unlinked(path: &Path, content: &[u8]) -> io::Result<()> {
+    append_with(OFlags::NOFOLLOW, path, content)
+}
+
+fn append_with(flags: OFlags, path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     // Opening a fifo that somebody put there must not wait for a reader.
-    options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let flags = flags | OFlags::NONBLOCK;
+    options.append(true).create(true).custom_flags(flags.bits().cast_signed());
     let mut file = options.open(path).map_err(|cause| named(&cause, "open", path))?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other(format!("not a regular file: {}", path.display())));
@@ -117,10 +128,10 @@ pub fn mark(path: &Path) -> io::Result<bool> {
 
 /// A new, empty file to be written piece by piece; what stood there before is gone, also if
 /// it was a link or a fifo: neither is followed. Every holder of the descriptor writes at the
-/// end.
+/// end, and whoever kept one can read what was written, whatever has become of the name.
 pub fn fresh(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    options.append(true).create_new(true);
+    options.read(true).append(true).create_new(true);
     let opened = match options.open(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(path)?;

@@ -147,6 +147,11 @@ impl RunDir {
         &self.dir
     }
 
+    /// Where it is while it is removed: no run has such a name.
+    pub fn going(&self) -> PathBuf {
+        self.dir.with_file_name(format!(".{}", self.id()))
+    }
+
     pub fn journal(&self) -> PathBuf {
         self.dir.join("journal.jsonl")
     }

@@ -62,6 +62,18 @@ impl RunLock {
         }
     }
 
+    /// Nothing if something of the run is alive; else nobody takes it up as long as this is held.
+    pub fn of_idle(run: &RunDir) -> Option<RunLock> {
+        let deadline = Instant::now() + GLANCE;
+        loop {
+            match try_lock(&run.lock()) {
+                Ok(Some(file)) => return Some(RunLock { file }),
+                Ok(None) if Instant::now() <= deadline => std::thread::sleep(LOOK),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -56,7 +56,8 @@ impl Conduct {
     }
 }
 
-/// Begins a new run; its texts are kept beside the journal. A worktree that was made for it is removed again if the run cannot begin.
+/// Begins a new run; its texts are kept beside the journal. A worktree that was made for it is
+/// removed again if the run cannot begin.
 pub fn open(
     home: &Home,
     asked: Asked,

@@ -128,8 +128,11 @@ pub enum PlanFact<'a> {
     Waited,
     /// A check has ended: it runs what the agent has written.
     Checked,
-    /// An agent has begun that is only to name a commit, or git, whose hooks may be an agent's.
+    /// An agent has begun that is only to name a commit, or git, whose hooks and filters may be an
+    /// agent's.
     Errand,
+    /// Such an errand is no longer waited for, and may go on.
+    Abandoned,
 }
 
 impl Plan {

@@ -118,6 +118,7 @@ impl PromptState {
             | PlanFact::Resumed { .. }
             | PlanFact::Waited
             | PlanFact::Errand
+            | PlanFact::Abandoned
             | PlanFact::Checked => {}
         }
     }

@@ -157,6 +157,7 @@ impl StoriesState {
             | PlanFact::Changed(_)
             | PlanFact::Waited
             | PlanFact::Errand
+            | PlanFact::Abandoned
             | PlanFact::Checked => {}
         }
     }

@@ -57,8 +57,10 @@ impl TasksPlan {
             fresh: false,
             touched: false,
             errand: false,
+            abandoned: false,
             after: None,
             open: false,
+            reopened: None,
             amendment: None,
             stuck: None,
             violations: Vec::new(),
@@ -146,10 +148,14 @@ pub struct TasksState {
     touched: bool,
     /// Something was at work that is not there to change it.
     errand: bool,
+    /// It may still be: nobody has waited for its end.
+    abandoned: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
     /// Nobody was at work for a while since the agent ended: a person may have been at it.
     open: bool,
+    /// What was found there then: the checks that follow are held against it.
+    pub reopened: Option<Known>,
     amendment: Option<Amendment>,
     /// A person is asked for.
     stuck: Option<String>,
@@ -173,6 +179,16 @@ impl TasksState {
     /// Whether what stands there may be the doing of something that has no business with it.
     pub fn on_errand(&self) -> bool {
         self.errand
+    }
+
+    /// Whether a person may have been at it since the agent ended.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The list as it was last found or left.
+    pub fn last_known(&self) -> Option<&Known> {
+        self.reopened.as_ref().or(self.after.as_ref()).or(self.known.as_ref())
     }
 
     /// What the agent of this iteration has reworded, if that was found out already.
@@ -204,7 +220,7 @@ impl TasksState {
         match (self.touched, over) {
             (true, true) => Some(PlanStep::CompareTasks),
             (true, false) => Some(PlanStep::PutBackTasks),
-            (false, true) => None,
+            (false, true) => self.open.then_some(PlanStep::ReadTasks),
             (false, false) => match &self.amendment {
                 Some(amendment) => Some(PlanStep::AmendTasks(amendment.clone())),
                 None => (!self.fresh).then_some(PlanStep::ReadTasks),
@@ -213,7 +229,7 @@ impl TasksState {
     }
 
     pub(super) fn judge(&self, verdict: &Verdict) -> Settlement {
-        let Some(after) = &self.after else { return Settlement::Continue };
+        let Some(after) = self.reopened.as_ref().or(self.after.as_ref()) else { return Settlement::Continue };
         if verdict.is_green() && after.list.is_complete(self.skip_review) {
             Settlement::Settled
         } else {
@@ -234,22 +250,25 @@ impl TasksState {
 
     pub(super) fn apply(&mut self, fact: &PlanFact<'_>) {
         match fact {
-            PlanFact::Began(_) => (self.touched, self.after, self.open) = (true, None, false),
-            PlanFact::Checked => self.touched |= self.after.is_some() && !self.open,
+            PlanFact::Began(_) => {
+                (self.touched, self.open) = (true, false);
+                (self.after, self.reopened) = (None, None);
+            }
+            PlanFact::Checked => self.touched |= self.after.is_some(),
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
             PlanFact::Errand => (self.errand, self.fresh) = (true, false),
+            PlanFact::Abandoned => self.abandoned = true,
             // Long enough for a person to have changed it.
             PlanFact::Waited => {
                 self.fresh = false;
                 self.open |= self.after.is_some() && !self.touched;
             }
             PlanFact::Resumed { had_stopped } => {
-                self.fresh = false;
-                if self.after.is_some() {
-                    (self.touched, self.open) = (false, true);
-                }
+                (self.fresh, self.abandoned) = (false, false);
+                // What a check has left there is looked at first, by the terms of checks.
+                self.open = self.touched || self.after.is_some();
                 if *had_stopped {
                     self.stuck = None;
                 }
@@ -266,8 +285,11 @@ impl TasksState {
                 }
                 self.violations.extend(end.violations.iter().cloned());
                 self.rewording.extend(end.reworded.iter().cloned());
-                self.after = Some(end.known.clone());
-                self.touched = false;
+                match &mut self.reopened {
+                    Some(reopened) => *reopened = end.known.clone(),
+                    None => self.after = Some(end.known.clone()),
+                }
+                (self.touched, self.open) = (false, false);
             }
             PlanStep::PutBackTasks => (self.touched, self.fresh) = (false, false),
             PlanStep::AmendTasks(_) => {
@@ -275,18 +297,23 @@ impl TasksState {
                 (self.amendment, self.fresh) = (None, false);
             }
             PlanStep::ReadTasks => {
-                self.known = Some(end.known.clone());
                 self.violations.extend(end.violations.iter().cloned());
                 for reworded in end.reworded.clone() {
                     reworded.enter(&mut self.reworded);
                 }
-                (self.fresh, self.errand) = (true, false);
+                self.errand = self.abandoned;
+                if self.after.is_some() {
+                    (self.reopened, self.open) = (Some(end.known.clone()), false);
+                } else {
+                    (self.known, self.fresh) = (Some(end.known.clone()), true);
+                }
             }
         }
     }
 
     fn judged(&mut self, judgement: &Judgement) {
         (self.touched, self.open) = (false, false);
+        let reopened = self.reopened.take();
         let Some(after) = self.after.take() else { return };
         self.undone_before.clone_from(&self.violations);
         for reworded in std::mem::take(&mut self.rewording) {
@@ -309,7 +336,7 @@ impl TasksState {
             }
             Verdict::AgentFailed { .. } => Some(Amendment { stories: said, how: Amend::Unsay }),
         };
-        self.known = Some(after);
+        self.known = Some(reopened.unwrap_or(after));
         self.fresh = false;
     }
 
@@ -327,16 +354,13 @@ mod tests {
     use super::*;
     use crate::plan::{Plan, PlanState};
 
+    fn plan() -> TasksPlan {
+        TasksPlan { dir: "ralph".into(), skip_review: false, review_cap: 5, commit_left: true, hooks: true }
+    }
+
     #[test]
     fn what_was_undone_is_known_until_the_next_agent_is_compared() {
-        let plan = TasksPlan {
-            dir: "ralph".into(),
-            skip_review: false,
-            review_cap: 5,
-            commit_left: true,
-            hooks: true,
-        };
-        let mut state = Plan::Tasks(plan).start();
+        let mut state = Plan::Tasks(plan()).start();
         let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
         let mut done = |step: PlanStep, violations: &[&str]| {
             let violations = violations.iter().map(ToString::to_string).collect();
@@ -352,5 +376,24 @@ mod tests {
         // The next agent was lost, and another one begins in its place.
         assert_eq!(done(PlanStep::PutBackTasks, &[]), ["not so"]);
         assert!(done(PlanStep::CompareTasks, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_longer_waited_for_is_looked_at_again_by_whoever_resumes() {
+        let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
+        let end = PlanEnd::Tasks(TasksEnd::of(Known { text: String::new(), list }));
+        let read = PlanFact::Done(&PlanStep::ReadTasks, &end);
+        let resumed = PlanFact::Resumed { had_stopped: true };
+        let mut state = plan().start();
+        for (fact, on_errand, wants) in [
+            (&PlanFact::Errand, true, Some(PlanStep::ReadTasks)),
+            (&PlanFact::Abandoned, true, Some(PlanStep::ReadTasks)),
+            (&read, true, None),
+            (&resumed, true, Some(PlanStep::ReadTasks)),
+            (&read, false, None),
+        ] {
+            state.apply(fact);
+            assert_eq!((state.on_errand(), state.wants(false)), (on_errand, wants), "{fact:?}");
+        }
     }
 }

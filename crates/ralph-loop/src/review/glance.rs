@@ -6,7 +6,7 @@
 
 use super::transitions::gave_verdict;
 use super::{Terms, standing, transitions};
-use crate::task_list::{Mode, Story, TaskList, story_places};
+use crate::task_list::{Json, Mode, Story, TaskList, field, story_places};
 use std::ops::Range;
 
 /// Where the stories of a list are, for a later [`glance`] at those that differ. None if there is
@@ -53,12 +53,18 @@ pub fn may_change_nothing(terms: &Terms<'_>) -> bool {
     terms.mode != Mode::Review || terms.skip_review
 }
 
-/// Stories from the middle of a list, in a list of which nothing else can be wrong.
+/// Stories from the middle of a list, in a list of which nothing else can be wrong. They are read
+/// alone: text that leaves their array could bring along anything else of a list.
 fn read(stories: &[u8]) -> Option<TaskList> {
-    let stories = str::from_utf8(stories).ok()?;
-    let text =
-        format!(r#"{{"project": "", "branchName": "", "description": "", "userStories": [{stories}]}}"#);
-    TaskList::parse(&text).ok()
+    let stories: Json = serde_json::from_str(&format!("[{}]", str::from_utf8(stories).ok()?)).ok()?;
+    let text = || Json::from("");
+    TaskList::of_fields([
+        (field::PROJECT, text()),
+        (field::BRANCH_NAME, text()),
+        (field::DESCRIPTION, text()),
+        (field::USER_STORIES, stories),
+    ])
+    .ok()
 }
 
 /// As a hook does it, with texts instead of files.
@@ -149,6 +155,11 @@ mod tests {
         }
         let story_out_of_the_list = before.replacen("\"b\",", "\"b\"}], \"more\": [{", 1);
         assert!(!seen(&before, &story_out_of_the_list, Mode::Implement));
+        // The stories are fine, and what comes after them is there twice.
+        let noted = changed(&list, |list| list.stories[2].set_notes("seen"));
+        let twice = noted.replacen("\n  ]\n}", "], \"verifyCommands\": [\"false\"\n  ]\n}", 1);
+        assert!(seen(&before, &noted, Mode::Implement) && twice != noted);
+        assert!(!seen(&before, &twice, Mode::Implement), "{twice}");
         // Nothing was said of a story that waits, though much of another.
         let waiting = changed(&list, |list| list.stories[1].set_review_status(ReviewStatus::NeedsReview));
         let noted = changed(&TaskList::parse(&waiting).unwrap(), |list| list.stories[0].set_notes("seen"));

@@ -64,12 +64,19 @@ impl State {
                 self.phase = Phase::Ready { snapshot_taken: false };
             }
             End::Lost { .. } => {
-                if matches!(flight.step, Step::Agent { .. }) {
-                    self.leave_unjudged();
+                match flight.step {
+                    Step::Agent { .. } => self.leave_unjudged(),
+                    Step::Scm { .. } | Step::Left { .. } | Step::CommitRest => {
+                        self.plan.apply(&PlanFact::Abandoned);
+                    }
+                    _ => {}
                 }
                 self.streaks.losses += 1;
             }
-            End::Impossible { why } => self.trouble = Some(why.clone()),
+            End::Impossible { why } => {
+                self.trouble = Some(why.clone());
+                self.plan_in_trouble = matches!(flight.step, Step::Plan { .. });
+            }
         }
         Ok(())
     }

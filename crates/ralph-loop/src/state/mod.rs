@@ -69,6 +69,8 @@ pub struct State {
     pub asked: Asked,
     /// A step that cannot be carried out without help.
     pub trouble: Option<String>,
+    /// That step was the plan's: its files cannot be seen to.
+    pub plan_in_trouble: bool,
     pub plan: PlanState,
     pub stopped: Option<Stopped>,
 }
@@ -117,6 +119,7 @@ impl State {
             stops_asked: 0,
             asked: Asked::default(),
             trouble: None,
+            plan_in_trouble: false,
             plan: run.plan.start(),
             stopped: None,
         })
@@ -210,6 +213,9 @@ impl State {
                 }
             }
         }
+        if self.flights.iter().any(|flight| matches!(flight.step, Step::Check { .. })) {
+            self.plan.apply(&PlanFact::Checked);
+        }
         self.plan.apply(&PlanFact::Resumed { had_stopped: self.stopped.is_some() });
         // The tree may have changed meanwhile, and a verdict comes from one tree.
         if let Phase::Answered { results, .. } = &mut self.phase {
@@ -227,7 +233,7 @@ impl State {
         self.stopped = None;
         self.stops_asked = 0;
         (self.asked.paused_since_ms, self.asked.leaving, self.asked.killed) = (None, false, false);
-        self.trouble = None;
+        (self.trouble, self.plan_in_trouble) = (None, false);
         self.streaks.losses = 0;
         // Whoever resumes has seen to it, or wants to know.
         self.blocked_until_ms.clear();
@@ -289,7 +295,7 @@ impl State {
             self.rest_committed = false;
             self.phase = Phase::Ready { snapshot_taken: true };
         }
-        if let Step::Message { .. } | Step::Scm { .. } = step {
+        if let Step::Message { .. } | Step::Scm { .. } | Step::Left { .. } | Step::CommitRest = step {
             self.plan.apply(&PlanFact::Errand);
         }
         self.steps_begun = id;

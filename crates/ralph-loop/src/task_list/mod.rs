@@ -99,6 +99,13 @@ impl TaskList {
         TaskList { fields: [(field::USER_STORIES, Json::Null)].into_iter().collect(), stories }
     }
 
+    /// A list of these fields, stories included.
+    pub(crate) fn of_fields<'a>(
+        fields: impl IntoIterator<Item = (&'a str, Json)>,
+    ) -> Result<TaskList, Unreadable> {
+        TaskList::from_json(Json::Object(fields.into_iter().collect()))
+    }
+
     pub fn parse(text: &str) -> Result<TaskList, Unreadable> {
         let json: Json = serde_json::from_str(text).map_err(|why| Unreadable::Syntax(why.to_string()))?;
         TaskList::from_json(json)

@@ -24,11 +24,14 @@ fn a_story_is_implemented_reviewed_and_done() {
     check(TASKS, &format!("{implemented} list:A=waiting green list:A=waiting"), "judged 1 green, read");
     let seen = format!("{implemented} list:A=waiting green list:A=waiting list:A=waiting");
     check(TASKS, &seen, "left 1");
-    check(TASKS, &format!("{seen} left"), "snapshot 2");
-    let reviewed = format!("{seen} left tree:Y done list:A=right1");
+    // Git may have run what the agent has written.
+    check(TASKS, &format!("{seen} left"), "read");
+    check(TASKS, &format!("{seen} left list:A=waiting"), "snapshot 2");
+    let reviewed = format!("{seen} left list:A=waiting tree:Y done list:A=right1");
     check(TASKS, &reviewed, "check 2.1");
     check(TASKS, &format!("{reviewed} green list:A=right1"), "judged 2 done, read");
-    check(TASKS, &format!("{reviewed} green list:A=right1 list:A=right1 left tree:Z"), "stop completed");
+    let done = format!("{reviewed} green list:A=right1 list:A=right1 left list:A=right1 tree:Z");
+    check(TASKS, &done, "stop completed");
 }
 
 #[test]
@@ -36,7 +39,7 @@ fn an_approval_with_red_checks_goes_back_with_their_output() {
     let reviewed = "start list:A=waiting tree:X talk list:A=right1";
     check(TASKS, &format!("{reviewed} red list:A=right1"), "judged 1 red 1, request changes A");
     check(TASKS, &format!("{reviewed} red list:A=right1 list:A=back1"), "read");
-    let back = format!("{reviewed} red list:A=right1 list:A=back1 list:A=back1 left tree:Y");
+    let back = format!("{reviewed} red list:A=right1 list:A=back1 list:A=back1 left list:A=back1 tree:Y");
     check(TASKS, &back, "review-fix A in 2");
     // A crash before it was written: it is written then.
     check(TASKS, &format!("{reviewed} red list:A=right1 resumed"), "request changes A");
@@ -47,8 +50,8 @@ fn at_the_cap_a_person_is_asked_instead_of_approving_what_is_red() {
     let capped = "start list:A=waiting4 tree:X talk list:A=right5 red list:A=right5";
     check(TASKS, capped, "judged 1 red 1, request changes A");
     let why = "stop halted (A has had its 5 reviews and its checks are red: it needs a person)";
-    check(TASKS, &format!("{capped} list:A=back5 list:A=back5 left tree:Y"), why);
-    let resumed = format!("{capped} list:A=back5 list:A=back5 left tree:Y resumed list:A=back5");
+    check(TASKS, &format!("{capped} list:A=back5 list:A=back5 left list:A=back5 tree:Y"), why);
+    let resumed = format!("{capped} list:A=back5 list:A=back5 left list:A=back5 tree:Y resumed list:A=back5");
     check(TASKS, &resumed, "review-fix A in 2");
     check(
         TASKS,
@@ -74,7 +77,8 @@ fn an_agent_that_nobody_judges_has_not_changed_the_list() {
     // One that has answered is compared before anybody else can touch the list.
     check(TASKS, "start list:A=new tree:X stop talk", "compare");
     check(TASKS, "start list:A=new tree:X stop talk list:A=waiting", "stop interrupted");
-    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed", "check 1.1");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed", "read");
+    check(TASKS, "start list:A=new tree:X stop talk list:A=waiting resumed list:A=waiting", "check 1.1");
 }
 
 #[test]
@@ -97,12 +101,12 @@ fn the_list_is_put_right_before_a_run_stops() {
 
 #[test]
 fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
-    let failed = "start list:A=new tree:X fail list:A=new list:A=new left";
+    let failed = "start list:A=new tree:X fail list:A=new list:A=new left list:A=new";
     check(TASKS, &format!("{failed} due"), "read");
     check(TASKS, &format!("{failed} due list:A=right1+B=new tree:X"), "implement B in 2");
     let limited = "start list:A=new tree:X limited:60 list:A=new list:A=new";
     check(TASKS, &format!("{limited} due"), "read");
-    let paused = "start list:A=new tree:X pause talk list:A=waiting green list:A=waiting list:A=waiting left";
+    let paused = "start list:A=new tree:X pause talk list:A=waiting green list:A=waiting list:A=waiting left list:A=waiting";
     check(TASKS, paused, "wait");
     check(TASKS, &format!("{paused} continue"), "read");
     check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
@@ -111,8 +115,10 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     check(TASKS, silent, "implement A in 1");
     let paused = "start list:A=new tree:X pause empty list:A=new";
     check(TASKS, paused, "wait");
-    check(TASKS, &format!("{paused} continue"), "check 1.1");
-    check(TASKS, &format!("{paused} continue green"), "judged 1 green, read");
+    check(TASKS, &format!("{paused} continue"), "read");
+    check(TASKS, &format!("{paused} continue list:A=new"), "check 1.1");
+    check(TASKS, &format!("{paused} continue list:A=new green"), "compare");
+    check(TASKS, &format!("{paused} continue list:A=new green list:A=new"), "judged 1 green, read");
 }
 
 #[test]
@@ -136,9 +142,18 @@ fn a_check_does_no_more_to_the_list_than_its_agent_may() {
     check(two, &format!("{answered} green green"), "compare");
     check(two, &format!("{answered} green stop green"), "compare");
     check(two, &format!("{answered} stop green list:A=waiting"), "stop interrupted");
-    // After that, what has changed may be a person's.
+    // After that, what has changed may be a person's, but not what the checks make of it.
     let resumed = format!("{answered} stop green list:A=waiting resumed");
-    check(two, &format!("{resumed} green green"), "judged 1 green, read");
+    check(two, &resumed, "read");
+    check(two, &format!("{resumed} list:A=right0 green green"), "compare");
+    let judged = format!("{resumed} list:A=right0 green green list:A=right0");
+    check(two, &judged, "judged 1 done, read");
+    // What a check that was cut short has left is nobody else's.
+    check(two, &format!("{answered} resumed"), "compare");
+    check(two, &format!("{answered} green resumed"), "compare");
+    check(two, &format!("{answered} green resumed list:A=waiting"), "check 1.1");
+    check(two, &format!("{answered} green impossible:gone"), "compare");
+    check(two, &format!("{answered} green impossible:gone list:A=waiting"), "stop error (gone)");
 }
 
 #[test]
@@ -180,11 +195,10 @@ fn what_can_never_be_worked_on_is_told() {
 #[test]
 fn iterations_that_bring_no_story_further_are_a_stall() {
     // Nothing is done; what is done is undone; something else is done; the agent fails.
-    let idle = " talk list:A=new list:A=new left tree:X";
-    let cheats =
-        " talk list:A=new!passes list:A=new left tree:X talk list:A=new!count list:A=new left tree:X";
-    let works = " talk list:A=new list:A=new left tree:Y talk list:A=new list:A=new left tree:Z";
-    let fails = " fail list:A=new list:A=new left due list:A=new tree:X";
+    let idle = " talk list:A=new list:A=new left list:A=new tree:X";
+    let cheats = " talk list:A=new!passes list:A=new left list:A=new tree:X talk list:A=new!count list:A=new left list:A=new tree:X";
+    let works = " talk list:A=new list:A=new left list:A=new tree:Y talk list:A=new list:A=new left list:A=new tree:Z";
+    let fails = " fail list:A=new list:A=new left list:A=new due list:A=new tree:X";
     for asked in ["tasks:5 git n:15 stall:3", "tasks:0 git n:15 stall:3"] {
         let told = |rounds: &str, next: &str| check(asked, &format!("start list:A=new tree:X{rounds}"), next);
         told(&idle.repeat(2), "implement A in 3");
@@ -199,7 +213,8 @@ fn iterations_that_bring_no_story_further_are_a_stall() {
 
 #[test]
 fn the_same_illegal_edit_again_and_again_is_a_stall_whatever_else_it_does() {
-    let cheat = |what: &str, tree: &str| format!(" talk list:A=new!{what} list:A=new left tree:{tree}");
+    let cheat =
+        |what: &str, tree: &str| format!(" talk list:A=new!{what} list:A=new left list:A=new tree:{tree}");
     let thrice = ["P", "Q", "R"].map(|tree| cheat("passes", tree)).concat();
     let told = |then: &str, next: &str| {
         check("tasks:5 git n:15 stall:3", &format!("start list:A=new tree:X{thrice}{then}"), next);
@@ -208,7 +223,7 @@ fn the_same_illegal_edit_again_and_again_is_a_stall_whatever_else_it_does() {
     told(&cheat("passes", "S"), "stop stalled");
     // Another one is another try, and a step forward is one.
     told(&cheat("count", "S"), "implement A in 5");
-    told(" talk list:A=waiting list:A=waiting left tree:S", "review A in 5");
+    told(" talk list:A=waiting list:A=waiting left list:A=waiting tree:S", "review A in 5");
     // It needs no tree to tell it.
     let bare = |asked: &str, times: usize, next: &str| {
         let rounds = " talk list:A=new!passes list:A=new".repeat(times);
@@ -222,7 +237,7 @@ fn the_same_illegal_edit_again_and_again_is_a_stall_whatever_else_it_does() {
 #[test]
 fn reviews_move_the_list_and_not_the_tree() {
     // A list that is not in git.
-    let steps = "talk list:A=waiting list:A=waiting left tree:X talk list:A=back1 list:A=back1 left tree:X \
-                 talk list:A=waiting1 list:A=waiting1 left tree:X talk list:A=back2 list:A=back2 left tree:X";
+    let steps = "talk list:A=waiting list:A=waiting left list:A=waiting tree:X talk list:A=back1 list:A=back1 left list:A=back1 tree:X \
+                 talk list:A=waiting1 list:A=waiting1 left list:A=waiting1 tree:X talk list:A=back2 list:A=back2 left list:A=back2 tree:X";
     check("tasks:5 git n:15 stall:2", &format!("start list:A=new tree:X {steps}"), "review-fix A in 5");
 }

@@ -5,6 +5,7 @@ use crate::catalog::{self, Belongings, RunLine};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Home;
+use crate::lock::RunLock;
 use crate::place;
 use crate::report::{Out, bytes};
 use clap::Args;
@@ -15,8 +16,8 @@ use std::process::ExitCode;
 #[command(after_help = "\
 A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in \
 it is uncommitted. --runs removes what is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, \
-the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, those that can be resumed only with \
---force.
+the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, \
+those that can be resumed only with --force.
 
 Examples:
   ralph clean --dry-run
@@ -42,7 +43,7 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let lines = catalog::all(&home)?;
     let (mut freed, mut bare) = (Vec::new(), Vec::new());
     for line in &lines {
-        let worktree = clean_worktree(line, args, &mut out)?;
+        let worktree = clean_worktree(&home, line, args, &mut out)?;
         if worktree.is_some() || line.worktree().is_none() {
             bare.push(line);
         }
@@ -53,6 +54,9 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
         let is_bare = |line: &&RunLine| bare.iter().any(|bare| bare.id == line.id);
         for line in old.filter(is_bare) {
             freed.extend(clean_record(&home, line, args, &mut out)?);
+        }
+        if !args.dry_run {
+            catalog::remove_remains(&home);
         }
     }
     let sum = bytes(freed.iter().sum());
@@ -70,12 +74,20 @@ fn may_go(line: &RunLine, force: bool) -> bool {
 }
 
 /// The bytes that it took up, if it goes.
-fn clean_worktree(line: &RunLine, args: &CleanArgs, out: &mut Out) -> Result<Option<u64>, CliError> {
+fn clean_worktree(
+    home: &Home,
+    line: &RunLine,
+    args: &CleanArgs,
+    out: &mut Out,
+) -> Result<Option<u64>, CliError> {
     let (Place::Worktree { path, branch, origin }, Some(_)) = (&line.place, line.worktree()) else {
         return Ok(None);
     };
-    let kept = if !may_go(line, args.force) {
-        Some(format!("its run is not over: {}", line.status))
+    // Somebody may have taken the run up since it was looked at, or be about to.
+    let idle = RunLock::of_idle(&home.run(&line.id));
+    let kept = if idle.is_none() || !may_go(line, args.force) {
+        let status = if idle.is_none() { "running" } else { &line.status };
+        Some(format!("its run is not over: {status}"))
     } else if args.force {
         None
     } else {

@@ -355,11 +355,11 @@ impl Lane {
         let name = &log_names(&run.checks)[index];
         let log = Project::check_log(iteration, name);
         let file = check_log(&self.project, &log)?;
-        let stdout = OwnedFd::from(file);
+        let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
         self.spawn(run, iteration, argv, stdio)?;
-        self.current = Current::Check(CheckStep { index, log, started: Instant::now() });
+        self.current = Current::Check(CheckStep { index, log, output, started: Instant::now() });
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl Projections {
                 if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == length) =>
             {
                 (self.written, self.torn) = (None, true); // until it is known to be whole again
-                fsx::append(&path, self.due.as_bytes())?;
+                fsx::append_unlinked(&path, self.due.as_bytes())?;
                 (self.written, self.torn) = (Some(length + self.due.len() as u64), false);
             }
             Some(_) => self.replace(project, &whole(journal)?)?,

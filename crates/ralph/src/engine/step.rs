@@ -239,25 +239,21 @@ impl RawLog {
 pub(super) struct CheckStep {
     pub(super) index: usize,
     pub(super) log: PathBuf,
+    /// What it writes to: at that name something else may stand once it has run.
+    pub(super) output: File,
     pub(super) started: Instant,
 }
 
 impl CheckStep {
     /// `cut`: it did not end by itself.
-    pub(super) fn finish(
-        self,
-        run: &Run,
-        project: &Project,
-        (exit, cut, swept): (Exit, bool, u32),
-        texts: &mut Texts,
-    ) -> End {
+    pub(super) fn finish(self, run: &Run, (exit, cut, swept): (Exit, bool, u32), texts: &mut Texts) -> End {
         let duration_ms = elapsed_ms(self.started);
         let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
         if exit == Exit::Code(0) && !cut {
             return End::Check(end);
         }
-        let kept = excerpt(spec, &project.dir().join(&end.log)).and_then(|text| {
+        let kept = excerpt(spec, self.output).and_then(|text| {
             end.summary = summary(&text);
             texts.put(&text)
         });
@@ -278,18 +274,15 @@ pub(super) fn check_log(project: &Project, log: &Path) -> io::Result<File> {
 }
 
 /// Reads no more of the log than the excerpt can need: four bytes a character at most.
-fn excerpt(spec: &CheckSpec, log: &Path) -> io::Result<String> {
-    let mut file = fs_err::File::open(log)?;
+fn excerpt(spec: &CheckSpec, mut output: File) -> io::Result<String> {
     let window = |chars: usize| chars as u64 * 4 + 8;
-    let mut bytes = Vec::new();
-    match spec.excerpt {
-        Excerpt::Head { chars } => file.take(window(chars)).read_to_end(&mut bytes)?,
-        Excerpt::Tail { chars } => {
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(window(chars))))?;
-            file.read_to_end(&mut bytes)?
-        }
+    let (from, most) = match spec.excerpt {
+        Excerpt::Head { chars } => (0, window(chars)),
+        Excerpt::Tail { chars } => (output.metadata()?.len().saturating_sub(window(chars)), window(chars)),
     };
+    output.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    output.take(most).read_to_end(&mut bytes)?;
     Ok(spec.excerpt.of(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 

@@ -130,7 +130,7 @@ impl StoryFiles {
             text.insert(0, '\n');
         }
         if !text.is_empty() || !path.exists() {
-            fsx::append(&path, text.as_bytes())?;
+            fsx::append_unlinked(&path, text.as_bytes())?;
         }
         self.lines.clear();
         self.unsure = false;

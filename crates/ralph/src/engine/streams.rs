@@ -65,8 +65,8 @@ impl Streams {
     }
 
     /// Removes the oldest streams if there are more than `most` bytes, 0 being no limit. The
-    /// attempt at work, or the last one that was, has `now` bytes. Returns the last iteration that has lost something, the
-    /// first time that one does.
+    /// attempt at work, or the last one that was, has `now` bytes. Returns the last iteration that
+    /// has lost something, the first time that one does.
     pub(super) fn trim(&mut self, most: u64, now: u64) -> io::Result<Option<u32>> {
         let Some(at_work) = self.at_work.as_ref().map(|attempt| attempt.age) else { return Ok(None) };
         let before = match self.before {

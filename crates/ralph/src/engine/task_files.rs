@@ -40,11 +40,17 @@ pub(super) fn perform(
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
+    let may_be_a_persons = *what == PlanStep::ReadTasks && !tasks.on_errand();
+    if !may_be_a_persons {
+        put_links_aside(&run.workspace, &plan.dir).map_err(TaskFileError::Write)?;
+    }
     match what {
         PlanStep::ReadTasks if tasks.on_errand() => {
-            let (before, was) = known_list(tasks, texts)?;
-            let end = compare(&file, &before, (&plan.terms_of_errands(), true), texts)?;
-            let edited = end.violations.is_empty() && texts.get(&end.known.text)? != was;
+            let last = tasks.last_known().ok_or(TaskFileError::NotRead)?;
+            let (before, _) = list_of(last, texts)?;
+            let how = Comparison { terms: plan.terms_of_errands(), first: true, keep: true };
+            let end = compare(&file, &before, &how, texts)?;
+            let edited = end.violations.is_empty() && end.known.text != last.text;
             Ok(TasksEnd { edited, ..end })
         }
         PlanStep::ReadTasks => read(&file, tasks, texts),
@@ -52,11 +58,16 @@ pub(super) fn perform(
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
                 return Err(TaskFileError::NotRead);
             };
-            let terms = plan.terms(mode, &id);
+            // A check that follows on what a person did has no more business with it than an errand.
+            let (before, terms) = match &tasks.reopened {
+                Some(reopened) => (list_of(reopened, texts)?.0, plan.terms_of_errands()),
+                None => (before(tasks, texts)?, plan.terms(mode, &id)),
+            };
             // Also looked at after the checks: what was told is not told again, and a verdict that
             // was undone then is not missing now.
             let told = tasks.undone();
-            let mut end = compare(&file, &before(tasks, texts)?, (&terms, told.is_empty()), texts)?;
+            let how = Comparison { terms, first: told.is_empty(), keep: tasks.is_open() };
+            let mut end = compare(&file, &before, &how, texts)?;
             end.violations.retain(|violation| !told.contains(violation));
             end.reworded.retain(|reworded| !tasks.rewording().contains(reworded));
             Ok(end)
@@ -90,7 +101,10 @@ fn before(tasks: &TasksState, texts: &Texts) -> Result<TaskList, TaskFileError> 
 
 /// The list as ralph knows it, and its text.
 pub(super) fn known_list(tasks: &TasksState, texts: &Texts) -> Result<(TaskList, String), TaskFileError> {
-    let known = tasks.known.as_ref().ok_or(TaskFileError::NotRead)?;
+    list_of(tasks.known.as_ref().ok_or(TaskFileError::NotRead)?, texts)
+}
+
+fn list_of(known: &Known, texts: &Texts) -> Result<(TaskList, String), TaskFileError> {
     let text = texts.get(&known.text)?;
     let list = TaskList::parse(&text).map_err(|_| TaskFileError::NotRead)?;
     Ok((list, text))
@@ -103,14 +117,22 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
         return Err(TaskFileError::Wrong { file: file.to_path_buf(), problem: problem.to_string() });
     }
     let known = known(&list, &text, texts)?;
-    let edited = tasks.known.as_ref().is_some_and(|before| before.text != known.text);
+    let edited = tasks.last_known().is_some_and(|before| before.text != known.text);
     Ok(TasksEnd { edited, ..TasksEnd::of(known) })
+}
+
+struct Comparison<'a> {
+    terms: review::Terms<'a>,
+    /// Nobody has been told yet what is missing.
+    first: bool,
+    /// What is undone may be a person's.
+    keep: bool,
 }
 
 fn compare(
     file: &Path,
     before: &TaskList,
-    (terms, first): (&review::Terms<'_>, bool),
+    Comparison { terms, first, keep }: &Comparison<'_>,
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
@@ -122,24 +144,26 @@ fn compare(
     // One whose verdict was undone has given it, and is told what was wrong with it.
     let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
     let owed = first.then(|| review::owed(before, theirs, terms)).flatten();
-    let text = match after {
-        Ok((_, text)) if found.is_empty() => text,
+    let (text, displaced) = match after {
+        Ok((_, text)) if found.is_empty() => (text, None),
         Ok(_) | Err(_) => {
             let text = list.to_text();
+            let stood = if *keep { stands(file) } else { None };
             write(file, &text)?;
-            text
+            (text, stood.map(|stood| texts.put(&stood)).transpose()?)
         }
     };
     let told = found.iter().chain(&owed).take(TOLD);
     let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
     let reworded = review::reworded(before, &list, terms.skip_review);
-    Ok(TasksEnd { violations, reworded, ..TasksEnd::of(known(&list, &text, texts)?) })
+    Ok(TasksEnd { violations, reworded, displaced, ..TasksEnd::of(known(&list, &text, texts)?) })
 }
 
+/// Far more than anybody can work through; an agent may put anything there.
+const LARGEST: u64 = 16 << 20;
+
 fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
-    /// Far more than anybody can work through; an agent may put anything there.
-    const LARGEST: u64 = 16 << 20;
-    if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
+    if is_too_large(file) {
         return Err(Unreadable::Denied("it is larger than 16 MiB".into()));
     }
     let bytes = fsx::read_regular(file).map_err(|cause| match cause.kind() {
@@ -148,6 +172,16 @@ fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
     })?;
     let list = TaskList::parse_bytes(&bytes)?;
     Ok((list, String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_string()))
+}
+
+fn is_too_large(file: &Path) -> bool {
+    file.metadata().is_ok_and(|found| found.len() > LARGEST)
+}
+
+/// What is there, if it can be a list.
+fn stands(file: &Path) -> Option<String> {
+    let bytes = if is_too_large(file) { None } else { fsx::read_regular(file).ok() }?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
@@ -162,11 +196,10 @@ fn replace(
     expected: &str,
     texts: &mut Texts,
 ) -> Result<Option<String>, TaskFileError> {
-    let stands = fsx::read_regular(file).ok();
-    if stands.as_deref() == Some(text.as_bytes()) {
+    let stands = stands(file);
+    if stands.as_deref() == Some(text) {
         return Ok(None);
     }
-    let stands = stands.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let displaced = stands.filter(|stands| stands.trim_start_matches('\u{feff}') != expected);
     let displaced = displaced.map(|stands| texts.put(&stands)).transpose()?;
     write(file, text)?;
@@ -187,6 +220,19 @@ fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
         fsx::write_whole(file, text.as_bytes())
     };
     written().map_err(TaskFileError::Write)
+}
+
+/// The list was behind no link when the run began. One that an agent has put there would have
+/// ralph read and write the list of somebody else.
+fn put_links_aside(workspace: &Path, dir: &Path) -> io::Result<()> {
+    let mut path = workspace.to_path_buf();
+    for part in dir.components() {
+        path.push(part);
+        if path.is_symlink() {
+            return put_aside(&path);
+        }
+    }
+    Ok(())
 }
 
 /// Somebody may miss it.

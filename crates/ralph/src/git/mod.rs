@@ -323,9 +323,8 @@ fn one_path(output: &ToolOutput) -> Option<PathBuf> {
 
 /// Makes a directory a repository with one commit of what is in it; false without git.
 pub fn scratch_repository(dir: &Path) -> bool {
-    let identity =
-        ["-c", "user.name=ralph", "-c", "user.email=ralph@localhost", "-c", "commit.gpgsign=false"];
-    let commit = git(dir).args(identity).args(["commit", "-q", "-m", "begin"]);
+    let commit = git(dir).args(SCRATCH_IDENTITY).args(["-c", "commit.gpgsign=false"]);
+    let commit = commit.args(["commit", "-q", "-m", "begin"]);
     [git(dir).args(["init", "-q"]), git(dir).args(["add", "."]), commit]
         .into_iter()
         .all(|command| command.run().is_ok_and(|done| done.success()))

@@ -31,7 +31,7 @@ impl<'r> Logged<'r> {
         let time = jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         let time = time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
         let lines: String = text.lines().map(|line| format!("[{time}] {}\n", printable(line))).collect();
-        if let Err(cause) = fsx::append(&self.path, lines.as_bytes())
+        if let Err(cause) = fsx::append_unlinked(&self.path, lines.as_bytes())
             && !std::mem::replace(&mut self.warned, true)
         {
             self.inner.warn(&format!("cannot write the log: {cause}"));

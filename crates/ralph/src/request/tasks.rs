@@ -66,9 +66,15 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
     Ok(Asked { run, texts: Vec::new(), branch })
 }
 
-/// Relative to the project: it is the same place in a worktree.
+/// Relative to the project, and without links: it is the same place in a worktree.
 pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
-    let Some(asked) = asked else { return Ok(PathBuf::from("ralph")) };
+    let usual = PathBuf::from("ralph");
+    let there = project.dir().join(&usual);
+    let asked = match asked {
+        Some(asked) => asked,
+        None if there.is_symlink() => &there,
+        None => return Ok(usual),
+    };
     let absolute = asked.canonicalize().map_err(|cause| {
         CliError::usage(format!("cannot enter the directory of the tasks: {}", asked.display())).cause(cause)
     })?;

@@ -158,3 +158,18 @@ fn a_check_that_was_green_before_a_resume_is_run_again() {
     sandbox.sh("rm good; touch resumed");
     sandbox.ralph(&["resume"]).exits(1).says("check: test -f good failed");
 }
+
+/// What stands at the name of the log may be anything: the check can put it there.
+#[test]
+fn a_check_that_puts_something_else_in_the_place_of_its_log_is_read_all_the_same() {
+    for deed in ["mkfifo $log", "ln -s /nowhere $log", "ln -s /etc/passwd $log", "mkdir $log"] {
+        let sandbox = Sandbox::bare();
+        sandbox.plain_settings();
+        let check = format!("echo what is wrong; log=$(ls .ralph/guardrail_*); rm $log; {deed}; exit 1");
+        let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
+        let result = sandbox.run(&["-p", "x", "-n", "1", "--format", "json", "--check", &check], &agent);
+        let result = result.stops(1, "max_iterations", 1);
+        let told = &result["iterations"][0]["check_results"][0]["output"];
+        assert_eq!(told, "failed with exit code 1: what is wrong", "{deed}");
+    }
+}

@@ -198,3 +198,25 @@ fn what_a_worker_printed_goes_with_its_run_and_how_it_ended_stays() {
     assert!(yard.0.ralph(&["logs", "again"]).exits(0).stdout.contains("quiet"));
     assert_eq!(yard.0.ralph(&["logs", "loud"]).exits(0).stdout, "");
 }
+
+/// Removing takes a while, and somebody may want to go on with the run just then.
+#[test]
+fn a_run_that_is_being_removed_cannot_be_taken_up() {
+    let sandbox = Sandbox::git();
+    let agent = sandbox.sh_agent("echo ran >> ../ran; exit 1");
+    sandbox.settings(&json!({"maxFailures": 1, "backoff": {"base": 0.01, "cap": 0.01}}));
+    sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1);
+    let git = "case \"$*\" in *for-each-ref*) echo up > ../removing; sleep 1;; esac";
+    let real = sandbox.sh("command -v git");
+    sandbox.program("git", &format!("{git}\nexec {} \"$@\"", real.trim()));
+    let id = sandbox.only_run();
+    // What a process that was killed at it had begun to remove.
+    let remains = sandbox.home().join("runs/.20261115-221503-4f2a");
+    fs::create_dir(&remains).unwrap();
+    let clean = sandbox.start(&["clean", "--runs", "--keep", "0", "--force"]);
+    sandbox.until_file("../removing");
+    assert_ne!(sandbox.ralph(&["resume", &id]).code, Some(0));
+    clean.end().exits(0).says(&format!("removed   run {id}"));
+    assert_eq!(sandbox.read("../ran"), "ran\n", "by the first life, and by no other");
+    assert!(sandbox.runs().is_empty(), "nor remains: {:?}", sandbox.runs());
+}

@@ -123,12 +123,12 @@ impl Sandbox {
         self.program("claude", &format!("exec '{RALPH}' __agent '{script}' \"$@\""));
     }
 
-    /// Puts a shell script into the path.
     /// A shell script as the agent.
     pub fn sh_agent(&self, script: &str) -> Agent {
         Agent(["sh", "-c", script].map(String::from).to_vec())
     }
 
+    /// Puts a shell script into the path.
     pub fn program(&self, name: &str, body: &str) -> String {
         let path = self.root.join("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();

@@ -2,9 +2,10 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, fields, items, list, new, now, project, prompt, right, run, seen, tell, text, verified, waiting,
-    with,
+    Act, agent, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
+    verified, waiting, with,
 };
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -218,6 +219,83 @@ fn a_check_that_the_agent_wrote_approves_nothing() {
     assert!(prompt(&sandbox, 2).contains("Only review iterations may approve"), "{}", prompt(&sandbox, 2));
 }
 
+/// A list with one new story, checks that an agent has written, and a list beside the project in
+/// which the story is right.
+fn with_checks_of_the_agents(checks: &[&str]) -> Sandbox {
+    let sandbox = project(&verified(&[new("US-001")], checks));
+    sandbox.write("../forged.json", text(&verified(&[right("US-001", 1)], checks)));
+    sandbox
+}
+
+/// Whoever resumes runs the checks again, on a list that a person may have changed meanwhile.
+#[test]
+fn a_check_approves_nothing_when_it_runs_again_and_what_a_person_did_before_it_counts() {
+    const CHECKS: [&str; 2] = ["sh test.sh", "true"];
+    let sandbox = with_checks_of_the_agents(&CHECKS);
+    let test = "if test -e ../up; then cp ../forged.json ralph/tasks.json; else echo up > ../up; sleep 1; fi";
+    let wait = Act::makes(&verified(&[waiting("US-001", 0)], &CHECKS));
+    let agent = agent(&sandbox, &[wait.then(&format!("echo '{test}' > test.sh"))]);
+    let running = begin(&sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    let theirs = verified(&[waiting("US-001", 0), right("US-002", 0)], &CHECKS);
+    sandbox.write("../forged.json", text(&verified(&[right("US-001", 1), right("US-002", 0)], &CHECKS)));
+    sandbox.write("ralph/tasks.json", text(&theirs));
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-002"), json!([true, "approved", 0]));
+    assert!(violations(&sandbox).join("\n").contains("US-001"), "{:?}", violations(&sandbox));
+}
+
+#[test]
+fn a_check_approves_nothing_by_ending_the_loop() {
+    let sandbox = with_checks_of_the_agents(&["sh test.sh"]);
+    let test = "if test ! -e ../up; then cp ../forged.json ralph/tasks.json; echo up > ../up; sleep 60; fi";
+    let agent = agent(&sandbox, &[Act::shell(&format!("echo '{test}' > test.sh"))]);
+    let running = begin(&sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    let told = sandbox.ralph(&["resume"]).exits(1).stderr;
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+    // It may have been a person's after all.
+    let kept = told.lines().find_map(|line| line.split_once("what stood there is kept: "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
+    let forged = fs::read_to_string(sandbox.root().join("forged.json")).unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), forged);
+}
+
+#[test]
+fn a_check_approves_nothing_by_making_the_next_one_impossible() {
+    let sandbox = with_checks_of_the_agents(&["sh test.sh", "true"]);
+    let test = "if test ! -e ../up; then echo up > ../up; cp ../forged.json ralph/tasks.json; mv .ralph ../aside; touch .ralph; fi";
+    let ran = run(&sandbox, &["-n", "1"], &[Act::shell(&format!("echo '{test}' > test.sh"))]);
+    ran.stops(1, "error", 0);
+    assert_eq!(
+        fields(&now(&sandbox), "US-001"),
+        json!([false, null, 0]),
+        "before anybody takes it for theirs"
+    );
+    sandbox.sh("rm .ralph && mv ../aside .ralph");
+    sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+}
+
+/// Git runs what the repository's configuration says, also where it is told to run no hook.
+#[test]
+fn a_git_filter_says_nothing_in_the_reviewers_place() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.write("../forged.json", text(&list(&[right("US-001", 1)])));
+    let forge = format!("cp {}/forged.json ralph/tasks.json; cat", sandbox.root().display());
+    let plant =
+        format!("git config filter.x.clean '{forge}'; echo '*.c filter=x' > .gitattributes; echo x > x.c");
+    let acts = [Act::leaves(&list(&[waiting("US-001", 0)])).then(&plant), Act::shell("echo looks good")];
+    run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+}
+
 #[test]
 fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
     let sandbox = project(&list(&[new("US-001")]));
@@ -313,4 +391,32 @@ fn the_same_illegal_edit_in_every_iteration_does_not_use_them_all_up() {
     // The first one could still have been progress.
     assert_eq!(items(&sandbox).len(), 6);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+}
+
+#[test]
+fn a_list_of_any_size_is_put_back_without_reading_it() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let grows = Act::shell("truncate -s 3G ralph/tasks.json; echo up > ../up; sleep 60");
+    let agent = agent(&sandbox, &[grows, Act::shell("echo idle")]);
+    let running = begin(&sandbox, &["-n", "1"], &agent);
+    sandbox.until_file("../up");
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    let resumed = sandbox.ralph(&["resume"]).exits(1);
+    assert!(!resumed.stderr.contains("what stood there is kept"), "{}", resumed.stderr);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
+}
+
+#[test]
+fn a_link_in_the_place_of_its_directory_leads_to_no_other_list() {
+    for other in ["../other", "docs"] {
+        let sandbox = project(&list(&[new("US-001")]));
+        let theirs = text(&list(&[new("XX-001")]));
+        sandbox.write(&format!("{other}/tasks.json"), &theirs);
+        let told = after(&sandbox, Act::shell(&format!("rm -r ralph && ln -s {other} ralph")));
+        assert!(told.contains("undone in the task list: the task list is missing"), "{told}");
+        assert_eq!(sandbox.read(&format!("{other}/tasks.json")), theirs);
+        assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
+        assert_eq!(sandbox.sh("git status --porcelain"), "", "what is left can be committed: {told}");
+    }
 }

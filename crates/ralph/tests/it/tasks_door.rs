@@ -252,3 +252,16 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     sandbox.ralph(&["tasks", "check", "--ralph-dir", "there"]).exits(0).says("there/tasks.json: warning");
     sandbox.ralph(&["tasks", "check", "--ralph-dir", "../outside"]).exits(2).says("not in the project");
 }
+
+#[test]
+fn a_list_behind_a_link_is_worked_on_where_it_is_and_only_in_the_project() {
+    let sandbox = project(&list(&[waiting("US-001", 0)]));
+    sandbox.sh(
+        "mkdir docs && git mv ralph docs/loop && ln -s docs/loop ralph && git add . && git commit -q -m link",
+    );
+    let approve = Act::makes(&list(&[right("US-001", 1)]));
+    run(&sandbox, &[], &[approve]).stops(0, "completed", 1);
+    assert!(sandbox.project().join("ralph").is_symlink());
+    sandbox.sh("mv docs/loop ../elsewhere && rm ralph && ln -s ../elsewhere ralph");
+    sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("the tasks are not in the project: ");
+}

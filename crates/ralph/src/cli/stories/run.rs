@@ -80,9 +80,13 @@ impl RunArgs {
     }
 }
 
-/// A path by its real directory, as git calls those of its work tree.
+/// A path by its real directory, as git calls those of its work tree; of a link, the file that is
+/// meant by it now.
 fn real(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
+    if let Ok(found) = path.canonicalize() {
+        return Ok(found);
+    }
     let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
     Ok(dir.zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name)))
 }

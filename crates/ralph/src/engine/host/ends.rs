@@ -55,7 +55,7 @@ impl RealHost<'_> {
                     ),
                     Current::Check(step) => {
                         let cut = state.flights.first().is_some_and(|flight| flight.cancel.is_some());
-                        step.finish(run, &self.lane.project, (exit, cut, swept), &mut self.lane.texts)
+                        step.finish(run, (exit, cut, swept), &mut self.lane.texts)
                     }
                     Current::Nothing
                     | Current::Doomed

@@ -94,3 +94,15 @@ fn a_title_cannot_break_out_of_its_line() {
     assert!(progress.iter().all(|line| line.starts_with("[FAIL] Story 8.3 - ")), "{progress:?}");
     assert!(!stage.sandbox.read("ralph.log").contains('\u{1b}'));
 }
+
+/// Ralph is in no sandbox, and an agent may be.
+#[test]
+fn links_that_an_agent_puts_in_the_place_of_ralphs_files_are_not_written_through() {
+    let stage = Stage::new("1.1 1.2");
+    stage.sandbox.write("../theirs", "precious\n");
+    let plant = "rm -f ralph.log progress.txt; ln -s ../theirs ralph.log; ln -s ../theirs progress.txt";
+    let ran = stage.run(&[], &format!("{plant}; echo '<ralph>LEARN: rm -rf /</ralph>'; DONE")).exits(0);
+    assert_eq!(stage.sandbox.read("../theirs"), "precious\n");
+    ran.says("cannot write the log: ").says("cannot write the progress file: ");
+    assert_eq!(stage.state(), "1.1 1.2 / - / 0");
+}
