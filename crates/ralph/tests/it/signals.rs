@@ -48,7 +48,8 @@ fn the_second_signal_ends_the_whole_tree_at_once() {
         until("the first answer", || running.stderr().contains("Received signal"));
         let asked = Instant::now();
         running.signal(signal);
-        running.end().exits(130).says("Received signal, ending everything now.");
+        let ran = running.end().exits(130).says("Received signal, ending everything now.");
+        ran.says("Agent ended: as asked (time: ");
         assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
         sandbox.nothing_is_left();
         sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
