@@ -162,7 +162,7 @@ pub fn resume(
         let message = format!("run {id} is over: {}", stopped.reason.word());
         let hint = match stopped.reason {
             StopReason::Completed => {
-                format!("it is proven done; start another with `ralph {}`", door(&run.plan))
+                format!("it is done; start another with `ralph {}`", door(&run.plan))
             }
             _ => "it keeps the limits it began with; start another with higher ones".to_string(),
         };
@@ -338,6 +338,7 @@ impl Ended {
             stall_after: self.run.limits.stall_after,
             place: place::advice(&self.run.place),
         }
+            checked: !self.run.checks.is_empty(),
     }
 
     /// The iterations come from the journal: a run never holds them all in memory.

@@ -76,6 +76,8 @@ pub struct Summary {
     pub up_ms: u64,
     pub max_failures: u32,
     pub stall_after: u32,
+    /// There were checks: without any, nothing is proven.
+    pub checked: bool,
     /// Where the work is and what to do with it, if it is not here.
     pub place: Vec<String>,
 }
@@ -132,7 +134,8 @@ impl Summary {
             return printable(note).into_owned();
         }
         match self.reason {
-            StopReason::Completed => "proven done".into(),
+            StopReason::Completed if self.checked => "proven done".into(),
+            StopReason::Completed => "said to be done, without checks".into(),
             StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
             StopReason::MaxIterations => "the iterations are used up".into(),
             StopReason::BudgetExhausted => "the budget is used up".into(),
