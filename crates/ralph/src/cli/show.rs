@@ -29,7 +29,7 @@ what the checks found, what it cost. `ralph diff RUN ITERATION` shows the change
 Example:
   ralph show 20261115-2215")]
 pub struct ShowArgs {
-    /// The run's id, or the beginning of it
+    /// A worker's name, or a run's id or the beginning of it
     run: String,
     /// What to print; ndjson is the journal itself
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
