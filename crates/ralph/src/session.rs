@@ -24,6 +24,7 @@ use ralph_loop::history::History;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
+use ralph_loop::text::printable;
 use ralph_loop::{Action, Run, State, next};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,6 +90,7 @@ fn begin(
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
         place::switch_to(&run.workspace, branch)?;
+        reporter.aside(&format!("ralph: switched to the branch {}", printable(branch)));
     }
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
@@ -336,9 +338,9 @@ impl Ended {
             up_ms: self.state.up_ms,
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
+            checked: !self.run.checks.is_empty(),
             place: place::advice(&self.run.place),
         }
-            checked: !self.run.checks.is_empty(),
     }
 
     /// The iterations come from the journal: a run never holds them all in memory.
