@@ -235,6 +235,19 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
         let found = found.unwrap();
         assert!((line..line + 12).contains(&found), "{problem}");
     }
+    // A field of one's own is fine; one that is spelled almost like ralph's would be missed.
+    let mut slips = list(&[with(new("US-001"), &json!({"dependson": [], "owner": "me"}))]);
+    slips["userStories"][0].as_object_mut().unwrap().remove("dependsOn");
+    slips["verifyCommand"] = slips["verifyCommands"].take();
+    slips.as_object_mut().unwrap().remove("verifyCommands");
+    let told_of_slips = told_of(&slips);
+    for slip in [
+        "warning: The task list: verifyCommand is no field and does not count; verifyCommands may be meant.",
+        "warning: Story US-001: dependson is no field and does not count; dependsOn may be meant.",
+        "1 story, 0 errors, 3 warnings\n--- exit 0",
+    ] {
+        assert!(told_of_slips.contains(slip), "{told_of_slips}");
+    }
     sandbox.write("ralph/tasks.json", "{\n\"userStories\": [\n {}, 1\n]}");
     assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: every entry"));
     sandbox.write("ralph/tasks.json", "{\"userStories\": [\n\n {]}");
