@@ -56,6 +56,7 @@ fn want_to_change_max_iterations_mid_loop() {
     yard.go(3, 0);
     yard.ends("agent", 0);
     assert_eq!(yard.judged(), [1, 2, 3]);
+    assert_eq!(yard.0.listed()["max_iterations"], 3);
 }
 
 #[test]
