@@ -162,9 +162,12 @@ pub fn resume(
     let run = replayed.run;
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
-        let hint = match stopped.reason {
-            StopReason::Completed => {
+        let hint = match (stopped.reason, conduct.seat) {
+            (StopReason::Completed, _) => {
                 format!("it is done; start another with `ralph {}`", door(&run.plan))
+            }
+            (StopReason::MaxIterations, Some(Seat { name, .. })) => {
+                format!("give it more, then resume: ralph set {name} --max-iterations N")
             }
             _ => "it keeps the limits it began with; start another with higher ones".to_string(),
         };

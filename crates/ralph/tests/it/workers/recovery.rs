@@ -50,7 +50,8 @@ fn want_to_change_max_iterations_mid_loop() {
     yard.go(2, 0);
     yard.ends("agent", 0);
     // Also once it has ended there.
-    yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
+    let refused = yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
+    refused.says("hint: give it more, then resume: ralph set agent --max-iterations N");
     yard.0.ralph(&["set", "agent", "--max-iterations", "3"]).exits(0);
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(3, 0);
