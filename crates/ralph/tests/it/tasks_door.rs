@@ -189,7 +189,8 @@ fn the_first_story_takes_the_place_of_the_one_that_was_laid_out() {
     assert_eq!(sandbox.ralph(&add).exits(0).stdout, "US-001\n");
     assert_eq!(now(&sandbox)["userStories"].as_array().unwrap().len(), 1);
     assert_eq!(now(&sandbox)["userStories"][0]["priority"], -2);
-    sandbox.ralph(&["tasks", "check"]).exits(0).says("1 story, 0 errors, 1 warning");
+    sandbox.ralph(&["tasks", "check"]).exits(0).says("1 story, 0 errors, 2 warnings");
+    sandbox.ralph(&["tasks", "check"]).exits(0).says("branchName is still ralph/feature-name");
     // A link stays a link: the list may lie elsewhere.
     sandbox.sh("mv ralph/tasks.json there.json && ln -s ../there.json ralph/tasks.json");
     sandbox.ralph(&["tasks", "add", "Second", "--criterion", "c"]).exits(0);

@@ -71,6 +71,9 @@ enum Severity {
 /// What a story without an id goes by, before its number.
 const NUMBER: &str = "number ";
 
+/// What `ralph init tasks` lays out where no feature was named.
+const PLACEHOLDER_BRANCH: &str = "ralph/feature-name";
+
 /// What any list is held against, whatever iteration comes next.
 pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
     Terms { mode: Mode::Implement, story: None, skip_review, review_cap }
@@ -194,6 +197,11 @@ fn warnings(list: &TaskList) -> Vec<Problem> {
         let text =
             "The task list: verifyCommands is empty, so an approval rests on the reviewer's word alone.";
         problems.push(warning(None, text.to_string()));
+    }
+    if list.branch_name() == PLACEHOLDER_BRANCH {
+        let text =
+            format!("The task list: branchName is still {PLACEHOLDER_BRANCH}, and the work goes there.");
+        problems.push(warning(None, text));
     }
     let untitled = list.stories.iter().filter(|story| story.title().trim().is_empty());
     problems.extend(
