@@ -68,7 +68,9 @@ impl TasksLeft {
         }
         let counts = reviewed.iter().map(|story| format!("{} {}", printable(&story.id), story.reviews));
         lines.push(format!("reviews: {}", named(counts, ", ")));
-        if reviewed.iter().filter(|story| story.reviews == 1).count() * 2 > reviewed.len() {
+        // What has gone back after its only review will cost more.
+        let at_once = |story: &&&TaskResult| story.done && story.reviews == 1;
+        if reviewed.iter().filter(at_once).count() * 2 > reviewed.len() {
             lines.push("mostly one review a story: they were cheap".to_string());
         }
         if reviewed.iter().any(|story| story.reviews >= MANY) {
@@ -121,6 +123,7 @@ mod tests {
     #[test]
     fn mostly_one_is_cheap_and_three_or_more_is_to_be_looked_at() {
         check(&[("A", false, 0)], &["stories: 0 of 1 done, left: A"]);
+        check(&[("A", false, 1)], &["stories: 0 of 1 done, left: A", "reviews: A 1"]);
         check(
             &[("A", true, 1), ("B", true, 1), ("C", false, 2)],
             &[
