@@ -78,7 +78,7 @@ fn tell(story: &Story) {
     for check in &run.checks {
         out.tell(&format!("check      {}", printable(&check.command)));
     }
-    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().width);
+    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().edge());
     for iteration in &story.iterations {
         out.line("");
         out.tell(&headline(iteration));

@@ -95,7 +95,7 @@ impl Human {
     fn opened(&mut self, run: &Run, state: &State) {
         let style = self.style;
         let field =
-            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
+            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.edge() - 10));
         self.line(&style.paint(Tone::Strong, &format!("ralph {} {}", plans::door(&run.plan), run.id)));
         for agent in &run.agents {
             let mut text = agent.name.clone();
@@ -239,7 +239,7 @@ impl Human {
                     format!("{} check: {name} {outcome} ({took}), fail action: {action}", self.style.bad());
                 self.line(&line);
                 if let Some(summary) = &end.summary {
-                    let line = format!("{}{}", self.style.under(), fit(summary, self.style.width - 4));
+                    let line = format!("{}{}", self.style.under(), fit(summary, self.style.edge() - 4));
                     self.line(&self.style.paint(Tone::Quiet, &line));
                 }
             }
@@ -254,7 +254,7 @@ impl Human {
         }
         if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
             let names = format!("  not in the checkpoints: {}", printable(&end.left_out.join(", ")));
-            self.line(&fit(&names, self.style.width));
+            self.line(&names);
         }
     }
 
@@ -294,7 +294,7 @@ impl Human {
         match outcome {
             MessageOutcome::Text(text) => {
                 let first = printable(text.lines().next().unwrap_or_default()).into_owned();
-                self.line(&fit(&format!("  commit message: {first}"), self.style.width));
+                self.line(&fit(&format!("  commit message: {first}"), self.style.edge()));
             }
             MessageOutcome::NothingToCommit => {}
             MessageOutcome::Failed { why } => {
