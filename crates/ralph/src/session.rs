@@ -326,13 +326,15 @@ impl Ended {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
             success: self.state.limits.are_met_by(self.stopped.reason),
-            stories: match &self.state.plan {
-                PlanState::Stories(stories) => {
+            stories: match (&self.run.plan, &self.state.plan) {
+                (Plan::Stories(plan), PlanState::Stories(stories)) => {
                     // One that only waits for another has not failed.
                     let failed = stories.current.filter(|_| self.state.plan.counted_anew() > 0);
-                    Some(StoriesLeft { failed })
+                    let todo = plan.todo.iter().map(|story| story.id);
+                    let left = todo.filter(|id| !stories.done.contains(id)).collect();
+                    Some(StoriesLeft { failed, of: plan.todo.len(), left })
                 }
-                PlanState::Prompt(_) | PlanState::Tasks(_) => None,
+                (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
             },
             tasks: tasks_left(&self.run, &self.state),
             note: self.stopped.note.clone(),

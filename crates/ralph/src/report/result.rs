@@ -1,7 +1,7 @@
 //! How a run ended: as one object for programs, and as closing lines for people.
 
 use super::style::{Style, Tone};
-use super::tasks_left::{TaskResult, TasksLeft};
+use super::tasks_left::{TaskResult, TasksLeft, named};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
@@ -86,6 +86,18 @@ pub struct Summary {
 pub struct StoriesLeft {
     /// The story that failed for good.
     pub failed: Option<StoryId>,
+    pub of: usize,
+    /// Of those that were to be done.
+    pub left: Vec<StoryId>,
+}
+
+impl StoriesLeft {
+    /// Nothing if all are done: that is told in large letters.
+    fn line(&self) -> Option<String> {
+        let done = self.of.saturating_sub(self.left.len());
+        let left = named(self.left.iter().map(StoryId::to_string), " ");
+        (!self.left.is_empty()).then(|| format!("  stories: {done} of {} done, left: {left}", self.of))
+    }
 }
 
 impl Summary {
@@ -107,6 +119,7 @@ impl Summary {
             true => lines.push(format!("{last} {took}")),
             false => lines.extend([last, format!("  {took}")]),
         }
+        lines.extend(self.stories.iter().filter_map(StoriesLeft::line));
         let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
         lines.extend(tasks.map(|line| format!("  {line}")));
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));

@@ -86,7 +86,7 @@ impl TasksLeft {
 }
 
 /// The first of them: all the names of a long list would push how the run ended off the screen.
-fn named(names: impl Iterator<Item = String>, between: &str) -> String {
+pub(super) fn named(names: impl Iterator<Item = String>, between: &str) -> String {
     const MOST: usize = 20;
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(MOST);
