@@ -102,6 +102,12 @@ fn tell(story: &Story) {
             out.tell(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
         }
     }
+    // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
+    for (number, asked) in story.asked.range(story.state.judged + 1..) {
+        out.line("");
+        out.line(&format!("iteration {number}: not judged yet"));
+        told_of_agent(&mut out, story, *number, asked, width);
+    }
     out.line("");
     out.tell(&ending(&story.state, story.last_at));
     out.flush();
