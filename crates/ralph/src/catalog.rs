@@ -151,7 +151,7 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         plan: Some(run.plan.name()),
         status: status.to_string(),
         iterations: state.judged,
-        max_iterations: run.limits.iterations,
+        max_iterations: state.limits.iterations,
         cost: state.spent,
         duration: state.up_ms as f64 / 1000.0,
         started_at: time(*opened_at),

@@ -24,6 +24,7 @@ use ralph_loop::history::History;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
+use ralph_loop::text::printable;
 use ralph_loop::{Action, Run, State, next};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,7 @@ fn begin(
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
         place::switch_to(&run.workspace, branch)?;
+        reporter.aside(&format!("ralph: switched to the branch {}", printable(branch)));
     }
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
@@ -161,9 +163,12 @@ pub fn resume(
     let run = replayed.run;
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
-        let hint = match stopped.reason {
-            StopReason::Completed => {
-                format!("it is proven done; start another with `ralph {}`", door(&run.plan))
+        let hint = match (stopped.reason, conduct.seat) {
+            (StopReason::Completed, _) => {
+                format!("it is done; start another with `ralph {}`", door(&run.plan))
+            }
+            (StopReason::MaxIterations, Some(Seat { name, .. })) => {
+                format!("give it more, then resume: ralph set {name} --max-iterations N")
             }
             _ => "it keeps the limits it began with; start another with higher ones".to_string(),
         };
@@ -322,13 +327,15 @@ impl Ended {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
             success: self.state.limits.are_met_by(self.stopped.reason),
-            stories: match &self.state.plan {
-                PlanState::Stories(stories) => {
+            stories: match (&self.run.plan, &self.state.plan) {
+                (Plan::Stories(plan), PlanState::Stories(stories)) => {
                     // One that only waits for another has not failed.
                     let failed = stories.current.filter(|_| self.state.plan.counted_anew() > 0);
-                    Some(StoriesLeft { failed })
+                    let todo = plan.todo.iter().map(|story| story.id);
+                    let left = todo.filter(|id| !stories.done.contains(id)).collect();
+                    Some(StoriesLeft { failed, of: plan.todo.len(), left })
                 }
-                PlanState::Prompt(_) | PlanState::Tasks(_) => None,
+                (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
             },
             tasks: tasks_left(&self.run, &self.state),
             note: self.stopped.note.clone(),
@@ -337,6 +344,7 @@ impl Ended {
             up_ms: self.state.up_ms,
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
+            checked: !self.run.checks.is_empty(),
             place: place::advice(&self.run.place),
         }
     }

@@ -20,12 +20,14 @@ pub struct Story {
     /// The tree before each iteration; the last one may be the tree at the end.
     pub trees: BTreeMap<u32, String>,
     pub left_out: Vec<String>,
-    /// What each iteration's last agent was asked, by hash, and which attempt it was.
+    /// What each iteration's last agent was asked, by hash, which of the agents it was, and which
+    /// attempt.
     pub asked: BTreeMap<u32, Asked>,
 }
 
 pub struct Asked {
     pub prompt: String,
+    pub agent: usize,
     pub attempt: u32,
 }
 
@@ -107,8 +109,8 @@ impl Notes {
                         }
                         self.left_out.clone_from(&end.left_out);
                     }
-                    (Step::Agent { iteration, attempt, .. }, End::Agent(end)) => {
-                        self.asked.insert(iteration, Asked { prompt: end.prompt.clone(), attempt });
+                    (Step::Agent { iteration, attempt, agent, .. }, End::Agent(end)) => {
+                        self.asked.insert(iteration, Asked { prompt: end.prompt.clone(), agent, attempt });
                     }
                     _ => {}
                 }

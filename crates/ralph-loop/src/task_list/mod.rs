@@ -43,10 +43,10 @@ pub mod field {
     pub const NOTES: &str = "notes";
     pub const DEPENDS_ON: &str = "dependsOn";
 
-    /// How many fields a story has.
-    pub(super) const OF_A_STORY: usize = 11;
+    /// How many fields a story has; they come first.
+    pub const OF_A_STORY: usize = 11;
 
-    pub(super) const ALL: [&str; 15] = [
+    pub const ALL: [&str; 15] = [
         ID,
         TITLE,
         DESCRIPTION,
@@ -146,6 +146,11 @@ impl TaskList {
 
     pub fn field(&self, name: &str) -> Option<&Json> {
         self.fields.get(name)
+    }
+
+    /// All but the stories, in the order of the file.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.fields.fields().filter(|(name, _)| *name != field::USER_STORIES)
     }
 
     /// Sets a field beside the stories.

@@ -31,24 +31,23 @@ Examples:
   ralph man | man -l -
   ralph man run > ~/.local/share/man/man1/ralph-run.1")]
 pub struct ManArgs {
-    /// A command; without it, the page of ralph itself
-    command: Option<String>,
+    /// A command, such as `run` or `tasks add`; without it, the page of ralph itself
+    command: Vec<String>,
 }
 
 pub fn man(args: &ManArgs) -> Result<ExitCode, CliError> {
     let mut ralph = super::Cli::command();
     ralph.build();
-    let page = match &args.command {
-        None => ralph,
-        Some(name) => {
-            // Built, a subcommand knows its whole name and usage.
-            ralph.find_subcommand(name).cloned().ok_or_else(|| {
-                CliError::usage(format!("no such command: {name}")).hint("`ralph --help` lists them")
-            })?
-        }
-    };
+    // Built, a subcommand knows its whole name and usage.
+    let mut page = &ralph;
+    for name in &args.command {
+        page = page.find_subcommand(name).ok_or_else(|| {
+            CliError::usage(format!("no such command: {}", args.command.join(" ")))
+                .hint(format!("`{} --help` lists them", page.get_bin_name().unwrap_or("ralph")))
+        })?;
+    }
     let mut text = Vec::new();
-    clap_mangen::Man::new(page)
+    clap_mangen::Man::new(page.clone())
         .render(&mut text)
         .map_err(|cause| CliError::failed("cannot write the manual page").cause(cause))?;
     print(&text);

@@ -20,7 +20,7 @@ Examples:
   ralph diff 20261115-2215 3        the third iteration
   ralph diff 20261115-2215 --stat")]
 pub struct DiffArgs {
-    /// The run's id, or the beginning of it
+    /// A worker's name, or a run's id or the beginning of it
     run: String,
     /// One iteration
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]

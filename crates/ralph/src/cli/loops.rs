@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct LoopArgs {
-    /// Stop after so many iterations
+    /// Stop after so many iterations (run: 10, tasks: 15, stories: what they can take)
     #[arg(short = 'n', long, alias = "maximum-iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
     /// A command that must succeed; may be given several times
@@ -33,7 +33,7 @@ pub struct LoopArgs {
     /// The agent's model
     #[arg(short, long)]
     model: Option<String>,
-    /// End an agent that takes longer: 90, 15m, 2h
+    /// End an agent that takes longer: 90, 15m, 2h (stories: 30m)
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     timeout: Option<u64>,
     /// End the run after so long

@@ -33,10 +33,10 @@ pub struct RunArgs {
     /// Let the checks alone decide, whatever the agent says
     #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
     checks_only: bool,
-    /// End the run after so many failed agents in a row
+    /// End the run after so many failed agents in a row (5)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_failures: Option<u32>,
-    /// End the run after so many iterations in a row that change nothing and fail alike; 0 is never
+    /// End the run after so many iterations in a row that change nothing and fail alike; 0 is never (5)
     #[arg(long, value_name = "N")]
     stall_after: Option<u32>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use ralph_loop::dialect::{AgentEvent, Dialect, Listen, StreamReader};
 use ralph_loop::history::Iteration;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ what the checks found, what it cost. `ralph diff RUN ITERATION` shows the change
 Example:
   ralph show 20261115-2215")]
 pub struct ShowArgs {
-    /// The run's id, or the beginning of it
+    /// A worker's name, or a run's id or the beginning of it
     run: String,
     /// What to print; ndjson is the journal itself
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
@@ -78,13 +78,12 @@ fn tell(story: &Story) {
     for check in &run.checks {
         out.tell(&format!("check      {}", printable(&check.command)));
     }
-    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().width);
-    let dialect = run.agents.first().map_or(Dialect::Plain, |agent| agent.dialect);
+    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().edge());
     for iteration in &story.iterations {
         out.line("");
         out.tell(&headline(iteration));
         if let Some(asked) = story.asked.get(&iteration.iteration) {
-            told_of_agent(&mut out, story, iteration.iteration, asked, dialect, width);
+            told_of_agent(&mut out, story, iteration.iteration, asked, width);
         }
         if let Some(changed) = shadow.as_ref().and_then(|shadow| changed(story, shadow, iteration.iteration))
         {
@@ -95,10 +94,19 @@ fn tell(story: &Story) {
         }
         if let Some(error) = &iteration.error {
             out.tell(&format!("  failed   {}", printable(error)));
+            if let Some(complaint) = last_complaint(story, iteration.iteration) {
+                out.line(&fit(&format!("           {complaint}"), width));
+            }
         }
         for check in &iteration.check_results {
             out.tell(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
         }
+    }
+    // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
+    for (number, asked) in story.asked.range(story.state.judged + 1..) {
+        out.line("");
+        out.line(&format!("iteration {number}: not judged yet"));
+        told_of_agent(&mut out, story, *number, asked, width);
     }
     out.line("");
     out.tell(&ending(&story.state, story.last_at));
@@ -120,14 +128,8 @@ fn headline(iteration: &Iteration) -> String {
     format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }
 
-fn told_of_agent(
-    out: &mut Out,
-    story: &Story,
-    iteration: u32,
-    asked: &Asked,
-    dialect: Dialect,
-    width: usize,
-) {
+fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, width: usize) {
+    let dialect = story.run.agents.get(asked.agent).map_or(Dialect::Plain, |agent| agent.dialect);
     out.line(&format!("  asked    {}", story.run_dir.text(&asked.prompt).display()));
     let stream = story.run_dir.stdout(iteration, asked.attempt);
     if let Some(words) = last_words(&stream, dialect) {
@@ -137,6 +139,23 @@ fn told_of_agent(
         true => out.line(&format!("  output   {}", stream.display())),
         false => out.line("  output   no longer kept (keepStreams)"),
     }
+    let stderr = story.run_dir.stderr(iteration, asked.attempt);
+    if stderr.metadata().is_ok_and(|file| file.len() > 0) {
+        out.line(&format!("  stderr   {}", stderr.display()));
+    }
+}
+
+/// What an agent that failed has said last on standard error: mostly why.
+fn last_complaint(story: &Story, iteration: u32) -> Option<String> {
+    const ENOUGH: i64 = 4 << 10;
+    let asked = story.asked.get(&iteration)?;
+    let mut file = std::fs::File::open(story.run_dir.stderr(iteration, asked.attempt)).ok()?;
+    let mut end = Vec::new();
+    let _ = file.seek(SeekFrom::End(-ENOUGH)); // a short file is read from its beginning
+    file.read_to_end(&mut end).ok()?;
+    let end = String::from_utf8_lossy(&end);
+    let line = end.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(printable(line).into_owned())
 }
 
 /// The agent's last text, on one line. Huge streams are not read for it.

@@ -27,7 +27,7 @@ Examples:
   ralph undo 20261115-2215 --to 3     as it was before iteration 3
   ralph undo 20261115-2215 --tree ID  as an earlier undo has kept it")]
 pub struct UndoArgs {
-    /// The run's id, or the beginning of it
+    /// A worker's name, or a run's id or the beginning of it
     run: String,
     /// Back to before this iteration
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]

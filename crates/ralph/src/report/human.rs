@@ -15,7 +15,7 @@ use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::state::Phase;
 use ralph_loop::task_list::Estimate;
 use ralph_loop::text::printable;
-use ralph_loop::time::span;
+use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, next, wake_at};
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub struct Human {
     told_once: ToldOnce,
     /// The scm task that runs.
     task: String,
+    /// Why ralph ends the step that runs.
+    cancelled: Option<Why>,
 }
 
 #[derive(Default)]
@@ -71,6 +73,7 @@ impl Human {
             telling,
             told_once: ToldOnce::default(),
             task: String::new(),
+            cancelled: None,
         }
     }
 
@@ -92,7 +95,7 @@ impl Human {
     fn opened(&mut self, run: &Run, state: &State) {
         let style = self.style;
         let field =
-            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.width - 10));
+            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.edge() - 10));
         self.line(&style.paint(Tone::Strong, &format!("ralph {} {}", plans::door(&run.plan), run.id)));
         for agent in &run.agents {
             let mut text = agent.name.clone();
@@ -122,6 +125,7 @@ impl Human {
     }
 
     fn began(&mut self, run: &Run, state: &State, step: &Step) {
+        self.cancelled = None;
         match step {
             Step::Agent { iteration, attempt, item, .. } => {
                 if std::mem::take(&mut self.told_once.low_disk) {
@@ -174,14 +178,18 @@ impl Human {
             parts.push(format!("errors: {}", end.seen.tool_errors));
         }
         parts.push(format!("time: {}", span(end.duration_ms)));
-        let (mark, word) = match &end.answer {
-            Answer::Said => (self.style.ok(), "Complete".to_string()),
-            Answer::Empty => (self.style.bad(), "Agent said nothing".to_string()),
-            Answer::Failed { why } => (self.style.bad(), format!("Agent failed: {}", printable(why))),
-            Answer::Limited { why, .. } => (self.style.bad(), format!("Usage limit: {}", printable(why))),
-            Answer::Unavailable { why } => (self.style.bad(), format!("Service is down: {}", printable(why))),
-            Answer::Unauthorized { why } => (self.style.bad(), format!("Not let in: {}", printable(why))),
-        };
+        // Of an agent that ralph itself has ended, the signal is not what a person wants to know.
+        let ended = self.cancelled.take().and_then(ended_by_ralph);
+        let complete = ended.is_none() && end.answer == Answer::Said;
+        let mark = if complete { self.style.ok() } else { self.style.bad() };
+        let word = ended.unwrap_or_else(|| match &end.answer {
+            Answer::Said => "Complete".to_string(),
+            Answer::Empty => "Agent said nothing".to_string(),
+            Answer::Failed { why } => format!("Agent failed: {}", printable(why)),
+            Answer::Limited { why, .. } => format!("Usage limit: {}", printable(why)),
+            Answer::Unavailable { why } => format!("Service is down: {}", printable(why)),
+            Answer::Unauthorized { why } => format!("Not let in: {}", printable(why)),
+        });
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
         if end.seen.denied > 0 {
             let calls = match end.seen.denied {
@@ -231,7 +239,7 @@ impl Human {
                     format!("{} check: {name} {outcome} ({took}), fail action: {action}", self.style.bad());
                 self.line(&line);
                 if let Some(summary) = &end.summary {
-                    let line = format!("{}{}", self.style.under(), fit(summary, self.style.width - 4));
+                    let line = format!("{}{}", self.style.under(), fit(summary, self.style.edge() - 4));
                     self.line(&self.style.paint(Tone::Quiet, &line));
                 }
             }
@@ -246,7 +254,7 @@ impl Human {
         }
         if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
             let names = format!("  not in the checkpoints: {}", printable(&end.left_out.join(", ")));
-            self.line(&fit(&names, self.style.width));
+            self.line(&names);
         }
     }
 
@@ -286,7 +294,7 @@ impl Human {
         match outcome {
             MessageOutcome::Text(text) => {
                 let first = printable(text.lines().next().unwrap_or_default()).into_owned();
-                self.line(&fit(&format!("  commit message: {first}"), self.style.width));
+                self.line(&fit(&format!("  commit message: {first}"), self.style.edge()));
             }
             MessageOutcome::NothingToCommit => {}
             MessageOutcome::Failed { why } => {
@@ -395,7 +403,8 @@ impl Reporter for Human {
             },
             Fact::Judged(judgement) => self.judged(run, state, judgement),
             Fact::StopAsked => self.screen.aside(stop_asked(state)),
-            Fact::Cancelled { why: Why::Answered, .. } => {
+            Fact::Cancelled { why, .. } if *why != Why::Answered => self.cancelled = Some(*why),
+            Fact::Cancelled { .. } => {
                 self.line("  the agent has answered and does not end: it is ended, its answer is kept");
             }
             Fact::LowDisk(_) => {
@@ -408,7 +417,6 @@ impl Reporter for Human {
                 }
             }
             Fact::Answered { .. }
-            | Fact::Cancelled { .. }
             | Fact::Asked(_)
             | Fact::Silent { .. }
             | Fact::Woke
@@ -456,6 +464,17 @@ impl Reporter for Human {
             );
             self.screen.flush();
         }
+    }
+}
+
+/// What became of an agent that was not let finish; nothing if it had answered.
+fn ended_by_ralph(why: Why) -> Option<String> {
+    match why {
+        Why::Timeout { after_ms } => Some(format!("Agent failed: timed out after {}", seconds(after_ms))),
+        Why::MaxTime => Some("Agent ended: the run is out of time".to_string()),
+        Why::StopAsked | Why::Killed => Some("Agent ended: as asked".to_string()),
+        Why::Silent(silence) => Some(format!("Agent ended: silent for {}", seconds(silence.after_ms))),
+        Why::Answered => None,
     }
 }
 

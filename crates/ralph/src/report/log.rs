@@ -11,7 +11,7 @@ use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Phase;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
-use ralph_loop::verdict::{Judgement, Settlement};
+use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
 use std::path::PathBuf;
 
@@ -137,6 +137,9 @@ fn judged(run: &Run, judgement: &Judgement) -> String {
                 Plan::Prompt(_) | Plan::Tasks(_) => 0,
             };
             format!("story {id} failed: {why} (attempt {attempt}/{of})")
+        }
+        (_, Settlement::Settled) if judgement.verdict == (Verdict::Green { checks: 0 }) => {
+            format!("iteration {iteration} is said to be done")
         }
         (_, Settlement::Settled) => format!("iteration {iteration} is proven done"),
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),

@@ -1,7 +1,7 @@
 //! How a run ended: as one object for programs, and as closing lines for people.
 
 use super::style::{Style, Tone};
-use super::tasks_left::{TaskResult, TasksLeft};
+use super::tasks_left::{TaskResult, TasksLeft, named};
 use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
@@ -76,6 +76,8 @@ pub struct Summary {
     pub up_ms: u64,
     pub max_failures: u32,
     pub stall_after: u32,
+    /// There were checks: without any, nothing is proven.
+    pub checked: bool,
     /// Where the work is and what to do with it, if it is not here.
     pub place: Vec<String>,
 }
@@ -84,6 +86,18 @@ pub struct Summary {
 pub struct StoriesLeft {
     /// The story that failed for good.
     pub failed: Option<StoryId>,
+    pub of: usize,
+    /// Of those that were to be done.
+    pub left: Vec<StoryId>,
+}
+
+impl StoriesLeft {
+    /// Nothing if all are done: that is told in large letters.
+    fn line(&self) -> Option<String> {
+        let done = self.of.saturating_sub(self.left.len());
+        let left = named(self.left.iter().map(StoryId::to_string), " ");
+        (!self.left.is_empty()).then(|| format!("  stories: {done} of {} done, left: {left}", self.of))
+    }
 }
 
 impl Summary {
@@ -105,6 +119,7 @@ impl Summary {
             true => lines.push(format!("{last} {took}")),
             false => lines.extend([last, format!("  {took}")]),
         }
+        lines.extend(self.stories.iter().filter_map(StoriesLeft::line));
         let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
         lines.extend(tasks.map(|line| format!("  {line}")));
         lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
@@ -132,7 +147,8 @@ impl Summary {
             return printable(note).into_owned();
         }
         match self.reason {
-            StopReason::Completed => "proven done".into(),
+            StopReason::Completed if self.checked => "proven done".into(),
+            StopReason::Completed => "said to be done, without checks".into(),
             StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
             StopReason::MaxIterations => "the iterations are used up".into(),
             StopReason::BudgetExhausted => "the budget is used up".into(),

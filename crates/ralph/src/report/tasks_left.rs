@@ -53,7 +53,7 @@ impl TasksLeft {
     pub fn lines(&self) -> Vec<String> {
         let ids = |fits: &dyn Fn(&&TaskResult) -> bool| {
             let fitting = self.stories.iter().filter(fits);
-            fitting.map(|story| printable(&story.id).into_owned()).collect::<Vec<_>>().join(" ")
+            named(fitting.map(|story| printable(&story.id).into_owned()), " ")
         };
         let done = self.stories.iter().filter(|story| story.done).count();
         let left = match ids(&|story| !story.done) {
@@ -67,8 +67,10 @@ impl TasksLeft {
             return lines;
         }
         let counts = reviewed.iter().map(|story| format!("{} {}", printable(&story.id), story.reviews));
-        lines.push(format!("reviews: {}", counts.collect::<Vec<_>>().join(", ")));
-        if reviewed.iter().filter(|story| story.reviews == 1).count() * 2 > reviewed.len() {
+        lines.push(format!("reviews: {}", named(counts, ", ")));
+        // What has gone back after its only review will cost more.
+        let at_once = |story: &&&TaskResult| story.done && story.reviews == 1;
+        if reviewed.iter().filter(at_once).count() * 2 > reviewed.len() {
             lines.push("mostly one review a story: they were cheap".to_string());
         }
         if reviewed.iter().any(|story| story.reviews >= MANY) {
@@ -83,9 +85,27 @@ impl TasksLeft {
     }
 }
 
+/// The first of them: all the names of a long list would push how the run ended off the screen.
+pub(super) fn named(names: impl Iterator<Item = String>, between: &str) -> String {
+    const MOST: usize = 20;
+    let mut names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let names = names.join(between);
+    if more == 0 { names } else { format!("{names} and {more} more") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_list_the_first_are_named() {
+        let names = |most: u32| named((1..=most).map(|n| n.to_string()), " ");
+        assert_eq!(names(3), "1 2 3");
+        assert!(names(20).ends_with(" 19 20"));
+        assert!(names(200).ends_with(" 19 20 and 180 more"));
+    }
 
     #[track_caller]
     fn check(stories: &[(&str, bool, u64)], wanted: &[&str]) {
@@ -103,6 +123,7 @@ mod tests {
     #[test]
     fn mostly_one_is_cheap_and_three_or_more_is_to_be_looked_at() {
         check(&[("A", false, 0)], &["stories: 0 of 1 done, left: A"]);
+        check(&[("A", false, 1)], &["stories: 0 of 1 done, left: A", "reviews: A 1"]);
         check(
             &[("A", true, 1), ("B", true, 1), ("C", false, 2)],
             &[

@@ -48,7 +48,12 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
 pub fn check_spawned(asked: &PromptRequest) -> Result<(), CliError> {
     prompt_source(asked)?;
     let most = asked.terms.max_iterations;
-    most.map(drop).ok_or_else(|| CliError::usage("spawn requires --max-iterations"))
+    most.map(drop).ok_or_else(no_limit)
+}
+
+fn no_limit() -> CliError {
+    CliError::usage("spawn requires --max-iterations")
+        .hint("nobody watches it: say when it is enough, as in -n 20")
 }
 
 fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), CliError> {
@@ -64,7 +69,7 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
     match given[..] {
         [] if asked.terms.seated => {
             return Err(CliError::usage("spawn requires --prompt-file")
-                .hint("`ralph init prompt` writes one to begin with"));
+                .hint("`ralph init prompt` writes one to begin with; or say it in words with --prompt"));
         }
         [] => {
             return Err(CliError::usage("no prompt was given").hint(
@@ -90,7 +95,8 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
         if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.seated {
-            return Err(CliError::usage(format!("the prompt file is empty: {}", path.display())));
+            return Err(CliError::usage(format!("the prompt file is empty: {}", path.display()))
+                .hint("say in it what is to be done; `ralph template` prints one to begin with"));
         }
         return Ok((PromptSource::File { path }, None));
     }
@@ -150,7 +156,7 @@ pub fn bad_pattern(cause: &DonePatternError) -> CliError {
 fn iterations(terms: &Terms, settings: &Settings) -> Result<u32, CliError> {
     match terms.max_iterations {
         Some(most) => Ok(most),
-        None if terms.seated => Err(CliError::usage("spawn requires --max-iterations")),
+        None if terms.seated => Err(no_limit()),
         None => Ok(settings.maximum_iterations),
     }
 }

@@ -189,7 +189,12 @@ impl Record {
             reason: stopped.map(|stopped| stopped.reason.word().to_string()),
             note: match (stopped, &state.cramped) {
                 (Some(stopped), _) => stopped.note.clone(),
-                (None, cramped) => cramped.as_ref().map(|cramped| low_disk(&cramped.shortage)),
+                (None, Some(cramped)) => Some(low_disk(&cramped.shortage)),
+                // Whoever wants to edit the same files should know.
+                (None, None) if Status::of(state) == Status::Paused && !state.flights.is_empty() => {
+                    Some(format!("iteration {} is not finished yet", current(state)))
+                }
+                (None, None) => None,
             },
             success: stopped.is_some_and(|stopped| state.limits.are_met_by(stopped.reason)),
             resumable: state.can_go_on(),

@@ -259,7 +259,10 @@ mod tests {
             ("specs/epic-1/story-01.2-x.md", ""),
             ("specs/epic-1/story-1.3.md", ""),
             ("specs/epic-1/story-1.4-x.markdown", ""),
+            ("specs/epic-1/stroy-1.6-x.md", ""),
+            ("specs/epic-1/history-1.md", ""),
             ("specs/epic-9", ""),
+            ("specs/epc-4/story-4.1-x.md", ""),
             ("specs/story-1.5-x.md", ""),
         ]);
         stage.check(
@@ -267,11 +270,13 @@ mod tests {
             &[],
             &[
                 "specs/Epic-2:1:1: warning: not searched for stories: not named like an epic []",
+                "specs/epc-4:1:1: warning: not searched for stories: not named like an epic []",
                 "specs/epic-03:1:1: warning: not searched for stories: not named like an epic []",
                 "specs/epic-1/Story-1.1-x.md:1:1: warning: not a story: not named like one []",
                 "specs/epic-1/story-01.2-x.md:1:1: warning: not a story: not named like one []",
                 "specs/epic-1/story-1.3.md:1:1: warning: not a story: not named like one []",
                 "specs/epic-1/story-1.4-x.markdown:1:1: warning: not a story: not named like one []",
+                "specs/epic-1/stroy-1.6-x.md:1:1: warning: not a story: not named like one []",
                 "specs/epic-9:1:1: warning: not a directory []",
                 "specs/story-1.5-x.md:1:1: warning: not a story: outside of its epic's directory []",
             ],

@@ -6,6 +6,7 @@
 use super::problem::{Place, Problem, SpecProblem};
 use super::spec::Spec;
 use crate::layout::{Project, epic_number, spec_name};
+use crate::similar;
 use ralph_loop::story_id::StoryId;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub fn find(project: &Project) -> io::Result<Found> {
         match epic_number(&name) {
             Some(epic) if directory => found.in_epic(project, epic, &path),
             Some(_) => found.stray(project, &path, "not a directory", "an epic is a directory of stories"),
-            None if directory && name.to_lowercase().starts_with("epic") => found.stray(
+            None if directory && begins_like(&name.to_lowercase(), "epic") => found.stray(
                 project,
                 &path,
                 "not searched for stories: not named like an epic",
@@ -108,5 +109,14 @@ fn entries(dir: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 
 fn is_like_a_spec(name: &str) -> bool {
     let name = name.to_lowercase();
-    name.starts_with("story") && (name.ends_with(".md") || name.ends_with(".markdown"))
+    begins_like(&name, "story") && (name.ends_with(".md") || name.ends_with(".markdown"))
+}
+
+/// With the word, or with a slip of the finger in it before a number: `stroy-3.5-x.md`.
+fn begins_like(name: &str, word: &str) -> bool {
+    let slipped = |(first, rest): (&str, &str)| {
+        rest.starts_with(|c: char| c.is_ascii_digit())
+            && similar::slips(first, word).is_some_and(|slips| slips <= 1)
+    };
+    name.starts_with(word) || name.split_once('-').is_some_and(slipped)
 }

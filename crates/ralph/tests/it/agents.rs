@@ -129,7 +129,10 @@ fn a_prompt_too_long_for_an_argument_is_an_error_that_says_so() {
     let args = ["run", "-f", "PROMPT.md", "--format", "json", "--", RALPH, "__agent", "none", "{prompt}"];
     let result = sandbox.ralph(&args).stops(1, "error", 0);
     let message = result["error"]["message"].as_str().unwrap();
-    assert_eq!(message, "the prompt is too long for an argument, in bytes: 140000");
+    assert_eq!(
+        message,
+        "the prompt is too long for an argument (`{prompt_file}` takes any), in bytes: 140000"
+    );
 }
 
 #[test]

@@ -29,6 +29,16 @@ fn three_iterations_mend_what_the_check_finds() {
 }
 
 #[test]
+fn without_checks_nothing_is_called_proven() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.agent(&json!([[{"say": DONE}]]));
+    let ran = sandbox.run(&["-p", "Mend it."], &agent).exits(0);
+    let ran = ran.says("[OK] completed: said to be done, without checks (1 iteration, ");
+    assert!(!ran.stdout.contains("proven"), "{}", ran.stdout);
+    sandbox.run(&["-p", "Mend it.", "--check", "true"], &agent).exits(0).says("completed: proven done (1 it");
+}
+
+#[test]
 fn the_iterations_can_be_used_up() {
     let sandbox = Sandbox::bare();
     let agent = sandbox.agent(&json!([[{"say": "Not yet."}]]));

@@ -137,4 +137,7 @@ fn manual_pages_render() {
         assert_eq!(ran.stderr, "", "{command}");
     }
     sandbox.ralph(&["man", "no-such-command"]).exits(2).says("no such command: no-such-command");
+    sandbox.ralph(&["man", "tasks", "add"]).exits(0).says(".TH ralph-tasks-add 1");
+    let refused = sandbox.ralph(&["man", "tasks", "remove"]).exits(2).says("no such command: tasks remove");
+    refused.says("`ralph tasks --help` lists them");
 }

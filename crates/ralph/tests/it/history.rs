@@ -267,7 +267,8 @@ fn what_no_checkpoint_holds_is_named_and_never_touched() {
     sandbox.sh(
         "git init -q ../lib && git -C ../lib -c user.name=a -c user.email=a@b commit -q --allow-empty -m lib && \
          git -c protocol.file.allow=always submodule --quiet add ../lib lib && git commit -q -m lib && \
-         git init -q inner && echo 1 > inner/file && truncate -s 300M big",
+         git init -q inner && echo 1 > inner/file && truncate -s 300M big && \
+         for n in 1 2 3; do truncate -s 11M a-file-with-a-name-as-long-as-a-title-$n; done",
     );
     let scripts =
         ["echo 1 > made; echo 2 > inner/file; echo 1 > inner/new; echo 1 > lib/new; echo x >> big; \
@@ -275,6 +276,7 @@ fn what_no_checkpoint_holds_is_named_and_never_touched() {
     let ran = run(&sandbox, &scripts, &[]).exits(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
     let line = ran.stdout.lines().find(|line| line.contains("not in the checkpoints")).unwrap();
+    assert!((1..=3).all(|n| line.contains(&format!("a-title-{n}"))), "whole, however long: {line}");
     assert!(line.contains("big") && line.contains("inner/"), "{line}");
     let id = sandbox.only_run();
     let size: u64 =

@@ -55,6 +55,21 @@ fn failures_in_a_row_wait_longer_each_time_and_end_the_run() {
 }
 
 #[test]
+fn an_agent_that_ralph_ends_is_told_with_the_reason_and_not_with_a_signal() {
+    for (limit, told) in [
+        (["-t", "0.2"], "Agent failed: timed out after 0.2s (time: "),
+        (["--max-time", "0.2"], "Agent ended: the run is out of time (time: "),
+        (["--inactivity-timeout", "0.2"], "Agent ended: silent for 0.2s (time: "),
+    ] {
+        let sandbox = Sandbox::bare();
+        sandbox.plain_settings();
+        let agent = sandbox.agent(&json!([[{"say": "Well."}, {"hang": true}]]));
+        let ran = sandbox.run(&["-p", "x", "-n", "1", limit[0], limit[1]], &agent).exits(1).says(told);
+        assert!(!ran.stdout.contains("signal"), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_success_in_between_starts_the_count_anew() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();

@@ -23,6 +23,8 @@ fn the_first_signal_lets_the_step_finish() {
         assert!(sandbox.has("whole"), "the agent was not cut short");
         assert!(!sandbox.has("checked"), "no further step was begun");
         assert_eq!(sandbox.listed()["status"], "interrupted");
+        let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0);
+        shown.says("iteration 1: not judged yet\n  asked    ");
         sandbox.nothing_is_left();
         // What the agent has said stands: only the check is left to do.
         sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
@@ -48,7 +50,8 @@ fn the_second_signal_ends_the_whole_tree_at_once() {
         until("the first answer", || running.stderr().contains("Received signal"));
         let asked = Instant::now();
         running.signal(signal);
-        running.end().exits(130).says("Received signal, ending everything now.");
+        let ran = running.end().exits(130).says("Received signal, ending everything now.");
+        ran.says("Agent ended: as asked (time: ");
         assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
         sandbox.nothing_is_left();
         sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);

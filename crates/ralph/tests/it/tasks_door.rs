@@ -189,7 +189,8 @@ fn the_first_story_takes_the_place_of_the_one_that_was_laid_out() {
     assert_eq!(sandbox.ralph(&add).exits(0).stdout, "US-001\n");
     assert_eq!(now(&sandbox)["userStories"].as_array().unwrap().len(), 1);
     assert_eq!(now(&sandbox)["userStories"][0]["priority"], -2);
-    sandbox.ralph(&["tasks", "check"]).exits(0).says("1 story, 0 errors, 1 warning");
+    sandbox.ralph(&["tasks", "check"]).exits(0).says("1 story, 0 errors, 2 warnings");
+    sandbox.ralph(&["tasks", "check"]).exits(0).says("branchName is still ralph/feature-name");
     // A link stays a link: the list may lie elsewhere.
     sandbox.sh("mv ralph/tasks.json there.json && ln -s ../there.json ralph/tasks.json");
     sandbox.ralph(&["tasks", "add", "Second", "--criterion", "c"]).exits(0);
@@ -234,6 +235,19 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
         };
         let found = found.unwrap();
         assert!((line..line + 12).contains(&found), "{problem}");
+    }
+    // A field of one's own is fine; one that is spelled almost like ralph's would be missed.
+    let mut slips = list(&[with(new("US-001"), &json!({"dependson": [], "owner": "me"}))]);
+    slips["userStories"][0].as_object_mut().unwrap().remove("dependsOn");
+    slips["verifyCommand"] = slips["verifyCommands"].take();
+    slips.as_object_mut().unwrap().remove("verifyCommands");
+    let told_of_slips = told_of(&slips);
+    for slip in [
+        "warning: The task list: verifyCommand is no field and does not count; verifyCommands may be meant.",
+        "warning: Story US-001: dependson is no field and does not count; dependsOn may be meant.",
+        "1 story, 0 errors, 3 warnings\n--- exit 0",
+    ] {
+        assert!(told_of_slips.contains(slip), "{told_of_slips}");
     }
     sandbox.write("ralph/tasks.json", "{\n\"userStories\": [\n {}, 1\n]}");
     assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: every entry"));

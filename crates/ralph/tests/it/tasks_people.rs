@@ -222,7 +222,9 @@ fn the_branch_of_the_list_is_made_and_checked_out() {
         tasks["branchName"] = json!("ralph/login");
         tasks
     };
-    run(&sandbox, &["-n", "1"], &[Act::makes(&done(waiting("US-001", 0)))]).stops(1, "max_iterations", 1);
+    let ran = run(&sandbox, &["-n", "1"], &[Act::makes(&done(waiting("US-001", 0)))]);
+    assert!(ran.stderr.contains("ralph: switched to the branch ralph/login\n"), "{}", ran.stderr);
+    ran.stops(1, "max_iterations", 1);
     assert_eq!(sandbox.sh("git branch --show-current"), "ralph/login\n");
     assert_eq!(sandbox.sh("git log --format=%s main..ralph/login"), "work\n");
     // It is there now, and is gone back to.

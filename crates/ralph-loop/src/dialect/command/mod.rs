@@ -93,7 +93,7 @@ pub enum CommandLineError {
     NoModelFlag { program: String },
     #[error("the command asks for a model and none is set: {argument}")]
     NoModel { argument: String },
-    #[error("the prompt is too long for an argument, in bytes: {bytes}")]
+    #[error("the prompt is too long for an argument (`{{prompt_file}}` takes any), in bytes: {bytes}")]
     PromptTooLong { bytes: usize },
 }
 

@@ -7,9 +7,10 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::TasksDir;
 use crate::report::Out;
+use crate::similar;
 use clap::Args;
 use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
-use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, story_places};
+use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_places};
 use ralph_loop::text::printable;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -69,6 +70,9 @@ enum Severity {
 
 /// What a story without an id goes by, before its number.
 const NUMBER: &str = "number ";
+
+/// What `ralph init tasks` lays out where no feature was named.
+const PLACEHOLDER_BRANCH: &str = "ralph/feature-name";
 
 /// What any list is held against, whatever iteration comes next.
 pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
@@ -194,11 +198,38 @@ fn warnings(list: &TaskList) -> Vec<Problem> {
             "The task list: verifyCommands is empty, so an approval rests on the reviewer's word alone.";
         problems.push(warning(None, text.to_string()));
     }
+    if list.branch_name() == PLACEHOLDER_BRANCH {
+        let text =
+            format!("The task list: branchName is still {PLACEHOLDER_BRANCH}, and the work goes there.");
+        problems.push(warning(None, text));
+    }
     let untitled = list.stories.iter().filter(|story| story.title().trim().is_empty());
     problems.extend(
         untitled.map(|story| warning(Some(story.id()), format!("Story {}: title is empty.", story.id()))),
     );
+    let (of_a_story, of_a_list) = field::ALL.split_at(field::OF_A_STORY);
+    let names: Vec<&str> = list.fields().map(|(name, _)| name).collect();
+    for slip in misspelled(&names, of_a_list) {
+        problems.push(warning(None, format!("The task list: {slip}")));
+    }
+    for story in &list.stories {
+        let names: Vec<&str> = story.fields().map(|(name, _)| name).collect();
+        for slip in misspelled(&names, of_a_story) {
+            problems.push(warning(Some(story.id()), format!("Story {}: {slip}", story.id())));
+        }
+    }
     problems
+}
+
+/// Fields that are named almost like one that is not there, which would be missed in silence.
+/// Fields of somebody's own are fine.
+fn misspelled(names: &[&str], known: &[&str]) -> Vec<String> {
+    let absent = || known.iter().filter(|known| !names.contains(known));
+    let slip = |name: &&str| {
+        let meant = similar::nearest(name, absent())?;
+        Some(format!("{name} is no field and does not count; {meant} may be meant."))
+    };
+    names.iter().filter(|name| !field::ALL.contains(name)).filter_map(slip).collect()
 }
 
 fn tell(checked: &Checked) {

@@ -50,12 +50,14 @@ fn want_to_change_max_iterations_mid_loop() {
     yard.go(2, 0);
     yard.ends("agent", 0);
     // Also once it has ended there.
-    yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
+    let refused = yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
+    refused.says("hint: give it more, then resume: ralph set agent --max-iterations N");
     yard.0.ralph(&["set", "agent", "--max-iterations", "3"]).exits(0);
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(3, 0);
     yard.ends("agent", 0);
     assert_eq!(yard.judged(), [1, 2, 3]);
+    assert_eq!(yard.0.listed()["max_iterations"], 3);
 }
 
 #[test]

@@ -148,8 +148,10 @@ fn pause_ralph_loop() {
     assert_eq!(paused.stdout, "paused ralph loop for agent\n");
     assert_eq!(yard.state("agent")["status"], "paused");
     assert!(yard.0.alive().contains(&yard.agent_pid()), "the agent goes on");
+    assert!(yard.status("agent").ends_with("Note: iteration 1 is not finished yet\n"), "which is told");
     yard.go(1, 0);
     yard.until_log("agent", "[END] iteration 1 exit=0");
+    until("the note is gone", || !yard.status("agent").contains("Note: "));
     assert!(yard.events("agent").contains(&"[PAUSE] paused at iteration 1/10".to_string()));
     // Whatever would follow is recorded before it is done: nothing does.
     yard.0.ralph(&["pause", "agent"]).exits(0).says("ralph: warning: worker 'agent' is already paused\n");
