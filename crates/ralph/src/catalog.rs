@@ -44,6 +44,17 @@ pub struct RunLine {
 }
 
 impl RunLine {
+    /// Whether it worked in this directory, or in a worktree of it.
+    pub fn is_of(&self, dir: &Path) -> bool {
+        let made_for = match &self.place {
+            Place::Here => None,
+            Place::Worktree { origin, .. } => Some(origin.as_path()),
+        };
+        self.workspace.as_deref() == Some(dir) || made_for == Some(dir)
+    }
+}
+
+impl RunLine {
     fn sort_key(&self) -> (&str, i64, &str) {
         const SECOND: usize = "20261115-221503".len();
         (self.id.get(..SECOND).unwrap_or(&self.id), self.opened_at, &self.id)
@@ -86,6 +97,18 @@ fn ids(home: &Home) -> Result<Vec<String>, CliError> {
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter(|name| layout::is_safe_name(name)).collect())
+}
+
+/// The run that is named, or the newest one of a directory.
+pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<String, CliError> {
+    if let Some(name) = name {
+        return find(home, name);
+    }
+    let newest = all(home)?.into_iter().find(|line| line.is_of(dir));
+    newest.map(|line| line.id).ok_or_else(|| {
+        CliError::failed(format!("no run in this directory yet: {}", dir.display()))
+            .hint("`ralph runs` lists those of all directories")
+    })
 }
 
 /// The run of the worker of that name, the run with this id, or the only one whose id begins like

@@ -1,7 +1,8 @@
 //! `ralph diff`: what a run, or one iteration of it, has changed.
 
+use super::args::ProjectArgs;
 use super::home;
-use crate::catalog::find;
+use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::report::{Out, Style, say};
@@ -16,23 +17,26 @@ New files are part of it, whether git tracks them or not. Without ITERATION it i
 the run began.
 
 Examples:
-  ralph diff 20261115-2215          all of the run
+  ralph diff                        all of the newest run of this directory
+  ralph diff 20261115-2215          all of that run
   ralph diff 20261115-2215 3        the third iteration
   ralph diff 20261115-2215 --stat")]
 pub struct DiffArgs {
-    /// A worker's name, or a run's id or the beginning of it
-    run: String,
+    /// A worker's name, or a run's id or the beginning of it; without it the newest one here
+    run: Option<String>,
     /// One iteration
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     iteration: Option<u32>,
     /// Only name the files and count their lines
     #[arg(long)]
     stat: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let story = Story::read(&home, &find(&home, &args.run)?)?;
+    let story = Story::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
     let shadow = story.shadow()?;
     // An agent that is at work, or was cut short, has begun an iteration that is not judged.
     let begun = story.state.judged + u32::from(story.state.attempts > 0);

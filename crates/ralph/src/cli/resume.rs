@@ -14,7 +14,6 @@ use crate::seat;
 use crate::seat::workers::{self, Worker};
 use crate::session::{self, Conduct};
 use clap::Args;
-use ralph_loop::run::Place;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -89,10 +88,7 @@ fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, 
 }
 
 fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
-    let here = |line: &RunLine| match &line.place {
-        Place::Here => line.workspace.as_deref() == Some(dir),
-        Place::Worktree { origin, .. } => origin == dir || line.workspace.as_deref() == Some(dir),
-    };
+    let here = |line: &RunLine| line.is_of(dir);
     let mut lines = catalog::all(home)?;
     // The newest may have been killed a moment ago: then its tree is still being swept up.
     if let Some(newest) = lines.iter().find(|line| here(line))

@@ -1,8 +1,8 @@
 //! `ralph show`: the story of one run.
 
-use super::args::Format;
+use super::args::{Format, ProjectArgs};
 use super::{home, print_json};
-use crate::catalog::find;
+use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
@@ -26,19 +26,22 @@ use std::process::ExitCode;
 For each iteration: what was asked (the prompt is kept), what the agent said last, what it changed, \
 what the checks found, what it cost. `ralph diff RUN ITERATION` shows the changes themselves.
 
-Example:
+Examples:
+  ralph show                        the newest run of this directory
   ralph show 20261115-2215")]
 pub struct ShowArgs {
-    /// A worker's name, or a run's id or the beginning of it
-    run: String,
+    /// A worker's name, or a run's id or the beginning of it; without it the newest one here
+    run: Option<String>,
     /// What to print; ndjson is the journal itself
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let id = find(&home, &args.run)?;
+    let id = find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?;
     match args.format {
         Format::Json => print_json(&result_of(&home.run(&id))?),
         Format::Ndjson => {

@@ -154,6 +154,23 @@ fn undo_brings_every_kind_of_file_back_and_can_be_undone() {
 }
 
 #[test]
+fn without_a_name_the_newest_run_of_this_directory_is_meant() {
+    let sandbox = Sandbox::git();
+    for command in ["show", "diff"] {
+        sandbox.ralph(&[command]).exits(1).says("no run in this directory yet");
+    }
+    let first = changed_by(&sandbox, &["echo first > a"]);
+    let second = changed_by(&sandbox, &["echo second > a"]);
+    assert_ne!(first, second);
+    sandbox.ralph(&["show"]).exits(0).says(&second);
+    let told = sandbox.ralph(&["diff"]).exits(0);
+    assert_eq!(told.stdout, sandbox.ralph(&["diff", &second]).exits(0).stdout);
+    assert!(told.stdout.contains("+second"), "{}", told.stdout);
+    let elsewhere = sandbox.root();
+    sandbox.ralph(&["show", "-C", elsewhere.to_str().unwrap()]).exits(1).says("no run in this directory yet");
+}
+
+#[test]
 fn undo_goes_back_to_any_iteration_and_forth() {
     let sandbox = Sandbox::git();
     let id = changed_by(&sandbox, &["echo 1 > a", "echo 2 > a; echo 2 > b", "rm a"]);
