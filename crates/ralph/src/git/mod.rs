@@ -112,6 +112,13 @@ impl Repository {
         self.succeeds(&["rev-parse", "--verify", "-q", &format!("refs/heads/{branch}")])
     }
 
+    /// What a branch has in the place of a file.
+    pub fn content_on(&self, branch: &str, file: &Path) -> Option<Vec<u8>> {
+        let path = file.strip_prefix(&self.top).ok()?.to_str()?;
+        let shown = git(&self.top).args(["show", &format!("refs/heads/{branch}:{path}")]).run().ok()?;
+        shown.success().then_some(shown.stdout)
+    }
+
     /// Whether everything on a branch is also on the current one.
     pub fn is_merged(&self, branch: &str) -> bool {
         self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])

@@ -33,7 +33,15 @@ const ITERATIONS: u32 = 15;
 
 pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
     let dir = dir(asked.dir.as_deref(), project)?;
-    let list = read(&TasksDir::at(project.dir().join(&dir)))?;
+    let mut list = read(&TasksDir::at(project.dir().join(&dir)))?;
+    let branch = (!asked.stay && !asked.terms.worktree)
+        .then(|| list.branch_name().trim().to_owned())
+        .filter(|name| !name.is_empty());
+    let branch = branch.map(|branch| switching(project, &branch)).transpose()?.flatten();
+    // What stands on the branch that is left may be older, and asks for other proof.
+    if let Some(there) = branch.as_deref().map(|branch| on_branch(project, branch, &dir)).transpose()? {
+        list = there.unwrap_or(list);
+    }
     let plan = Plan::Tasks(TasksPlan {
         dir,
         skip_review: asked.skip_review,
@@ -49,10 +57,6 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
     let verify = list.verify_commands().into_iter().map(String::from);
     let commands: Vec<String> = verify.chain(asked.terms.checks.iter().cloned()).collect();
     let checks = checks::checks(&commands, settings, project.dir())?;
-    let branch = (!asked.stay && !asked.terms.worktree)
-        .then(|| list.branch_name().trim())
-        .filter(|name| !name.is_empty());
-    let branch = branch.map(|branch| switching(project, branch)).transpose()?.flatten();
     let specialist =
         |name: Option<&String>| name.map(|name| agents::stand_in(name, settings, project.dir())).transpose();
     let review = specialist(asked.review_agent.as_ref().or(settings.agents.review.as_ref()))?;
@@ -92,6 +96,21 @@ fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
         [] => Ok(list),
         _ => Err(wrong(dir, &problems).hint("`ralph tasks check` tells all that is wrong")),
     }
+}
+
+/// The list as a branch has it, if there is that branch and it has one.
+fn on_branch(project: &Project, branch: &str, dir: &Path) -> Result<Option<TaskList>, CliError> {
+    let file = TasksDir::at(project.dir().join(dir)).list();
+    let there = Repository::around(project.dir()).and_then(|found| found.content_on(branch, &file));
+    let Some(bytes) = there else { return Ok(None) };
+    let wrong = |why: Vec<String>| {
+        CliError::usage(format!("the task list on the branch {branch} is wrong: {}", file.display()))
+            .cause(why.join("\n  "))
+            .hint("switch to it and mend it there, or stay on this branch with --stay")
+    };
+    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(vec![why.to_string()]))?;
+    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
+    if problems.is_empty() { Ok(Some(list)) } else { Err(wrong(problems)) }
 }
 
 /// A list, whatever stands in it.

@@ -236,6 +236,29 @@ fn the_branch_of_the_list_is_made_and_checked_out() {
 }
 
 #[test]
+fn the_list_on_the_branch_decides_and_not_the_one_that_is_left() {
+    let on_branch = |commands: &[&str]| {
+        let mut tasks = verified(&[waiting("US-001", 0)], commands);
+        tasks["branchName"] = json!("ralph/login");
+        tasks
+    };
+    let sandbox = project(&on_branch(&["true"]));
+    sandbox.sh("git switch -q -c ralph/login");
+    sandbox.write("ralph/tasks.json", text(&on_branch(&["test -e proof"])));
+    sandbox.sh("git commit -qam proof; git switch -q main");
+    let mut approved = verified(&[right("US-001", 1)], &["test -e proof"]);
+    approved["branchName"] = json!("ralph/login");
+    run(&sandbox, &["-n", "1"], &[Act::makes(&approved)]).stops(1, "max_iterations", 1);
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
+    // One that is wrong is told before anything is begun.
+    sandbox.write("ralph/tasks.json", "{");
+    sandbox.sh("git commit -qam broken; git switch -q main");
+    let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);
+    refused.says("the task list on the branch ralph/login is wrong");
+    assert_eq!(sandbox.sh("git branch --show-current"), "main\n");
+}
+
+#[test]
 fn a_dirty_tree_is_not_taken_to_another_branch() {
     let mut tasks = list(&[new("US-001")]);
     tasks["branchName"] = json!("ralph/login");
