@@ -272,10 +272,15 @@ fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
 }
 
 /// A branch of the run's own is made whole before the run stops, unless somebody wants it to
-/// stop at once: begun then, it would only be ended again, and again.
+/// stop at once: begun then, it would only be ended again, and again. It is tried once more where
+/// steps keep getting lost, and no more than that.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {
     match run.place {
-        Place::Worktree { .. } if !state.rest_committed && state.stops_asked < 2 => {
+        Place::Worktree { .. }
+            if !state.rest_committed
+                && state.stops_asked < 2
+                && state.streaks.losses <= LOSSES_ENDURED + 1 =>
+        {
             Action::Start(Step::CommitRest)
         }
         Place::Here | Place::Worktree { .. } => Action::Stop(reason, note),

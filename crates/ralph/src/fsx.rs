@@ -142,6 +142,11 @@ pub fn fresh(path: &Path) -> io::Result<File> {
     opened.map_err(|cause| named(&cause, "create", path))
 }
 
+/// An empty file that has no name and goes with its last descriptor.
+pub fn nameless(dir: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(dir).map_err(|cause| named(&cause, "write in", dir))
+}
+
 /// A file to be locked, created if missing, its content kept.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();

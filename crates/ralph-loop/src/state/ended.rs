@@ -37,7 +37,8 @@ impl State {
         if let Some(since) = &mut self.asked.paused_since_ms {
             *since = now;
         }
-        if !matches!(end, End::Lost { .. }) {
+        // The last commit is made for a run that stops, and gives it no reason to go on.
+        if !matches!(end, End::Lost { .. } | End::Rest(_)) {
             self.streaks.losses = 0;
         }
         // Money is gone even if the work was cut short.
@@ -66,9 +67,7 @@ impl State {
             End::Lost { .. } => {
                 match flight.step {
                     Step::Agent { .. } => self.leave_unjudged(),
-                    Step::Scm { .. } | Step::Left { .. } | Step::CommitRest => {
-                        self.plan.apply(&PlanFact::Abandoned);
-                    }
+                    Step::Scm { .. } => self.plan.apply(&PlanFact::Abandoned),
                     _ => {}
                 }
                 self.streaks.losses += 1;

@@ -288,6 +288,15 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
     // At once is at once: begun then, it would be ended and begun for ever.
     check("worktree", "start stop stop ended", "stop interrupted");
     check("worktree", "start stop talk stop lost", "stop interrupted");
+    // What was lost is tried again, but not for ever.
+    let gone = "stop error (the process that watches over agents keeps dying)";
+    check("worktree", "start done lost", "commit rest");
+    check("worktree", "start done lost did", "stop completed");
+    check("worktree", "start lost lost lost lost", "commit rest");
+    check("worktree", "start lost lost lost lost did", gone);
+    check("worktree", "start lost lost lost lost lost", gone);
+    check("worktree", "start impossible:why lost lost lost lost", "commit rest");
+    check("worktree", "start impossible:why lost lost lost lost lost", "stop error (why)");
     // A new agent leaves something new.
     check("worktree", "start stop talk did resumed done", "judged 2 done, commit rest");
 }

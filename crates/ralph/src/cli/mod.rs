@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod diff;
 mod doctor;
+mod errand;
 mod hook;
 mod init;
 mod logs;
@@ -30,6 +31,7 @@ mod undo;
 mod watch;
 mod workers;
 
+use crate::engine::ERRAND;
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
@@ -154,6 +156,7 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
         Some(KEEPER) => return process::keeper_main(),
+        Some(ERRAND) => return errand::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
         Some("hook") => {
             if let Some(code) = hook::at_once(&args[1..]) {

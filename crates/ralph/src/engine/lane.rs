@@ -1,11 +1,13 @@
 //! One lane: a keeper and the step that it is busy with.
 //!
 //! The lane knows how to begin a step and how to tell that it has ended. Every program of
-//! a step is started by the keeper; only ralph's own short git commands are not.
+//! a step is started by the keeper, but for the git that records and restores trees and that
+//! carries out source control tasks.
 
 use super::activity::Activity;
 use super::assignment::{self, HandedOut};
 use super::compose;
+use super::errand::{self, Errand, ErrandStep};
 use super::pipe;
 use super::projections::Projections;
 use super::scm::{self, Task};
@@ -27,7 +29,7 @@ use ralph_loop::dialect::{
     command_line,
 };
 use ralph_loop::done_pattern::DonePattern;
-use ralph_loop::event::{End, How, LeftEnd};
+use ralph_loop::event::{End, How};
 use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState};
@@ -38,7 +40,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use thiserror::Error;
 use tokio::task::JoinHandle;
@@ -70,7 +72,7 @@ pub(super) enum Current {
     Check(CheckStep),
     Snapshot(JoinHandle<Taken>),
     Restore(JoinHandle<Restored>),
-    Left(JoinHandle<LeftEnd>),
+    Errand(ErrandStep),
     /// An agent that is asked for a commit message, and where it says it.
     Message {
         step: Box<AgentStep>,
@@ -83,11 +85,8 @@ pub(super) enum Current {
         iteration: u32,
         agent: usize,
     },
-    /// Work on the user's repository, and what its outcome ends.
-    Repository {
-        handle: JoinHandle<TaskOutcome>,
-        end: fn(TaskOutcome) -> End,
-    },
+    /// A source control task.
+    Repository(JoinHandle<TaskOutcome>),
 }
 
 /// What an agent is started for.
@@ -300,7 +299,7 @@ impl Lane {
             // It also proves that there was an agent: see `session::resume`.
             step.raw_out.open()?;
         }
-        self.spawn(run, iteration, argv, stdio)?;
+        self.spawn(run, iteration, (argv, &run.workspace), stdio)?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {
@@ -312,8 +311,7 @@ impl Lane {
 
     /// A task runs on a thread of its own, so that signals are heard meanwhile.
     pub(super) fn start_task(&mut self, task: Task) {
-        let handle = tokio::task::spawn_blocking(move || task.perform());
-        self.current = Current::Repository { handle, end: End::Scm };
+        self.current = Current::Repository(tokio::task::spawn_blocking(move || task.perform()));
     }
 
     pub(super) fn start_survey(&mut self, run: &Run, iteration: u32, agent: usize) {
@@ -322,25 +320,31 @@ impl Lane {
         self.current = Current::Survey { handle, iteration, agent };
     }
 
-    pub(super) fn start_commit_rest(&mut self, run: &Run) {
-        let (place, id) = (run.place.clone(), run.id.clone());
-        let handle = tokio::task::spawn_blocking(move || match place::commit_rest(&place, &id) {
-            Ok(true) => TaskOutcome::Done,
-            Ok(false) => TaskOutcome::NothingToCommit,
-            Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
-        });
-        self.current = Current::Repository { handle, end: End::Rest };
+    pub(super) fn start_commit_rest(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
+        let errand = Errand::Rest { place: run.place.clone(), run_id: run.id.clone() };
+        self.start_errand(run, state.judged, errand)
     }
 
-    pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) {
-        let (place, workspace, id) = (run.place.clone(), run.workspace.clone(), run.id.clone());
+    pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) -> Result<(), StartError> {
         let commit = matches!(&run.plan, Plan::Tasks(plan) if plan.commit_left);
-        let story = item.story().unwrap_or_default();
-        self.current = Current::Left(tokio::task::spawn_blocking(move || {
-            let message =
-                format!("wip: [{story}] what iteration {iteration} left\n\nRalph-Run: {id}/{iteration}");
-            scm::see_to_left(&place, &workspace, commit.then_some(message.as_str()))
-        }));
+        let (story, id) = (item.story().unwrap_or_default(), &run.id);
+        let message =
+            format!("wip: [{story}] what iteration {iteration} left\n\nRalph-Run: {id}/{iteration}");
+        let (place, workspace) = (run.place.clone(), run.workspace.clone());
+        let errand = Errand::Left { place, workspace, message: commit.then_some(message) };
+        self.start_errand(run, iteration, errand)
+    }
+
+    /// Nowhere in particular: agents can have removed the workspace.
+    fn start_errand(&mut self, run: &Run, iteration: u32, errand: Errand) -> Result<(), StartError> {
+        let told = serde_json::to_string(&errand).map_err(io::Error::from)?;
+        let argv = vec![self.keeper_program.again()?.into(), errand::SUBCOMMAND.into(), told.into()];
+        let output = fsx::nameless(self.run_dir.dir())?;
+        let stdout = OwnedFd::from(output.try_clone()?);
+        let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
+        self.spawn(run, iteration, (argv, Path::new("/")), stdio)?;
+        self.current = Current::Errand(ErrandStep { errand, output });
+        Ok(())
     }
 
     pub(super) fn start_check(
@@ -358,7 +362,7 @@ impl Lane {
         let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
-        self.spawn(run, iteration, argv, stdio)?;
+        self.spawn(run, iteration, (argv, &run.workspace), stdio)?;
         self.current = Current::Check(CheckStep { index, log, output, started: Instant::now() });
         Ok(())
     }
@@ -455,7 +459,7 @@ impl Lane {
         &mut self,
         run: &Run,
         iteration: u32,
-        argv: Vec<OsString>,
+        (argv, cwd): (Vec<OsString>, &Path),
         stdio: Stdio3,
     ) -> Result<(), StartError> {
         let mut env = vec![
@@ -470,7 +474,7 @@ impl Lane {
         let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
         let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
         let env = env.collect();
-        let command = process::Command { argv, cwd: run.workspace.clone(), env, env_remove: Vec::new() };
+        let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove: Vec::new() };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
             none => none.insert(Keeper::start(&self.keeper_program, Some(self.lock.as_fd()), &[])?),

@@ -8,6 +8,7 @@ mod asked;
 mod assignment;
 mod clock;
 mod compose;
+mod errand;
 mod host;
 mod lane;
 mod pipe;
@@ -22,6 +23,7 @@ mod task_files;
 
 pub use asked::why_not;
 pub use clock::{Clock, wall_ms};
+pub use errand::{Errand, SUBCOMMAND as ERRAND};
 pub use host::{Equipment, RealHost};
 pub use projections::Projections;
 

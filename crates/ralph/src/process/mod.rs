@@ -1,10 +1,10 @@
 //! Every process that ralph starts.
 //!
-//! Agents and checks are spawned by a [`Keeper`], a process of its own, so that nothing of
-//! a run outlives it: a step is over only when `wait` says that no child is left, and
-//! whatever holds out is frozen, killed and reaped. Short programs of ralph's own (git,
-//! `agent --version`) run through [`tool`] and are not swept, because what they leave
-//! behind (gpg-agent, a credential cache) belongs to the user.
+//! Agents, checks and ralph's own commits of what they left are spawned by a [`Keeper`], a
+//! process of its own, so that nothing of a run outlives it: a step is over only when `wait`
+//! says that no child is left, and whatever holds out is frozen, killed and reaped. Other
+//! short programs of ralph's own (git, `agent --version`) run through [`tool`] and are not
+//! swept, because what they leave behind (gpg-agent, a credential cache) belongs to the user.
 //!
 //! Invariant: a process of a run dies with the first of its step, its keeper, its engine.
 //!
@@ -78,6 +78,19 @@ impl KeeperProgram {
             KeeperProgram::Own => std::env::current_exe(),
             KeeperProgram::At(path) => Ok(path.clone()),
         }
+    }
+
+    /// How a keeper can start the same program as a process of the run.
+    #[cfg(target_os = "linux")]
+    pub fn again(&self) -> io::Result<PathBuf> {
+        // The keeper's own, whatever stands at its path by now.
+        Ok(PathBuf::from("/proc/self/exe"))
+    }
+
+    /// How a keeper can start the same program as a process of the run.
+    #[cfg(not(target_os = "linux"))]
+    pub fn again(&self) -> io::Result<PathBuf> {
+        self.path()
     }
 }
 

@@ -178,6 +178,7 @@ impl Ordeal {
 
     /// From `begin` through all deaths to the end of the run.
     pub fn live(&mut self, begin: &dyn Fn(&Ordeal) -> Command, tally: &mut Tally) -> Result<Fold, String> {
+        let mut orphaned = false;
         for number in 1..=MOST_LIVES {
             tally.lives += 1;
             let command = match &self.run {
@@ -195,7 +196,10 @@ impl Ordeal {
                 true => self.torment_worker(&mut life, tally)?,
             };
             self.note(format!("life {number}: {death:?} at {} ms", life.age_ms()));
-            if orphans {
+            // A life that ended before its first word has not ended what the one before it left.
+            let silent = self.journal().map_or(0, |journal| lines(&journal)) <= self.lines_before;
+            orphaned = orphans || (orphaned && silent);
+            if orphaned {
                 tally.left_behind += 1;
             } else {
                 let began = Instant::now();

@@ -5,7 +5,7 @@ use crate::tasks_support::{
     Act, agent, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
     verified, waiting, with,
 };
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -294,6 +294,70 @@ fn a_git_filter_says_nothing_in_the_reviewers_place() {
     run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
     assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]));
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+}
+
+/// Whoever writes the list while the reviewer is at work would pass for the reviewer.
+#[test]
+fn what_a_git_filter_has_started_does_not_live_to_see_the_reviewer() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.write("../forged.json", text(&list(&[right("US-001", 1)])));
+    let (root, project) = (sandbox.root().display(), sandbox.project());
+    let forge = format!("cp {root}/forged.json {}/ralph/tasks.json", project.display());
+    let ghost = sandbox
+        .program("ghost", &format!("echo up > {root}/up; for i in $(seq 400); do {forge}; sleep 0.01; done"));
+    let plant = format!(
+        "git config filter.x.clean 'setsid {ghost} > /dev/null 2>&1 < /dev/null & until test -e {root}/up; do sleep 0.01; done; cat'
+         echo '*.c filter=x' > .gitattributes; echo x > x.c"
+    );
+    let acts =
+        [Act::leaves(&list(&[waiting("US-001", 0)])).then(&plant), Act::shell("sleep 0.5; echo looks good")];
+    run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
+    assert!(sandbox.has("../up"), "the filter has run");
+    assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]));
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
+    sandbox.nothing_is_left();
+}
+
+#[test]
+fn a_commit_of_what_is_left_that_was_ended_is_made_by_whoever_resumes() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let plant = "git config filter.x.clean 'echo up > ../up; sleep 60; cat'
+                 echo '*.c filter=x' > .gitattributes; echo x > x.c";
+    let acts =
+        [Act::leaves(&list(&[waiting("US-001", 0)])).then(plant), Act::makes(&list(&[right("US-001", 1)]))];
+    let running = begin(&sandbox, &[], &agent(&sandbox, &acts));
+    sandbox.until_file("../up");
+    running.signal(Signal::INT);
+    sandbox.until_fact("the first signal", |fact| fact == "stop_asked");
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    sandbox.nothing_is_left();
+    sandbox.sh("test -e .git/index.lock && git config --unset filter.x.clean");
+    sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 2);
+    let log = sandbox.sh("git log --format=%s");
+    assert_eq!(log.lines().filter(|line| line.starts_with("wip: ")).count(), 1, "{log}");
+    assert_eq!(
+        sandbox.sh("git status --porcelain; git show --name-only --format= HEAD~1 | grep x.c"),
+        "x.c\n"
+    );
+}
+
+/// The machinery is not the run: what it left is committed once, however often it dies.
+#[test]
+fn what_is_left_is_committed_once_also_if_the_keeper_dies_meanwhile() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let plant = "git config filter.x.clean 'test -e ../up || { echo up > ../up; sleep 60; }; cat'
+                 echo '*.c filter=x' > .gitattributes; echo x > x.c";
+    let acts =
+        [Act::leaves(&list(&[waiting("US-001", 0)])).then(plant), Act::makes(&list(&[right("US-001", 1)]))];
+    let running = begin(&sandbox, &[], &agent(&sandbox, &acts));
+    sandbox.until_file("../up");
+    kill_process(sandbox.keeper().unwrap(), Signal::KILL).unwrap();
+    running.end().stops(0, "completed", 2);
+    sandbox.nothing_is_left();
+    let log = sandbox.sh("git log --format=%s");
+    assert_eq!(log.lines().filter(|line| line.starts_with("wip: ")).count(), 1, "{log}");
+    assert_eq!(sandbox.sh("git status --porcelain"), "");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::RealHost;
 use super::things::{SnapshotTaken, Thing};
+use crate::engine::errand;
 use crate::engine::lane::{Current, StartError};
 use crate::engine::scm::{self, Task};
 use crate::engine::task_files;
@@ -11,12 +12,17 @@ use crate::git::shadow::ShadowError;
 use crate::process::{KeeperEvent, ProcessError};
 use crate::report;
 use ralph_loop::ask::Ask;
-use ralph_loop::event::{End, Fact, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why};
+use ralph_loop::event::{End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why};
 use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::time::Instant;
 use tokio::task::JoinError;
+
+/// Whether the step in flight has been told to end.
+fn is_cut(state: &State) -> bool {
+    state.flights.first().is_some_and(|flight| flight.cancel.is_some())
+}
 
 impl RealHost<'_> {
     /// The fact that a word of the keeper amounts to, if it does.
@@ -30,13 +36,13 @@ impl RealHost<'_> {
                     Current::Message { .. } => {
                         scm::no_message(format!("the agent could not be started: {error}"))
                     }
+                    Current::Errand(step) => step.failed(format!("git could not be asked: {error}")),
                     Current::Nothing
                     | Current::Doomed
                     | Current::Snapshot(_)
                     | Current::Restore(_)
-                    | Current::Left(_)
                     | Current::Survey { .. }
-                    | Current::Repository { .. } => return None,
+                    | Current::Repository(_) => return None,
                 };
                 Some(self.ended(end))
             }
@@ -54,16 +60,15 @@ impl RealHost<'_> {
                         read_as,
                     ),
                     Current::Check(step) => {
-                        let cut = state.flights.first().is_some_and(|flight| flight.cancel.is_some());
-                        step.finish(run, (exit, cut, swept), &mut self.lane.texts)
+                        step.finish(run, (exit, is_cut(state), swept), &mut self.lane.texts)
                     }
+                    Current::Errand(step) => step.finish(exit, is_cut(state)),
                     Current::Nothing
                     | Current::Doomed
                     | Current::Snapshot(_)
                     | Current::Restore(_)
-                    | Current::Left(_)
                     | Current::Survey { .. }
-                    | Current::Repository { .. } => return None,
+                    | Current::Repository(_) => return None,
                 };
                 Some(self.ended(end))
             }
@@ -74,13 +79,14 @@ impl RealHost<'_> {
                     Current::Agent(step) | Current::Message { step, .. } => {
                         step.lost(why, &mut self.buffer, self.reporter)
                     }
-                    Current::Check(_) | Current::Doomed => End::Lost { why, cost: None, estimate: None },
+                    Current::Check(_) | Current::Errand(_) | Current::Doomed => {
+                        End::Lost { why, cost: None, estimate: None }
+                    }
                     elsewhere @ (Current::Nothing
                     | Current::Snapshot(_)
                     | Current::Restore(_)
-                    | Current::Left(_)
                     | Current::Survey { .. }
-                    | Current::Repository { .. }) => {
+                    | Current::Repository(_)) => {
                         self.lane.current = elsewhere;
                         return None;
                     }
@@ -101,6 +107,8 @@ impl RealHost<'_> {
                 let end = match step {
                     // A commit that cannot be made is no reason to lose the run.
                     Step::Message { .. } => scm::no_message(why),
+                    Step::Left { .. } => errand::left_failed(why),
+                    Step::CommitRest => errand::rest_failed(why),
                     _ => End::Impossible { why },
                 };
                 self.due.push_back(self.ended(end));
@@ -145,18 +153,11 @@ impl RealHost<'_> {
                 self.lane.current = Current::Nothing;
                 Some(self.restore_end(*restored))
             }
-            Thing::Left(done) => {
-                self.lane.current = Current::Nothing;
-                let failed =
-                    |cause: JoinError| LeftEnd { problem: Some(cause.to_string()), ..LeftEnd::default() };
-                Some(self.ended(End::Left(done.unwrap_or_else(failed))))
-            }
             Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
             Thing::Repository(done) => {
-                let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
-                let Current::Repository { end, .. } = current else { return None };
+                self.lane.current = Current::Nothing;
                 let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
-                Some(self.ended(end(done.unwrap_or_else(failed))))
+                Some(self.ended(End::Scm(done.unwrap_or_else(failed))))
             }
         }
     }

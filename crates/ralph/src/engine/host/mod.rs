@@ -153,10 +153,7 @@ impl Host for RealHost<'_> {
                 self.lane.start_survey(run, *iteration, *agent);
                 Ok(())
             }
-            Step::CommitRest => {
-                self.lane.start_commit_rest(run);
-                Ok(())
-            }
+            Step::CommitRest => self.lane.start_commit_rest(run, state),
             Step::Scm { iteration, task } => {
                 self.start_task(run, state, *iteration, *task);
                 Ok(())
@@ -166,10 +163,7 @@ impl Host for RealHost<'_> {
                 self.due.push_back(self.ended(end));
                 Ok(())
             }
-            Step::Left { iteration, item } => {
-                self.lane.start_left(run, *iteration, item);
-                Ok(())
-            }
+            Step::Left { iteration, item } => self.lane.start_left(run, *iteration, item),
             Step::Restore { attempt, .. } => {
                 if !self.lane.start_restore(run, state, *attempt) {
                     let why = "there is no record of the tree to go back to".to_string();
@@ -194,11 +188,7 @@ impl Host for RealHost<'_> {
     fn cancel(&mut self, _id: StepId, how: How) {
         match self.lane.current {
             // Git leaves its repository whole by itself; it is only no longer waited for.
-            Current::Repository { .. }
-            | Current::Survey { .. }
-            | Current::Snapshot(_)
-            | Current::Restore(_)
-            | Current::Left(_)
+            Current::Repository(_) | Current::Survey { .. } | Current::Snapshot(_) | Current::Restore(_)
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;

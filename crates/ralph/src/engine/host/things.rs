@@ -6,7 +6,6 @@ use crate::engine::lane::{Current, Lane};
 use crate::engine::step::Source;
 use crate::git::checkpoint::{Restored, Taken};
 use crate::process::{Keeper, KeeperEvent};
-use ralph_loop::event::LeftEnd;
 use ralph_loop::scm::TaskOutcome;
 use std::future::pending;
 use std::time::Instant;
@@ -24,7 +23,6 @@ pub(super) enum Thing {
     Readable(Source),
     Snapshot(Box<SnapshotTaken>),
     Restored(Box<Result<Restored, JoinError>>),
-    Left(Result<LeftEnd, JoinError>),
     Surveyed(Result<bool, JoinError>),
     Repository(Result<TaskOutcome, JoinError>),
 }
@@ -43,10 +41,11 @@ impl RealHost<'_> {
             }
             Current::Snapshot(handle) => (None, None, Thread::Snapshot(handle)),
             Current::Restore(handle) => (None, None, Thread::Restore(handle)),
-            Current::Left(handle) => (None, None, Thread::Left(handle)),
             Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
-            Current::Repository { handle, .. } => (None, None, Thread::Repository(handle)),
-            Current::Nothing | Current::Doomed | Current::Check(_) => (None, None, Thread::None),
+            Current::Repository(handle) => (None, None, Thread::Repository(handle)),
+            Current::Nothing | Current::Doomed | Current::Check(_) | Current::Errand(_) => {
+                (None, None, Thread::None)
+            }
         };
         tokio::select! {
             biased;
@@ -97,7 +96,6 @@ enum Thread<'t> {
     None,
     Snapshot(&'t mut JoinHandle<Taken>),
     Restore(&'t mut JoinHandle<Restored>),
-    Left(&'t mut JoinHandle<LeftEnd>),
     Survey(&'t mut JoinHandle<bool>),
     Repository(&'t mut JoinHandle<TaskOutcome>),
 }
@@ -108,7 +106,6 @@ impl Thread<'_> {
             Thread::None => pending().await,
             Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
             Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
-            Thread::Left(handle) => Thing::Left(handle.await),
             Thread::Survey(handle) => Thing::Surveyed(handle.await),
             Thread::Repository(handle) => Thing::Repository(handle.await),
         }

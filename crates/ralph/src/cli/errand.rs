@@ -1,0 +1,20 @@
+//! `ralph __errand`: what the keeper starts where ralph has git commit what agents left.
+
+use super::args::Format;
+use super::{fail, print_lines};
+use crate::engine::Errand;
+use crate::error::CliError;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub(super) fn main(args: &[OsString]) -> ExitCode {
+    // It is started by a link to this program, which would otherwise name it.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"ralph-errand");
+    let told = args.first().and_then(|told| serde_json::from_str::<Errand>(told.to_str()?).ok());
+    let Some(errand) = told else {
+        return fail(&CliError::usage("errands are given by ralph itself"), Format::Human);
+    };
+    print_lines([errand.perform()]);
+    ExitCode::SUCCESS
+}

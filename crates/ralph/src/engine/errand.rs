@@ -1,0 +1,162 @@
+//! Commits of ralph's own in a tree where agents have been.
+//!
+//! Git runs the filters and monitors of a configuration that agents can write, and those can
+//! leave something running. So these commits are made by a process of the keeper's, `ralph
+//! __errand`, and nothing that they start outlives them.
+//!
+//! Invariant: what such a process says decides nothing. It is told to people.
+
+use super::scm;
+use crate::place;
+use ralph_loop::dialect::Exit;
+use ralph_loop::event::{End, LeftEnd};
+use ralph_loop::run::Place;
+use ralph_loop::scm::TaskOutcome;
+use ralph_loop::text::printable;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// The hidden subcommand; its one argument is an [`Errand`].
+pub const SUBCOMMAND: &str = "__errand";
+
+/// What to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Errand {
+    /// See to what an iteration has left: commit it under this message, or only count it.
+    Left { place: Place, workspace: PathBuf, message: Option<String> },
+    /// Commit what a run leaves in its worktree.
+    Rest { place: Place, run_id: String },
+}
+
+impl Errand {
+    pub fn perform(&self) -> End {
+        match self {
+            Errand::Left { place, workspace, message } => {
+                End::Left(scm::see_to_left(place, workspace, message.as_deref()))
+            }
+            Errand::Rest { place, run_id } => End::Rest(match place::commit_rest(place, run_id) {
+                Ok(true) => TaskOutcome::Done,
+                Ok(false) => TaskOutcome::NothingToCommit,
+                Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
+            }),
+        }
+    }
+
+    fn is_ended_by(&self, end: &End) -> bool {
+        matches!((self, end), (Errand::Left { .. }, End::Left(_)) | (Errand::Rest { .. }, End::Rest(_)))
+    }
+}
+
+/// An errand on its way.
+pub(super) struct ErrandStep {
+    pub(super) errand: Errand,
+    /// What it writes to, and nobody finds by a name.
+    pub(super) output: File,
+}
+
+impl ErrandStep {
+    /// It has ended, and everything that it had started. `cut`: it did not end by itself.
+    pub(super) fn finish(mut self, exit: Exit, cut: bool) -> End {
+        let said = self.said().unwrap_or_default();
+        let end = serde_json::from_slice(&said).ok();
+        match end.filter(|end| exit == Exit::Code(0) && self.errand.is_ended_by(end)) {
+            Some(end) => end,
+            None if cut => End::Lost { why: "it was ended".to_string(), cost: None, estimate: None },
+            None => self.failed(without_an_outcome(exit, &said)),
+        }
+    }
+
+    /// A commit that cannot be made is no reason to lose the run.
+    pub(super) fn failed(&self, why: String) -> End {
+        match self.errand {
+            Errand::Left { .. } => left_failed(why),
+            Errand::Rest { .. } => rest_failed(why),
+        }
+    }
+
+    fn said(&mut self) -> io::Result<Vec<u8>> {
+        const ENOUGH: u64 = 64 << 10;
+        let mut said = Vec::new();
+        self.output.seek(SeekFrom::Start(0))?;
+        (&self.output).take(ENOUGH).read_to_end(&mut said)?;
+        Ok(said)
+    }
+}
+
+pub(super) fn left_failed(why: String) -> End {
+    End::Left(LeftEnd { problem: Some(why), ..LeftEnd::default() })
+}
+
+pub(super) fn rest_failed(why: String) -> End {
+    End::Rest(TaskOutcome::Failed { why })
+}
+
+fn without_an_outcome(exit: Exit, said: &[u8]) -> String {
+    const LONGEST: usize = 160;
+    let said = String::from_utf8_lossy(said);
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    let first: String = printable(first).chars().take(LONGEST).collect();
+    format!("its process did not tell how it went ({exit}): {first}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn ended(errand: Errand, said: &str, exit: Exit, cut: bool) -> End {
+        let mut output = tempfile::tempfile().unwrap();
+        output.write_all(said.as_bytes()).unwrap();
+        ErrandStep { errand, output }.finish(exit, cut)
+    }
+
+    fn left() -> Errand {
+        Errand::Left { place: Place::Here, workspace: "/nowhere".into(), message: None }
+    }
+
+    fn rest() -> Errand {
+        Errand::Rest { place: Place::Here, run_id: "r".into() }
+    }
+
+    #[test]
+    fn an_errand_is_understood_as_it_was_told() {
+        for errand in [left(), rest()] {
+            let told = serde_json::to_string(&errand).unwrap();
+            let heard: Errand = serde_json::from_str(&told).unwrap();
+            assert_eq!(format!("{heard:?}"), format!("{errand:?}"));
+            let end = errand.perform();
+            let said = serde_json::to_string(&end).unwrap() + "\n";
+            assert_eq!(ended(heard, &said, Exit::Code(0), false), end);
+        }
+    }
+
+    #[test]
+    fn whatever_else_is_said_is_told_and_not_believed() {
+        let fine = r#"{"left":{"paths":1,"committed":true}}"#;
+        let other = r#"{"rest":"done"}"#;
+        let another = r#"{"impossible":{"why":"x"}}"#;
+        let twice = format!("{fine}\n{fine}");
+        let long =
+            format!(r#"{{"left":{{"paths":1,"committed":true,"problem":"{}"}}}}"#, "x".repeat(1 << 20));
+        for (said, exit) in [
+            ("", Exit::Code(0)),
+            ("", Exit::Signal(9)),
+            ("no such command", Exit::Code(2)),
+            (fine, Exit::Code(1)),
+            (other, Exit::Code(0)),
+            (another, Exit::Code(0)),
+            (&twice, Exit::Code(0)),
+            (&long, Exit::Code(0)),
+        ] {
+            let End::Left(end) = ended(left(), said, exit, false) else { panic!("{said}") };
+            assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{said}");
+            let lost = ended(left(), said, exit, true);
+            assert!(matches!(lost, End::Lost { .. }), "{said}: {lost:?}");
+        }
+        let end = ended(rest(), fine, Exit::Code(0), false);
+        assert!(matches!(end, End::Rest(TaskOutcome::Failed { .. })), "{end:?}");
+    }
+}
