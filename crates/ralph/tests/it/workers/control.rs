@@ -119,7 +119,9 @@ fn a_home_with_a_long_path_has_workers_too() {
 #[test]
 fn people_are_told_by_a_command_of_theirs() {
     let yard = Yard::new();
-    let notify = "cat > told.$RALPH_NOTIFY_EVENT.json; echo $RALPH_NOTIFY_WORKER $RALPH_NOTIFY_REASON $RALPH_NOTIFY_ITERATIONS >> told.txt; exit 3";
+    // A file that is there is whole.
+    let notify = "echo $RALPH_NOTIFY_WORKER $RALPH_NOTIFY_REASON $RALPH_NOTIFY_ITERATIONS >> told.txt; \
+                  cat > part && mv part told.$RALPH_NOTIFY_EVENT.json; exit 3";
     yard.spawn(&["-n", "2", "--notify", notify], &yard.waiting_agent()).exits(0);
     yard.until_begun(1);
     yard.0.ralph(&["pause", "agent"]).exits(0);
