@@ -87,14 +87,16 @@ fn a_worker_says_what_it_waits_for_and_can_be_told_to_go_on() {
     let yard = Yard::new();
     settings(&yard.0, EVERYTHING);
     let agent = yard.waiting_agent();
-    yard.spawn(&["-n", "1", "--notify", "echo \"$RALPH_NOTIFY_EVENT $RALPH_NOTIFY_NOTE\" >> told"], &agent)
-        .exits(0);
+    // A file that is there is whole.
+    let notify = "echo \"$RALPH_NOTIFY_EVENT $RALPH_NOTIFY_NOTE\" > part && mv part told.$RALPH_NOTIFY_EVENT";
+    yard.spawn(&["-n", "1", "--notify", notify], &agent).exits(0);
     yard.until_log("agent", "[WAIT] low disk: ");
     yard.until_says("agent", "[ralph] agent: low disk: ");
     let status = yard.status("agent");
     assert!(status.contains("Status: running\n") && status.contains("Note: low disk: "), "{status}");
-    yard.until_exists("told");
-    assert!(yard.0.read("told").starts_with("waiting low disk: "), "{}", yard.0.read("told"));
+    yard.until_exists("told.waiting");
+    let told = yard.0.read("told.waiting");
+    assert!(told.starts_with("waiting low disk: "), "{told}");
     // Still too much.
     let set = |mebibytes: &str| yard.0.ralph(&["set", "agent", "--min-free-space", mebibytes]);
     set("900000000").exits(0).says("set min-free-space of agent to 858 TiB");
