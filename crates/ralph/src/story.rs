@@ -7,6 +7,8 @@ use crate::layout::{Home, RunDir};
 use crate::place;
 use ralph_loop::event::{End, Event, Fact, Step, StepId};
 use ralph_loop::history::{History, Iteration};
+use ralph_loop::plan::stories::StoriesPlan;
+use ralph_loop::story_id::StoryId;
 use ralph_loop::{Run, State};
 use std::collections::BTreeMap;
 
@@ -54,6 +56,14 @@ impl Story {
             .ok_or_else(|| missing("its directory is no git repository, or is gone"))?;
         let shadow = Shadow::over(repository, self.run_dir.checkpoints(), self.run.largest_file);
         if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
+    }
+
+    /// The stories of `specs/` that were done before an iteration, or when the run ended.
+    pub fn stories_done(&self, plan: &StoriesPlan, before: Option<u32>) -> Vec<StoryId> {
+        let settled = self.iterations.iter().filter(|past| past.settled);
+        let earlier = settled.filter(|past| before.is_none_or(|iteration| past.iteration < iteration));
+        let ids = earlier.filter_map(|past| past.story.as_deref()?.parse().ok());
+        plan.done.iter().copied().chain(ids).collect()
     }
 
     /// The tree before an iteration, if it is still there.

@@ -12,7 +12,6 @@ use crate::stories::state_file::{self, StoryState};
 use crate::story::Story;
 use clap::Args;
 use ralph_loop::plan::Plan;
-use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
 
@@ -54,9 +53,13 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     }
     let shadow = story.shadow()?;
     let _alone = lock_tree(&home, &story.run)?;
-    let target = match &args.tree {
-        Some(tree) => tree.as_str(),
-        None => story.tree_before(&shadow, args.to)?,
+    let (target, before) = match &args.tree {
+        // Of trees that are alike the last one has most behind it; one of no iteration is newer.
+        Some(tree) => {
+            let recorded = story.trees.iter().rfind(|(_, recorded)| *recorded == tree);
+            (tree.as_str(), recorded.map(|(iteration, _)| *iteration))
+        }
+        None => (story.tree_before(&shadow, args.to)?, Some(args.to)),
     };
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
     shadow.set_up(&story.run.workspace).map_err(failed)?;
@@ -65,7 +68,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     if now == target {
         out.tell("Nothing to undo: the tree is as it was.");
-        put_stories_back(&story, target, &mut out)?;
+        put_stories_back(&story, before, &mut out)?;
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
@@ -85,7 +88,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         let paths = printable(&done.spared.join(", ")).into_owned();
         out.tell(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
     }
-    put_stories_back(&story, target, &mut out)?;
+    put_stories_back(&story, before, &mut out)?;
     out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
@@ -93,16 +96,9 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
 
 /// Which stories are done is mostly kept where no checkpoint looks. Without this their work would
 /// be gone and nobody would do it again.
-fn put_stories_back(story: &Story, tree: &str, out: &mut Out) -> Result<(), CliError> {
+fn put_stories_back(story: &Story, before: Option<u32>, out: &mut Out) -> Result<(), CliError> {
     let Plan::Stories(plan) = &story.run.plan else { return Ok(()) };
-    let done_before = |iteration: u32| -> Vec<StoryId> {
-        let earlier = story.iterations.iter().filter(|past| past.settled && past.iteration < iteration);
-        let ids = earlier.filter_map(|past| past.story.as_deref()?.parse().ok());
-        plan.done.iter().copied().chain(ids).collect()
-    };
-    let iteration =
-        story.trees.iter().find(|(_, recorded)| *recorded == tree).map(|(iteration, _)| *iteration);
-    let wanted = done_before(iteration.unwrap_or(u32::MAX));
+    let wanted = story.stories_done(plan, before);
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
     let project = Project::at(story.run.workspace.clone());
     let now = state_file::look(&project).map_err(failed)?.state.completed_stories;
@@ -110,8 +106,8 @@ fn put_stories_back(story: &Story, tree: &str, out: &mut Out) -> Result<(), CliE
         return Ok(());
     }
     let file = project.shown(&project.state()).display().to_string();
-    let past = story.iterations.iter().map(|past| done_before(past.iteration));
-    if !past.chain([done_before(u32::MAX)]).any(|done| done == now) {
+    let mut moments = story.iterations.iter().map(|past| Some(past.iteration)).chain([None]);
+    if !moments.any(|before| story.stories_done(plan, before) == now) {
         out.tell(&format!("{file} is not as this run has left it: see to the stories that are done there"));
         return Ok(());
     }

@@ -171,6 +171,19 @@ fn stories_whose_work_is_undone_are_done_no_more() {
     }
 }
 
+#[test]
+fn a_story_that_changed_no_file_is_done_as_long_as_its_iteration_counts() {
+    let stage = Stage::new("1.1 1.2 1.3");
+    // Nor is it marked where a checkpoint looks: all trees but the last are alike.
+    stage.sandbox.sh("printf 'specs/\\nprogress.txt\\n' > .gitignore; git rm -rq --cached specs; git add .gitignore; git commit -qm ignored");
+    stage.run(&[], "[ $RALPH_STORY = 1.3 ] && echo it > it; DONE").exits(0);
+    let id = stage.sandbox.only_run();
+    for (to, state) in [("3", "1.1 1.2 / - / 0"), ("2", "1.1 / - / 0"), ("3", "1.1 1.2 / - / 0")] {
+        stage.sandbox.ralph(&["undo", &id, "--to", to]).exits(0);
+        assert_eq!(stage.state(), state, "--to {to}");
+    }
+}
+
 /// A power cut takes the fact that there was an agent, and leaves what it did.
 #[test]
 fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
