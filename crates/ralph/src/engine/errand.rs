@@ -12,7 +12,7 @@ use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, LeftEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::TaskOutcome;
-use ralph_loop::text::printable;
+use ralph_loop::text::{clip, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -98,8 +98,7 @@ fn without_an_outcome(exit: Exit, said: &[u8]) -> String {
     const LONGEST: usize = 160;
     let said = String::from_utf8_lossy(said);
     let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    let first: String = printable(first).chars().take(LONGEST).collect();
-    format!("its process did not tell how it went ({exit}): {first}")
+    format!("its process did not tell how it went ({exit}): {}", clip(&printable(first), LONGEST))
 }
 
 #[cfg(test)]

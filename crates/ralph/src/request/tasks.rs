@@ -33,15 +33,14 @@ const ITERATIONS: u32 = 15;
 
 pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
     let dir = dir(asked.dir.as_deref(), project)?;
-    let mut list = read(&TasksDir::at(project.dir().join(&dir)))?;
+    let list = read(&TasksDir::at(project.dir().join(&dir)))?;
     let branch = (!asked.stay && !asked.terms.worktree)
         .then(|| list.branch_name().trim().to_owned())
         .filter(|name| !name.is_empty());
     let branch = branch.map(|branch| switching(project, &branch)).transpose()?.flatten();
     // What stands on the branch that is left may be older, and asks for other proof.
-    if let Some(there) = branch.as_deref().map(|branch| on_branch(project, branch, &dir)).transpose()? {
-        list = there.unwrap_or(list);
-    }
+    let there = branch.as_deref().map(|branch| on_branch(project, branch, &dir)).transpose()?.flatten();
+    let list = there.unwrap_or(list);
     let plan = Plan::Tasks(TasksPlan {
         dir,
         skip_review: asked.skip_review,
@@ -90,12 +89,12 @@ pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError>
 
 /// A list that a loop can begin with, or what is wrong with it.
 fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
-    let list = parse(dir)?;
+    in_order(parse(dir)?).map_err(|why| wrong(dir, &why).hint("`ralph tasks check` tells all that is wrong"))
+}
+
+fn in_order(list: TaskList) -> Result<TaskList, Vec<String>> {
     let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
-    match &problems[..] {
-        [] => Ok(list),
-        _ => Err(wrong(dir, &problems).hint("`ralph tasks check` tells all that is wrong")),
-    }
+    if problems.is_empty() { Ok(list) } else { Err(problems) }
 }
 
 /// The list as a branch has it, if there is that branch and it has one.
@@ -108,9 +107,8 @@ fn on_branch(project: &Project, branch: &str, dir: &Path) -> Result<Option<TaskL
             .cause(why.join("\n  "))
             .hint("switch to it and mend it there, or stay on this branch with --stay")
     };
-    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(vec![why.to_string()]))?;
-    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
-    if problems.is_empty() { Ok(Some(list)) } else { Err(wrong(problems)) }
+    let list = TaskList::parse_bytes(&bytes).map_err(|why| vec![why.to_string()]);
+    list.and_then(in_order).map(Some).map_err(wrong)
 }
 
 /// A list, whatever stands in it.
