@@ -8,7 +8,7 @@
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
 use crate::money::Cost;
-use crate::plan::{Item, Pick, PlanStep};
+use crate::plan::{Item, Pick};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message};
 use crate::state::{Cancel, Flight, Phase, State};
@@ -146,7 +146,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(stop(run, state, StopReason::Error, Some(note)));
     }
     // What a person may have done since is known before a check can be at it.
-    if let (true, Some(what @ PlanStep::ReadTasks)) = (over, state.plan.wants(over)) {
+    if let (true, Some(what)) = (over, state.plan.wants_to_look()) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     match &state.phase {

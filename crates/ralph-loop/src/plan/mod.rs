@@ -260,6 +260,11 @@ impl PlanState {
         })
     }
 
+    /// What stands in them has to be known anew before the checks of an agent that has ended.
+    pub fn wants_to_look(&self) -> Option<PlanStep> {
+        self.wants(true).filter(|step| *step == PlanStep::ReadTasks)
+    }
+
     /// What the iteration that is about to be judged has done for it.
     pub fn advance(&self) -> Advance {
         match self {
