@@ -9,6 +9,7 @@ use crate::lock::RunLock;
 use crate::seat::{self, output};
 use crate::similar;
 use jiff::Timestamp;
+use ralph_loop::Run;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
 use serde::Serialize;
@@ -43,14 +44,30 @@ pub struct RunLine {
     pub opened_at: i64,
 }
 
+/// The project that a directory belongs to: the repository around it, or the directory itself. It
+/// need not exist any more.
+pub fn project_of(dir: &Path) -> &Path {
+    let is_top = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
+    dir.ancestors().find(is_top).unwrap_or(dir)
+}
+
+/// The directory that a run was started in.
+fn origin<'r>(place: &'r Place, workspace: &'r Path) -> &'r Path {
+    match place {
+        Place::Here => workspace,
+        Place::Worktree { origin, .. } => origin,
+    }
+}
+
 impl RunLine {
     /// Whether it worked in this directory, or in a worktree of it.
     pub fn is_of(&self, dir: &Path) -> bool {
-        let made_for = match &self.place {
-            Place::Here => None,
-            Place::Worktree { origin, .. } => Some(origin.as_path()),
-        };
-        self.workspace.as_deref() == Some(dir) || made_for == Some(dir)
+        self.workspace.as_deref() == Some(dir) || self.origin() == Some(dir)
+    }
+
+    /// The directory that it was started in, if its record tells.
+    pub fn origin(&self) -> Option<&Path> {
+        self.workspace.as_deref().map(|workspace| origin(&self.place, workspace))
     }
 }
 
@@ -83,7 +100,23 @@ impl RunLine {
 
 /// Every run, newest first.
 pub fn all(home: &Home) -> Result<Vec<RunLine>, CliError> {
-    let mut lines: Vec<RunLine> = ids(home)?.into_iter().filter_map(|id| line(home, id)).collect();
+    these(home, |_| true)
+}
+
+/// The runs of the project of a directory, newest first. The journals of the others are not read beyond their
+/// first line. Records that do not say whose they are belong to no project.
+pub fn of_project(home: &Home, dir: &Path) -> Result<Vec<RunLine>, CliError> {
+    let project = project_of(dir);
+    these(home, |id| {
+        journal::opened(&home.run(id)).is_some_and(|Run { place, workspace, .. }| {
+            [&workspace, origin(&place, &workspace)].iter().any(|dir| project_of(dir) == project)
+        })
+    })
+}
+
+fn these(home: &Home, wanted: impl Fn(&str) -> bool) -> Result<Vec<RunLine>, CliError> {
+    let ids = ids(home)?.into_iter().filter(|id| wanted(id));
+    let mut lines: Vec<RunLine> = ids.filter_map(|id| line(home, id)).collect();
     // Ids tell runs of different seconds apart, also where the record cannot be read.
     lines.sort_unstable_by(|a, b| b.sort_key().cmp(&a.sort_key()));
     Ok(lines)
@@ -158,7 +191,7 @@ fn line(home: &Home, id: String) -> Option<RunLine> {
     match journal::replay(&run_dir, |_, _, _| {}) {
         Ok(replayed) => Some(told(id, &replayed, alive)),
         Err(JournalError::Empty { .. }) if !alive => None,
-        Err(cause) => Some(untold(id, &cause, alive)),
+        Err(cause) => Some(untold(id, &cause, alive, journal::opened(&run_dir))),
     }
 }
 
@@ -188,7 +221,9 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
     }
 }
 
-fn untold(id: String, cause: &JournalError, alive: bool) -> RunLine {
+/// Of a record that cannot be read whole. Its beginning tells where the run worked.
+fn untold(id: String, cause: &JournalError, alive: bool, opened: Option<Run>) -> RunLine {
+    let (workspace, place) = opened.map_or((None, Place::Here), |run| (Some(run.workspace), run.place));
     let status = match cause {
         JournalError::Empty { .. } | JournalError::Unreadable { .. } if alive => "starting",
         JournalError::Newer { .. } => "newer",
@@ -208,8 +243,8 @@ fn untold(id: String, cause: &JournalError, alive: bool) -> RunLine {
         duration: 0.0,
         started_at: None,
         last_event_at: None,
-        workspace: None,
-        place: Place::Here,
+        workspace,
+        place,
         resumable: false,
         problem: Some(format!("{cause}{cause_of}")),
         alive,
@@ -248,11 +283,7 @@ impl Belongings<'_> {
     /// The record goes last: without it nobody would find the rest.
     pub fn remove(&self) -> Result<(), CliError> {
         let cannot = |what: &str| CliError::failed(format!("cannot remove {what} of run {}", self.line.id));
-        let origin = match (&self.line.place, &self.line.workspace) {
-            (Place::Worktree { origin, .. }, _) => Some(origin),
-            (Place::Here, workspace) => workspace.as_ref(),
-        };
-        if let Some(repository) = origin.and_then(|dir| Repository::around(dir)) {
+        if let Some(repository) = self.line.origin().and_then(Repository::around) {
             repository
                 .forget_attempts(&self.line.id)
                 .map_err(|cause| cannot("what the attempts left").cause(cause))?;
@@ -276,13 +307,13 @@ pub fn remove_remains(home: &Home) {
     }
 }
 
-/// Removes the records of all but the newest runs that are over.
-pub fn prune(home: &Home, keep: usize) -> Result<(), CliError> {
+/// Removes the records of all but the newest runs of a project that are over.
+pub fn prune(home: &Home, dir: &Path, keep: usize) -> Result<(), CliError> {
     // Most of the time there is nothing to do, and the journals need not be read for that.
     if ids(home)?.len() <= keep {
         return Ok(());
     }
-    let over = all(home)?.into_iter().filter(RunLine::is_over).skip(keep);
+    let over = of_project(home, dir)?.into_iter().filter(RunLine::is_over).skip(keep);
     let mut old = over.filter(|line| line.worktree().is_none());
     old.try_for_each(|line| Belongings::of(home, &line).map_or(Ok(()), |belongings| belongings.remove()))
 }

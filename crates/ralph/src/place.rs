@@ -115,16 +115,40 @@ pub fn advice(place: &Place) -> Vec<String> {
     ]
 }
 
-/// Why a worktree cannot be removed without losing something.
-pub fn at_risk(path: &Path, branch: &str, origin: &Path) -> Option<String> {
-    if let Some(inside) = Repository::around(path).filter(|found| found.top == path)
-        && inside.has_uncommitted().unwrap_or(true)
-    {
-        return Some("it has uncommitted work".to_string());
+/// What would be lost with a worktree and its branch.
+#[derive(Debug, PartialEq, Eq)]
+pub enum AtRisk {
+    Nothing,
+    /// It has uncommitted work; the commit of its branch, if that is not merged.
+    Uncommitted {
+        unmerged: Option<String>,
+    },
+    /// Its branch is not merged, and is at this commit.
+    Unmerged(String),
+    /// Git does not say.
+    Unknown,
+}
+
+impl AtRisk {
+    pub fn of(path: &Path, branch: &str, origin: &Path) -> AtRisk {
+        let Some(origin) = Repository::around(origin) else { return AtRisk::Unknown };
+        let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch));
+        let inside = Repository::around(path).filter(|found| found.top == path);
+        match (inside.is_some_and(|inside| inside.has_uncommitted().unwrap_or(true)), unmerged) {
+            (true, unmerged) => AtRisk::Uncommitted { unmerged },
+            (false, Some(commit)) => AtRisk::Unmerged(commit),
+            (false, None) => AtRisk::Nothing,
+        }
     }
-    let origin = Repository::around(origin)?;
-    let merged = !origin.has_branch(branch) || origin.is_merged(branch);
-    (!merged).then(|| format!("its branch is not merged: {branch}"))
+
+    /// The commit that only the branch leads to.
+    pub fn unmerged(&self) -> Option<&str> {
+        match self {
+            AtRisk::Unmerged(commit) => Some(commit),
+            AtRisk::Uncommitted { unmerged } => unmerged.as_deref(),
+            AtRisk::Nothing | AtRisk::Unknown => None,
+        }
+    }
 }
 
 /// Takes back a place that nothing has begun in.

@@ -1,27 +1,33 @@
 //! `ralph clean`: remove what finished runs have left, as far as nothing is lost.
 
+use super::args::ProjectArgs;
 use super::home;
 use crate::catalog::{self, Belongings, RunLine};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Home;
 use crate::lock::RunLock;
-use crate::place;
+use crate::place::{self, AtRisk};
 use crate::report::{Out, bytes};
 use clap::Args;
 use ralph_loop::run::Place;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-A worktree is removed, with its branch, once its run has ended, its branch is merged and nothing in \
-it is uncommitted. --runs removes what is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, \
-the output of a worker) of all but the newest finished runs. Runs that are alive are never touched, \
-those that can be resumed only with --force.
+Only the runs of this project are looked at: of the repository around the current directory, or of the \
+directory itself; --all covers all projects and says how many those are. A worktree is removed, with its \
+branch, once its run has ended, its branch is merged and nothing in it is uncommitted. --runs removes what \
+is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, the output of a worker) of all but the newest \
+finished runs. Runs that are alive are never touched, those that can be resumed only with --force. Unmerged \
+branches that --force removes are named with their commits: `git branch NAME COMMIT` brings one back.
 
 Examples:
   ralph clean --dry-run
-  ralph clean --runs --keep 20")]
+  ralph clean --runs --keep 20
+  ralph clean --all --dry-run")]
 pub struct CleanArgs {
     /// Also remove the records of old runs
     #[arg(long)]
@@ -29,30 +35,41 @@ pub struct CleanArgs {
     /// How many finished runs --runs leaves
     #[arg(long, value_name = "N", default_value = "100", requires = "runs")]
     keep: usize,
+    /// Also the runs of all other projects
+    #[arg(long, conflicts_with = "project_dir")]
+    all: bool,
     /// Remove also what is unmerged, uncommitted or could be resumed
     #[arg(long)]
     force: bool,
     /// Only say what would be removed
     #[arg(short, long)]
     dry_run: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
-    let lines = catalog::all(&home)?;
-    let (mut freed, mut bare) = (Vec::new(), Vec::new());
-    for line in &lines {
-        let worktree = clean_worktree(&home, line, args, &mut out)?;
-        if worktree.is_some() || line.worktree().is_none() {
-            bare.push(line);
+    let lines = match args.all {
+        true => catalog::all(&home)?,
+        false => of_this_project(&home, &args.project.dir()?, &mut out)?,
+    };
+    let worktrees: Vec<Worktree> =
+        lines.iter().filter_map(|line| Worktree::of(&home, line, args.force)).collect();
+    tell_extent(args, &lines, &worktrees, &mut out);
+    let (mut freed, mut kept) = (Vec::new(), BTreeSet::new());
+    for worktree in worktrees {
+        let id = &worktree.line.id;
+        match worktree.clean(args, &mut out)? {
+            Some(used) => freed.push(used),
+            None => drop(kept.insert(id)),
         }
-        freed.extend(worktree);
     }
     if args.runs {
         let old = lines.iter().filter(|line| may_go(line, args.force)).skip(args.keep);
-        let is_bare = |line: &&RunLine| bare.iter().any(|bare| bare.id == line.id);
-        for line in old.filter(is_bare) {
+        // As long as a worktree is there, it can only be found through its run's record.
+        for line in old.filter(|line| !kept.contains(&line.id)) {
             freed.extend(clean_record(&home, line, args, &mut out)?);
         }
         if !args.dry_run {
@@ -69,42 +86,100 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn of_this_project(home: &Home, dir: &Path, out: &mut Out) -> Result<Vec<RunLine>, CliError> {
+    let lines = catalog::of_project(home, dir)?;
+    if lines.is_empty() {
+        out.line(&format!("No runs in this project: {}", catalog::project_of(dir).display()));
+        let others = catalog::all(home)?.len();
+        if others > 0 {
+            out.line(&format!(
+                "{} in other projects: `ralph clean --all` covers them.",
+                count(others, "run")
+            ));
+        }
+    }
+    Ok(lines)
+}
+
+/// Says how much `--all` is about, and what nothing else leads to, before anything is removed.
+fn tell_extent(args: &CleanArgs, lines: &[RunLine], worktrees: &[Worktree<'_>], out: &mut Out) {
+    let unmerged = || worktrees.iter().filter_map(|found| Some((found, found.risk.unmerged()?)));
+    if args.all {
+        let projects: BTreeSet<&Path> =
+            lines.iter().filter_map(RunLine::origin).map(catalog::project_of).collect();
+        let branches = match unmerged().count() {
+            1 => "1 unmerged branch".to_string(),
+            n => format!("{n} unmerged branches"),
+        };
+        out.line(&format!("{}, {branches}", count(projects.len(), "project")));
+    }
+    for (found, commit) in unmerged().filter(|(found, _)| found.kept.is_none()) {
+        out.line(&format!("unmerged  {} at {commit} ({})", found.branch, found.origin.display()));
+    }
+    out.flush();
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 fn may_go(line: &RunLine, force: bool) -> bool {
     line.is_over() || (force && !line.is_alive())
 }
 
-/// The bytes that it took up, if it goes.
-fn clean_worktree(
-    home: &Home,
-    line: &RunLine,
-    args: &CleanArgs,
-    out: &mut Out,
-) -> Result<Option<u64>, CliError> {
-    let (Place::Worktree { path, branch, origin }, Some(_)) = (&line.place, line.worktree()) else {
-        return Ok(None);
-    };
-    // Somebody may have taken the run up since it was looked at, or be about to.
-    let idle = RunLock::of_idle(&home.run(&line.id));
-    let kept = if idle.is_none() || !may_go(line, args.force) {
-        let status = if idle.is_none() { "running" } else { &line.status };
-        Some(format!("its run is not over: {status}"))
-    } else if args.force {
-        None
-    } else {
-        place::at_risk(path, branch, origin)
-    };
-    if let Some(why) = kept {
-        out.line(&format!("kept      {} ({why})", path.display()));
-        return Ok(None);
+/// A worktree that is there, and what is to become of it.
+struct Worktree<'r> {
+    line: &'r RunLine,
+    path: &'r Path,
+    branch: &'r str,
+    origin: &'r Path,
+    risk: AtRisk,
+    /// Why it stays.
+    kept: Option<String>,
+    /// Nobody takes the run up meanwhile.
+    _idle: Option<RunLock>,
+}
+
+impl<'r> Worktree<'r> {
+    fn of(home: &Home, line: &'r RunLine, force: bool) -> Option<Worktree<'r>> {
+        let (Place::Worktree { path, branch, origin }, Some(_)) = (&line.place, line.worktree()) else {
+            return None;
+        };
+        // Somebody may have taken the run up since it was looked at, or be about to.
+        let idle = RunLock::of_idle(&home.run(&line.id));
+        let risk = AtRisk::of(path, branch, origin);
+        let kept = if idle.is_none() || !may_go(line, force) {
+            let status = if idle.is_none() { "running" } else { &line.status };
+            Some(format!("its run is not over: {status}"))
+        } else if force {
+            None
+        } else {
+            match &risk {
+                AtRisk::Nothing => None,
+                AtRisk::Uncommitted { .. } => Some("it has uncommitted work".to_string()),
+                AtRisk::Unmerged(_) => Some(format!("its branch is not merged: {branch}")),
+                AtRisk::Unknown => Some(format!("git cannot read its repository: {}", origin.display())),
+            }
+        };
+        Some(Worktree { line, path, branch, origin, risk, kept, _idle: idle })
     }
-    let used = fsx::disk_usage(path);
-    if !args.dry_run {
-        place::remove_worktree(path, branch, origin)
-            .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+
+    /// The bytes that it took up, if it goes.
+    fn clean(self, args: &CleanArgs, out: &mut Out) -> Result<Option<u64>, CliError> {
+        let Worktree { path, branch, origin, .. } = self;
+        if let Some(why) = &self.kept {
+            out.line(&format!("kept      {} ({why})", path.display()));
+            return Ok(None);
+        }
+        let used = fsx::disk_usage(path);
+        if !args.dry_run {
+            place::remove_worktree(path, branch, origin)
+                .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        }
+        let word = removed_word(args);
+        out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
+        Ok(Some(used))
     }
-    let word = removed_word(args);
-    out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
-    Ok(Some(used))
 }
 
 fn clean_record(

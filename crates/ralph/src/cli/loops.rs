@@ -118,7 +118,7 @@ impl LoopArgs {
 
     /// Lives a run from its beginning to its end.
     pub fn live(&self, asked: Asked, settings: &Settings) -> Result<ExitCode, CliError> {
-        let home = home()?;
+        let (home, dir) = (home()?, self.project.dir()?);
         for warning in request::warnings(&asked.run) {
             say(&format!("ralph: warning: {warning}"));
         }
@@ -128,7 +128,7 @@ impl LoopArgs {
         let stream = if streams { Stream::Shown } else { Stream::Hidden };
         let ended =
             report_on(&self.output, stream, |reporter| session::open(&home, asked, &conduct, reporter));
-        if let Err(error) = catalog::prune(&home, settings.keep_runs) {
+        if let Err(error) = catalog::prune(&home, &dir, settings.keep_runs) {
             say(&format!("ralph: warning: {}", error.message));
         }
         ended

@@ -112,6 +112,13 @@ impl Repository {
         self.succeeds(&["rev-parse", "--verify", "-q", &format!("refs/heads/{branch}")])
     }
 
+    /// The commit that a branch is at, in short, if there is one of that name.
+    pub fn commit_of(&self, branch: &str) -> Option<String> {
+        let parse = ["rev-parse", "--verify", "-q", "--short", &format!("refs/heads/{branch}")];
+        let answer = git(&self.top).args(parse).run().ok().filter(ToolOutput::success)?;
+        Some(String::from_utf8_lossy(&answer.stdout).trim().to_string())
+    }
+
     /// What a branch has in the place of a file.
     pub fn content_on(&self, branch: &str, file: &Path) -> Option<Vec<u8>> {
         let path = file.strip_prefix(&self.top).ok()?.to_str()?;

@@ -7,7 +7,7 @@
 mod read;
 mod sync;
 
-pub use read::{Entry, JournalError, Replayed, read, replay};
+pub use read::{Entry, JournalError, Replayed, opened, read, replay};
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;

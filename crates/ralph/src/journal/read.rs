@@ -76,6 +76,19 @@ pub fn read(
     }
 }
 
+/// The run as it was asked for, from the first line alone.
+pub fn opened(run: &RunDir) -> Option<Run> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(run.journal()).ok()?).read_until(b'\n', &mut line).ok()?;
+    match parse(&line).ok()? {
+        Entry::Known(event) => match event.fact {
+            Fact::Opened(run) => Some(*run),
+            _ => None,
+        },
+        Entry::Newer { .. } => None,
+    }
+}
+
 fn is_torn(line: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err()
 }

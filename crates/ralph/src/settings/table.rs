@@ -187,7 +187,8 @@ pub const KEYS: &[Key] = &[
         name: "keepRuns",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(100),
-        doc: "How many finished runs are kept. When another ends, the oldest goes with all that belongs to it.",
+        doc: "How many finished runs of a project are kept. When another ends, the oldest goes with all that \
+              belongs to it.",
     },
     Key {
         name: "keepCheckpoints",

@@ -1,5 +1,7 @@
 //! `ralph clean`: what may go and what is kept.
 
+mod projects;
+
 use crate::support::{Sandbox, until};
 use crate::workers::Yard;
 use serde_json::json;
@@ -128,6 +130,9 @@ fn old_records_go_and_the_newest_stay() {
     // What can be resumed stays, and so does what cannot be read.
     left(&[&failed, &done[2], &damaged]);
     sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
+    // Nothing says any more which project it is of.
+    left(&[&damaged]);
+    sandbox.ralph(&["clean", "--all", "--runs", "--keep", "0", "--force"]).exits(0);
     left(&[]);
     sandbox.ralph(&["clean", "--keep", "3"]).exits(2);
 }
