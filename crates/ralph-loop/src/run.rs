@@ -12,7 +12,7 @@ use crate::price::Price;
 use crate::scm::ScmSpec;
 use crate::task_list::Mode;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -51,6 +51,14 @@ pub struct Run {
 }
 
 impl Run {
+    /// The project's directory, in which the run was started.
+    pub fn origin(&self) -> &Path {
+        match &self.place {
+            Place::Here => &self.workspace,
+            Place::Worktree { origin, .. } => origin,
+        }
+    }
+
     /// The tree is recorded for the history, because it may have to be put back, or because a
     /// stall can be told from it alone.
     pub fn wants_snapshots(&self) -> bool {

@@ -13,6 +13,7 @@ use ralph_loop::Run;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
 use serde::Serialize;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// One run, as a line or an object.
@@ -36,6 +37,9 @@ pub struct RunLine {
     pub resumable: bool,
     /// Why the record cannot be read.
     pub problem: Option<String>,
+    /// A step of it was begun: before that, no agent has worked in its place.
+    #[serde(skip)]
+    pub begun: bool,
     /// Something of it was running when this line was made.
     #[serde(skip)]
     pub alive: bool,
@@ -51,14 +55,6 @@ pub fn project_of(dir: &Path) -> &Path {
     dir.ancestors().find(is_top).unwrap_or(dir)
 }
 
-/// The directory that a run was started in.
-fn origin<'r>(place: &'r Place, workspace: &'r Path) -> &'r Path {
-    match place {
-        Place::Here => workspace,
-        Place::Worktree { origin, .. } => origin,
-    }
-}
-
 impl RunLine {
     /// Whether it worked in this directory, or in a worktree of it.
     pub fn is_of(&self, dir: &Path) -> bool {
@@ -67,7 +63,10 @@ impl RunLine {
 
     /// The directory that it was started in, if its record tells.
     pub fn origin(&self) -> Option<&Path> {
-        self.workspace.as_deref().map(|workspace| origin(&self.place, workspace))
+        match &self.place {
+            Place::Here => self.workspace.as_deref(),
+            Place::Worktree { origin, .. } => Some(origin),
+        }
     }
 }
 
@@ -108,9 +107,8 @@ pub fn all(home: &Home) -> Result<Vec<RunLine>, CliError> {
 pub fn of_project(home: &Home, dir: &Path) -> Result<Vec<RunLine>, CliError> {
     let project = project_of(dir);
     these(home, |id| {
-        journal::opened(&home.run(id)).is_some_and(|Run { place, workspace, .. }| {
-            [&workspace, origin(&place, &workspace)].iter().any(|dir| project_of(dir) == project)
-        })
+        journal::opened(&home.run(id))
+            .is_some_and(|run| [&run.workspace, run.origin()].iter().any(|dir| project_of(dir) == project))
     })
 }
 
@@ -125,7 +123,7 @@ fn these(home: &Home, wanted: impl Fn(&str) -> bool) -> Result<Vec<RunLine>, Cli
 fn ids(home: &Home) -> Result<Vec<String>, CliError> {
     let entries = match fs_err::read_dir(home.runs()) {
         Ok(entries) => entries,
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(cause) => return Err(CliError::failed("cannot list the runs").cause(cause)),
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -216,6 +214,7 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         place: run.place.clone(),
         resumable: !alive && state.can_go_on(),
         problem: None,
+        begun: state.steps_begun > 0,
         alive,
         opened_at: *opened_at,
     }
@@ -247,6 +246,7 @@ fn untold(id: String, cause: &JournalError, alive: bool, opened: Option<Run>) ->
         place,
         resumable: false,
         problem: Some(format!("{cause}{cause_of}")),
+        begun: true,
         alive,
         opened_at: 0,
     }
@@ -289,11 +289,14 @@ impl Belongings<'_> {
                 .map_err(|cause| cannot("what the attempts left").cause(cause))?;
         }
         self.workers.iter().for_each(output::remove);
-        // At once, so that whoever wants to take the run up finds all of it or nothing.
-        let going = self.run_dir.going();
-        let gone = fsx::rename(self.run_dir.dir(), &going).and_then(|()| fsx::remove_tree(&going));
-        gone.map_err(|cause| cannot("the record").cause(cause))
+        remove_record(&self.run_dir).map_err(|cause| cannot("the record").cause(cause))
     }
+}
+
+/// At once, so that whoever wants to take the run up finds all of it or nothing.
+pub fn remove_record(run_dir: &RunDir) -> io::Result<()> {
+    let going = run_dir.going();
+    fsx::rename(run_dir.dir(), &going).and_then(|()| fsx::remove_tree(&going))
 }
 
 /// Removes what somebody has begun to remove and not ended. What cannot be removed is no run.

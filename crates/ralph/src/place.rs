@@ -7,12 +7,15 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::{GitError, Repository};
 use crate::layout::Project;
+use crate::lock::RunLock;
 use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Makes a worktree for a run; the place, and the directory in it that the run works in.
-pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
+/// Where the worktree of a run will be, and the directory in it that the run works in. Nothing is
+/// made yet: what is made has to be in the run's record first, or nothing would lead to it if
+/// ralph were killed meanwhile.
+pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
     let Some(repository) = Repository::around(project.dir()) else {
         return Err(CliError::usage("--worktree needs a git repository, and this is none")
             .hint("git init and a first commit, or leave --worktree out"));
@@ -29,26 +32,45 @@ pub fn make_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
     if repository.has_branch(&branch) {
         return Err(CliError::usage(format!("the worktree's branch exists already: {branch}")));
     }
-    let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
-    repository
-        .exclude_runtime_files(project.dir())
-        .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
-    add(&repository, &path, &branch, project.dir()).map_err(|cause| failed(&cause))?;
     let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
     // Joined with nothing, a path would only get a slash at its end.
     let workspace: PathBuf = path.components().chain(inside.components()).collect();
-    // A directory that holds no tracked file is not in the new worktree.
-    fsx::dir(&workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))?;
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
+}
+
+/// Makes the worktree of a run that has begun nothing yet. One that is only half made, because the
+/// run was killed meanwhile, goes first. As long as git works on it, the run counts as alive.
+pub fn lay_out(place: &Place, workspace: &Path, lock: &RunLock) -> Result<(), CliError> {
+    let Place::Worktree { path, branch, origin } = place else { return Ok(()) };
+    let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
+    let Some(repository) = Repository::around(origin) else {
+        return Err(CliError::usage(format!("git cannot read the repository: {}", origin.display())));
+    };
+    repository
+        .exclude_runtime_files(origin)
+        .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
+    if !(is_whole(place, path) && repository.has_whole_worktree(path)) {
+        remove_worktree(path, branch, origin).map_err(|cause| failed(&cause))?;
+        add(&repository, path, branch, origin, lock).map_err(|cause| failed(&cause))?;
+    }
+    // A directory that holds no tracked file is not in the new worktree.
+    fsx::dir(workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))
 }
 
 /// Git reads all worktrees while it makes one, and stumbles over another that is being made at
 /// the same moment; then it is only too early.
-fn add(repository: &Repository, path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
+fn add(
+    repository: &Repository,
+    path: &Path,
+    branch: &str,
+    origin: &Path,
+    lock: &RunLock,
+) -> Result<(), GitError> {
     const TRIES: u32 = 5;
     let mut tries = 0;
     loop {
-        let Err(cause) = repository.add_worktree(path, branch) else { return Ok(()) };
+        let held = lock.as_fd().try_clone_to_owned().ok();
+        let Err(cause) = repository.add_worktree(path, branch, held) else { return Ok(()) };
         // Git makes the branch before it finds that the rest cannot be done.
         let _ = remove_worktree(path, branch, origin);
         tries += 1;
@@ -133,7 +155,9 @@ impl AtRisk {
     pub fn of(path: &Path, branch: &str, origin: &Path) -> AtRisk {
         let Some(origin) = Repository::around(origin) else { return AtRisk::Unknown };
         let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch));
-        let inside = Repository::around(path).filter(|found| found.top == path);
+        // What is in a worktree that is only half made comes from its branch.
+        let inside =
+            Repository::around(path).filter(|found| found.top == path && origin.has_whole_worktree(path));
         match (inside.is_some_and(|inside| inside.has_uncommitted().unwrap_or(true)), unmerged) {
             (true, unmerged) => AtRisk::Uncommitted { unmerged },
             (false, Some(commit)) => AtRisk::Unmerged(commit),
@@ -151,6 +175,15 @@ impl AtRisk {
     }
 }
 
+/// Whether anything of a run's worktree is there: its directory, its branch, or what git knows
+/// of it.
+pub fn has_remains(place: &Place) -> bool {
+    let Place::Worktree { path, branch, origin } = place else { return false };
+    path.symlink_metadata().is_ok()
+        || Repository::around(origin)
+            .is_some_and(|origin| origin.has_branch(branch) || origin.knows_worktree(path))
+}
+
 /// Takes back a place that nothing has begun in.
 pub fn discard(place: &Place) {
     if let Place::Worktree { path, branch, origin } = place {
@@ -159,11 +192,15 @@ pub fn discard(place: &Place) {
     }
 }
 
-/// Removes a worktree and its branch, whatever is in them.
+/// Removes a worktree and its branch, whatever is in them, also one that was only half made. Where
+/// git cannot read the repository, only the directory goes.
 pub fn remove_worktree(path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
-    let Some(origin) = Repository::around(origin) else { return Ok(()) };
-    if path.exists() {
-        origin.remove_worktree(path)?;
+    match Repository::around(origin) {
+        Some(origin) => {
+            origin.remove_worktree(path)?;
+            if origin.has_branch(branch) { origin.delete_branch(branch) } else { Ok(()) }
+        }
+        None if path.exists() => fsx::remove_tree(path).map_err(GitError::Io),
+        None => Ok(()),
     }
-    if origin.has_branch(branch) { origin.delete_branch(branch) } else { Ok(()) }
 }

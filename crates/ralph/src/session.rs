@@ -2,10 +2,12 @@
 //!
 //! `run` opens a new run, `resume` takes one up; both go through [`live`].
 
+use crate::catalog;
 use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
+use crate::git::Repository;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Journal};
@@ -57,30 +59,17 @@ impl Conduct {
     }
 }
 
-/// Begins a new run; its texts are kept beside the journal. A worktree that was made for it is
-/// removed again if the run cannot begin.
+/// Begins a new run; its texts are kept beside the journal.
 pub fn open(
-    home: &Home,
-    asked: Asked,
-    conduct: &Conduct,
-    reporter: &mut dyn Reporter,
-) -> Result<Ended, CliError> {
-    let (id, place) = (asked.run.id.clone(), asked.run.place.clone());
-    let ended = begin(home, asked, conduct, reporter);
-    if ended.is_err() && !home.run(&id).journal().exists() {
-        place::discard(&place);
-    }
-    ended
-}
-
-fn begin(
     home: &Home,
     Asked { run, texts, branch }: Asked,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
-    prepare_project(&run)?;
+    if run.place == Place::Here {
+        prepare_project(&run)?;
+    }
     let workspace_lock = lock_workspace(home, &run, conduct)?;
     if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
         reporter.warn(&format!(
@@ -115,6 +104,14 @@ fn begin(
     let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
     journal.append(&event).map_err(unwritable)?;
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    // Not before the record leads to it.
+    if run.place != Place::Here
+        && let Err(refused) = lay_out(&run, &lock)
+    {
+        place::discard(&run.place);
+        catalog::remove_record(&run_dir).map_err(unwritable)?;
+        return Err(refused);
+    }
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
     if let Some(seat) = conduct.seat {
@@ -174,8 +171,18 @@ pub fn resume(
         };
         return Err(CliError::failed(message).hint(hint));
     }
-    prepare_project(&run)?;
-    let workspace_lock = lock_workspace(home, &run, conduct)?;
+    let workspace_lock = match replayed.state.steps_begun {
+        // It was killed while its worktree was laid out, or right after that.
+        0 if run.place != Place::Here => {
+            let workspace_lock = lock_workspace(home, &run, conduct)?;
+            lay_out(&run, &lock)?;
+            workspace_lock
+        }
+        _ => {
+            prepare_project(&run)?;
+            lock_workspace(home, &run, conduct)?
+        }
+    };
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     if let Some(event) = lost_beginning(&run, &replayed.state, &run_dir) {
@@ -405,6 +412,11 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
         })
 }
 
+/// Makes the worktree that a run works in.
+fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
+    place::lay_out(&run.place, &run.workspace, lock).and_then(|()| prepare_project(run))
+}
+
 /// Checks and the progress file need a place in the project that is no change of it.
 fn prepare_project(run: &Run) -> Result<(), CliError> {
     let project = Project::at(run.workspace.clone());
@@ -435,8 +447,12 @@ fn lock_workspace(home: &Home, run: &Run, conduct: &Conduct) -> Result<Option<Wo
 
 /// Keeps other runs out of a run's tree, and ends what the one before has left there.
 pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
-    let found = place::repository(&run.place, &run.workspace);
-    let tree = found.map_or_else(|| run.workspace.clone(), |repository| repository.top);
+    let tree = match &run.place {
+        Place::Here => Repository::around(&run.workspace)
+            .map_or_else(|| run.workspace.clone(), |repository| repository.top),
+        // It need not be there yet.
+        Place::Worktree { path, .. } => path.clone(),
+    };
     let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
         process::end_leftovers(previous);

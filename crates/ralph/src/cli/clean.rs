@@ -127,7 +127,7 @@ fn may_go(line: &RunLine, force: bool) -> bool {
     line.is_over() || (force && !line.is_alive())
 }
 
-/// A worktree that is there, and what is to become of it.
+/// A worktree of which something is there, and what is to become of it.
 struct Worktree<'r> {
     line: &'r RunLine,
     path: &'r Path,
@@ -142,13 +142,16 @@ struct Worktree<'r> {
 
 impl<'r> Worktree<'r> {
     fn of(home: &Home, line: &'r RunLine, force: bool) -> Option<Worktree<'r>> {
-        let (Place::Worktree { path, branch, origin }, Some(_)) = (&line.place, line.worktree()) else {
+        let Place::Worktree { path, branch, origin } = &line.place else { return None };
+        if !place::has_remains(&line.place) {
             return None;
-        };
+        }
         // Somebody may have taken the run up since it was looked at, or be about to.
         let idle = RunLock::of_idle(&home.run(&line.id));
         let risk = AtRisk::of(path, branch, origin);
-        let kept = if idle.is_none() || !may_go(line, force) {
+        // One that was killed while its worktree was laid out can lay it out again.
+        let may_go = may_go(line, force) || !line.begun;
+        let kept = if idle.is_none() || !may_go {
             let status = if idle.is_none() { "running" } else { &line.status };
             Some(format!("its run is not over: {status}"))
         } else if force {

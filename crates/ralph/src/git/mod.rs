@@ -13,6 +13,7 @@ use crate::layout::RUNTIME_FILES;
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,6 +102,8 @@ pub enum GitError {
     Unmerged { path: String },
     #[error("this is no worktree any more: {}", .0.display())]
     NoWorktree(PathBuf),
+    #[error("{0}")]
+    Io(#[source] io::Error),
 }
 
 impl Repository {
@@ -143,15 +146,44 @@ impl Repository {
         checked("switch", switch.arg(branch)).map(drop)
     }
 
-    pub fn add_worktree(&self, path: &Path, branch: &str) -> Result<(), GitError> {
+    /// Git has `held` open for as long as it works on it.
+    pub fn add_worktree(&self, path: &Path, branch: &str, held: Option<OwnedFd>) -> Result<(), GitError> {
         let add = git(&self.top).args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
-        checked("worktree add", add).map(drop)
+        checked("worktree add", held.into_iter().fold(add, Tool::holding)).map(drop)
     }
 
+    /// Also one that git was killed at, which is none to it yet.
     pub fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         // Twice forced: a lock on it is no reason to keep it either.
         let remove = git(&self.top).args(["worktree", "remove", "-f", "-f"]).arg(path);
-        checked("worktree remove", remove).map(drop)
+        if path.exists() && checked("worktree remove", remove).is_err() {
+            fsx::remove_tree(path).map_err(GitError::Io)?;
+        }
+        match self.admin_of(path).filter(|admin| admin.exists()) {
+            Some(admin) => fsx::remove_tree(&admin).map_err(GitError::Io),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether git has a worktree there, be it half made.
+    pub fn knows_worktree(&self, path: &Path) -> bool {
+        self.admin_of(path).is_some_and(|admin| admin.exists())
+    }
+
+    /// Whether all files of a worktree were checked out: git writes its index after the last one.
+    pub fn has_whole_worktree(&self, path: &Path) -> bool {
+        self.admin_of(path).is_some_and(|admin| admin.join("index").exists())
+    }
+
+    /// Where git keeps what it knows of a worktree: a directory of the same name. That of another
+    /// worktree with that name is not it.
+    fn admin_of(&self, path: &Path) -> Option<PathBuf> {
+        let answer = git(&self.top).args(["rev-parse", "--git-common-dir"]).run().ok()?;
+        let admin = self.top.join(one_path(&answer)?).join("worktrees").join(path.file_name()?);
+        match fs_err::read(admin.join("gitdir")) {
+            Ok(link) => (link.trim_ascii() == path.join(".git").as_os_str().as_bytes()).then_some(admin),
+            Err(_) => Some(admin),
+        }
     }
 
     pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {

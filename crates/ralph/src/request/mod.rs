@@ -103,9 +103,8 @@ fn assemble(
 ) -> Result<Run, CliError> {
     let agents = agents::agents(terms, settings, project.dir())?;
     let id = new_run_id();
-    // Last, so that nothing is made for a run that is refused.
     let (place, workspace) = match terms.worktree {
-        true => place::make_worktree(project, &id)?,
+        true => place::plan_worktree(project, &id)?,
         false => (Place::Here, project.dir().to_path_buf()),
     };
     Ok(Run {
@@ -147,7 +146,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
 fn hook_warning(run: &Run) -> Option<String> {
     let wants_hooks = matches!(&run.plan, Plan::Tasks(plan) if plan.hooks);
     let is_codex = run.agents.iter().any(|agent| agent.dialect == Dialect::Codex);
-    (wants_hooks && is_codex && hook::codex_has_own(&run.workspace)).then(|| {
+    (wants_hooks && is_codex && hook::codex_has_own(run.origin())).then(|| {
         "codex is not told of ralph's hooks: it would also run those in .codex/, which nobody may have looked at"
             .to_string()
     })

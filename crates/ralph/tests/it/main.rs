@@ -52,3 +52,4 @@ mod tasks_support;
 mod terminal;
 mod workers;
 mod worktree;
+mod worktree_killed;
