@@ -278,16 +278,23 @@ impl TasksDir {
     }
 }
 
-/// What `.git/info/exclude` and ralph's own checkpoints leave out. Settings and templates
-/// are the user's and stay in.
+/// What `.git/info/exclude` and ralph's own checkpoints leave out. The project's settings and
+/// templates stay in. Earlier versions also let the local settings in, hence a line of their own.
 pub const RUNTIME_FILES: &[&str] = &[
     "/.ralph/*",
     "!/.ralph/settings.json",
-    "!/.ralph/settings.local.json",
     "!/.ralph/templates/",
+    "/.ralph/settings.local.json",
     "/ralph.log",
     "/.ralph-active",
 ];
+
+/// Whether a path in a repository is that of somebody's own settings. Nothing of ralph's commits
+/// them, unless a commit of the user's has them already.
+pub fn is_local_settings(path: &[u8]) -> bool {
+    const LOCAL_SETTINGS: &[u8] = b".ralph/settings.local.json";
+    path.strip_suffix(LOCAL_SETTINGS).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+}
 
 impl Project {
     pub fn at(dir: PathBuf) -> Project {
@@ -426,6 +433,16 @@ mod tests {
         }
         for bad in ["", ".", "..", "../x", "a/b", "-x", "a..b", "a b", "é", &"x".repeat(65)] {
             assert!(!is_safe_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn local_settings_are_those_of_any_project_in_the_repository() {
+        for own in [".ralph/settings.local.json", "a/b/.ralph/settings.local.json"] {
+            assert!(is_local_settings(own.as_bytes()), "{own}");
+        }
+        for other in [".ralph/settings.json", "x.ralph/settings.local.json", "settings.local.json"] {
+            assert!(!is_local_settings(other.as_bytes()), "{other}");
         }
     }
 

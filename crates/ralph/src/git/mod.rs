@@ -9,7 +9,7 @@ pub mod shadow;
 mod tidy;
 
 use crate::fsx;
-use crate::layout::RUNTIME_FILES;
+use crate::layout::{RUNTIME_FILES, is_local_settings};
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use std::ffi::OsStr;
 use std::io;
@@ -202,15 +202,34 @@ impl Repository {
         Ok(!self.status()?.is_empty())
     }
 
-    /// `XY path` of everything that differs from HEAD, each ended by a zero byte.
+    /// `XY path` of everything that differs from HEAD, each ended by a zero byte; without local
+    /// settings that no commit holds.
     fn status(&self) -> Result<Vec<u8>, GitError> {
+        let status = self.whole_status()?;
+        let entries = status.split_inclusive(|byte| *byte == 0);
+        Ok(entries.filter(|entry| !is_private(entry)).flatten().copied().collect())
+    }
+
+    fn whole_status(&self) -> Result<Vec<u8>, GitError> {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty"];
         checked("status", git(&self.top).args(status))
     }
 
-    /// Stages every change, new files included. A conflict is not staged: that would commit
-    /// its markers as its solution.
+    /// An agent may have staged local settings: `.gitignore` is a file like any other.
+    fn unstage_private(&self) -> Result<(), GitError> {
+        let staged = zero_ended(&self.whole_status()?, |entry| entry[0] == b'A' && is_private(entry));
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let unstage = ["rm", "-q", "-f", "--cached", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let unstage = git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(unstage);
+        checked("rm --cached", unstage.stdin(&staged)).map(drop)
+    }
+
+    /// Stages every change, new files included, but for local settings that no commit holds. A
+    /// conflict is not staged: that would commit its markers as its solution.
     pub fn stage_all(&self) -> Result<(), GitError> {
+        self.unstage_private()?;
         let status = self.status()?;
         let conflicts = zero_ended(&status, is_unmerged);
         if let Some(first) = conflicts.split(|byte| *byte == 0).find(|path| !path.is_empty()) {
@@ -286,6 +305,12 @@ fn zero_ended(status: &[u8], fits: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let entries = status.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && fits(entry));
     let paths = entries.map(|entry| &entry[3..]).filter(|path| !path.ends_with(b"/"));
     paths.flat_map(|path| path.iter().copied().chain([0])).collect()
+}
+
+/// Whether an entry of a status is of local settings that are new.
+fn is_private(entry: &[u8]) -> bool {
+    let Some((state, path)) = entry.split_at_checked(3) else { return false };
+    matches!(state[0], b'?' | b'A') && is_local_settings(path.strip_suffix(b"\0").unwrap_or(path))
 }
 
 fn is_unmerged(entry: &[u8]) -> bool {

@@ -5,7 +5,7 @@
 //! index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
-use super::{GitError, Repository, checked, git, one_path, runtime_patterns};
+use super::{GitError, Repository, checked, git, is_private, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -177,6 +177,8 @@ impl Shadow {
         let mut changes = Changes { paths, bytes: 0, left_out, unrecorded };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
+        // What an attempt leaves becomes a commit in the user's repository.
+        let entries = entries.filter(|entry| !is_private(entry));
         for path in entries.map(|entry| &entry[3..]) {
             if let Some(bytes) = self.to_be_recorded(path) {
                 changes.bytes = changes.bytes.saturating_add(bytes);

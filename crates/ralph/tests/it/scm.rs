@@ -345,3 +345,55 @@ fn a_journal_cut_anywhere_leads_to_one_commit_an_iteration() {
         }
     }
 }
+
+/// They may hold keys. `.gitignore` beats `.git/info/exclude`, and agents can write both.
+#[test]
+fn local_settings_are_never_committed() {
+    let local = ".ralph/settings.local.json";
+    for (gitignore, staged) in
+        [("", ""), ("!.ralph/\n!.ralph/*\n", ""), ("!.ralph/*\n", "git add -A;"), ("", "git add -f .ralph;")]
+    {
+        let sandbox = with_tasks(&["commit", "push"]);
+        sandbox.write(".gitignore", gitignore);
+        sandbox.write("sub/.ralph/settings.local.json", "{}");
+        sandbox.sh("git add . && git commit -q --allow-empty -m ignored && git rm -q --cached -r sub \
+             && git commit -q -m 'not this' && git init -q --bare ../remote && git remote add origin ../remote \
+             && git push -q -u origin main");
+        sandbox.write(local, r#"{"notify": "secret"}"#);
+        plain_agent(&sandbox, &format!("{staged} {NEW_FILE}"), "echo Add it");
+        run(&sandbox, &[]).exits(0);
+        assert_eq!(outcomes(&sandbox), ["done", "done"], "{gitignore} {staged}");
+        let pushed = sandbox.sh("git -C ../remote ls-tree -r --name-only main");
+        assert!(
+            pushed.contains("new\n") && !pushed.contains("settings.local"),
+            "{gitignore} {staged}\n{pushed}"
+        );
+        assert!(sandbox.has(local) && sandbox.has("sub/.ralph/settings.local.json"));
+    }
+}
+
+#[test]
+fn nothing_else_of_ralphs_commits_local_settings() {
+    let agent = "echo 1 > made; echo '!.ralph/settings.local.json' > .gitignore; mkdir -p .ralph; \
+         echo '{}' > .ralph/settings.local.json; git add -A; echo '<response>DONE</response>'";
+    let sandbox = Sandbox::git();
+    sandbox.run(&["-p", "x", "--worktree"], &sandbox.sh_agent(agent)).exits(0);
+    let branch = format!("ralph/{}", sandbox.only_run());
+    let files = sandbox.sh(&format!("git ls-tree -r --name-only {branch}"));
+    assert!(files.contains("made") && !files.contains("settings.local"), "{files}");
+}
+
+#[test]
+fn local_settings_that_the_user_has_committed_are_committed_again() {
+    let sandbox = with_tasks(&["commit"]);
+    let local = ".ralph/settings.local.json";
+    sandbox.write(local, "{}");
+    sandbox.sh("git add -f .ralph && git commit -q -m mine");
+    plain_agent(
+        &sandbox,
+        &format!("echo ' {{}}' > {local}; echo '<response>DONE</response>'"),
+        "echo Change it",
+    );
+    run(&sandbox, &[]).exits(0);
+    assert_eq!(sandbox.sh(&format!("git show HEAD:{local}")), " {}\n");
+}

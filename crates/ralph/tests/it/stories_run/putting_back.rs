@@ -261,3 +261,18 @@ fn only_what_is_done_is_committed_by_ralph() {
         .sh("git log --name-only --format= specs..HEAD 2>/dev/null || git log --name-only --format= -2");
     assert!(!log.contains("bad") && log.contains("good"), "{log}");
 }
+
+/// What is kept is a commit in the user's repository.
+#[test]
+fn local_settings_are_not_kept_and_stay() {
+    let stage = Stage::new("1.1");
+    stage.sandbox.write(".gitignore", "!.ralph/settings.local.json\n");
+    stage.sandbox.sh("git add .gitignore && git commit -q -m ignored");
+    stage.sandbox.write(".ralph/settings.local.json", "{}");
+    let change = "echo mine > mine; echo ' {}' > .ralph/settings.local.json; FAIL no";
+    stage.run(&["-n", "2"], &format!("case $try in *#1) {change} ;; *) DONE ;; esac")).exits(0);
+    let id = stage.sandbox.only_run();
+    let kept = stage.sandbox.sh(&format!("git ls-tree -r --name-only refs/ralph/{id}/attempt-1"));
+    assert!(kept.contains("mine") && !kept.contains("settings.local"), "{kept}");
+    assert_eq!(stage.sandbox.read(".ralph/settings.local.json"), " {}\n");
+}
