@@ -15,6 +15,7 @@ use crate::space::Shortage;
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// The version of the journal that this program writes.
 ///
@@ -138,6 +139,21 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether it cannot do without the directory that the run works in. Source control fails
+    /// without ending the run.
+    pub fn needs_workspace(&self) -> bool {
+        match self {
+            Step::Snapshot { .. }
+            | Step::Agent { .. }
+            | Step::Check { .. }
+            | Step::Plan { .. }
+            | Step::Restore { .. } => true,
+            Step::Message { .. } | Step::Scm { .. } | Step::CommitRest | Step::Left { .. } => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -237,6 +253,14 @@ pub struct AgentEnd {
     /// What it probably cost, where it has told tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Usd>,
+    /// The directory that it worked in, if that does not exist any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<PathBuf>,
+}
+
+/// Why a run cannot go on without its directory.
+pub fn directory_gone(dir: &Path) -> String {
+    format!("the project directory is gone: {}: put it back, then resume", dir.display())
 }
 
 /// What HEAD is on.

@@ -1,6 +1,6 @@
 //! All the runs there are, as their journals and locks tell.
 
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::Repository;
 use crate::journal::{self, JournalError, Replayed};
@@ -182,14 +182,38 @@ fn meant(home: &Home, name: &str, mut ids: Vec<String>) -> Result<Option<String>
     Ok(similar::nearest(name, begins).and_then(|begin| ids.iter().find(|id| id.starts_with(begin)).cloned()))
 }
 
-/// Nothing for a run whose process died before its first fact was whole: it never began.
+/// Nothing for a run whose process died before its first fact was whole: it never began. One that
+/// has started an agent had facts, and has lost them.
 fn line(home: &Home, id: String) -> Option<RunLine> {
+    let run_dir = home.run(&id);
+    let line = one(home, id);
+    let started = || run_dir.streams().read_dir().is_ok_and(|mut streams| streams.next().is_some());
+    (line.workspace.is_some() || line.alive || journal::has_lines(&run_dir) || started()).then_some(line)
+}
+
+/// A run that has a record, whatever is in it.
+pub fn one(home: &Home, id: String) -> RunLine {
     let run_dir = home.run(&id);
     let alive = RunLock::is_held(&run_dir);
     match journal::replay(&run_dir, |_, _, _| {}) {
-        Ok(replayed) => Some(told(id, &replayed, alive)),
-        Err(JournalError::Empty { .. }) if !alive => None,
-        Err(cause) => Some(untold(id, &cause, alive, journal::opened(&run_dir))),
+        Ok(replayed) => told(id, &replayed, alive),
+        Err(cause) => untold(id, &cause, alive, journal::opened(&run_dir)),
+    }
+}
+
+/// What there is to do about a record that cannot be read.
+pub fn unreadable(id: &str, cause: &JournalError) -> CliError {
+    let shown = CliError::from_error(cause, Code::Failed);
+    match cause {
+        JournalError::Newer { .. } => shown.hint("update ralph"),
+        JournalError::Unreadable { cause, .. } if cause.kind() != io::ErrorKind::NotFound => shown,
+        JournalError::Unreadable { .. }
+        | JournalError::Empty { .. }
+        | JournalError::Damaged { .. }
+        | JournalError::Illegal { .. } => shown.hint(format!(
+            "it cannot be resumed; start another run, which finds the files as this one left them; \
+             to remove its record: ralph clean {id} --force"
+        )),
     }
 }
 

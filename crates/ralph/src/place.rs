@@ -5,12 +5,18 @@
 
 use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::{GitError, Repository};
+use crate::git::{GitError, NoRepository, Repository};
 use crate::layout::Project;
 use crate::lock::RunLock;
 use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Refuses a directory that git does not take for a repository.
+pub fn no_repository(cause: &NoRepository, dir: &Path) -> CliError {
+    let told = CliError::usage(format!("{cause}: {}", dir.display()));
+    CliError { hint: cause.hint(), ..told }
+}
 
 /// Where the worktree of a run will be, and the directory in it that the run works in. Nothing is
 /// made yet: what is made has to be in the run's record first, or nothing would lead to it if
@@ -43,9 +49,7 @@ pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
 pub fn lay_out(place: &Place, workspace: &Path, lock: &RunLock) -> Result<(), CliError> {
     let Place::Worktree { path, branch, origin } = place else { return Ok(()) };
     let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
-    let Some(repository) = Repository::around(origin) else {
-        return Err(CliError::usage(format!("git cannot read the repository: {}", origin.display())));
-    };
+    let repository = Repository::find(origin).map_err(|cause| no_repository(&cause, origin))?;
     repository
         .exclude_runtime_files(origin)
         .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;

@@ -7,9 +7,9 @@ use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::Repository;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::shadow::Shadow;
+use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
@@ -156,7 +156,7 @@ pub fn resume(
             record.follow(run, state, event);
         }
     })
-    .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    .map_err(|cause| catalog::unreadable(id, &cause))?;
     let run = replayed.run;
     if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
         let message = format!("run {id} is over: {}", stopped.reason.word());
@@ -240,7 +240,7 @@ fn also_logged<T>(
 /// The run as it was asked for; nothing if its journal cannot be read.
 pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
     let replayed = journal::replay(&home.run(id), |_, _, _| {});
-    replayed.map(|replayed| Some(replayed.run)).map_err(|cause| CliError::from_error(&cause, Code::Failed))
+    replayed.map(|replayed| Some(replayed.run)).map_err(|cause| catalog::unreadable(id, &cause))
 }
 
 /// Writes facts into the journal of a run that has no loop to do it. Those that only a life can
@@ -249,8 +249,8 @@ pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), C
     let run_dir = home.run(id);
     let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
     process::end_leftovers(id);
-    let replayed = journal::replay(&run_dir, |_, _, _| {})
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let replayed =
+        journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
     let mut state = replayed.state;
     let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
     let first = (!facts.iter().all(can_wait)).then(|| Fact::Resumed { pid: std::process::id() });
@@ -283,7 +283,14 @@ fn live(
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
-    let trouble = |error: &dyn std::error::Error| CliError::from_error(error, Code::Failed).in_run(&run.id);
+    let trouble = |error: &dyn std::error::Error| {
+        let told = CliError::from_error(error, Code::Failed).in_run(&run.id);
+        // The journal may be what is wrong: then the run cannot be taken up again.
+        match journal::replay(&run_dir, |_, _, _| {}) {
+            Ok(_) => told,
+            Err(cause) => CliError { hint: catalog::unreadable(&run.id, &cause).hint, ..told },
+        }
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -366,7 +373,7 @@ impl Ended {
 pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let (mut history, mut iterations) = (History::default(), Vec::new());
     let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        .map_err(|cause| catalog::unreadable(&run_dir.id(), &cause))?;
     let journal::Replayed { run, state, .. } = replayed;
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
@@ -430,6 +437,11 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
             .cause(cause)
             .hint("an agent could not work there either; make it writable, or choose another with -C")
     })?;
+    if let Err(cause @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
+        && run.git
+    {
+        return Err(place::no_repository(&cause, &run.workspace));
+    }
     if let Some(repository) = run.git.then(|| place::repository(&run.place, &run.workspace)).flatten() {
         repository
             .exclude_runtime_files(&run.workspace)

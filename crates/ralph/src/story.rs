@@ -1,7 +1,9 @@
 //! A run read back from its journal, whole, for the commands that look at history.
 
-use crate::error::{CliError, Code};
+use crate::catalog;
+use crate::error::CliError;
 use crate::git::shadow::Shadow;
+use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Replayed};
 use crate::layout::{Home, RunDir};
 use crate::place;
@@ -42,7 +44,7 @@ impl Story {
             notes.take(event);
             iterations.extend(history.follow(run, event));
         })
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        .map_err(|cause| catalog::unreadable(id, &cause))?;
         let Replayed { run, state, opened_at, last_at, .. } = replayed;
         let Notes { trees, left_out, asked, .. } = notes;
         Ok(Story { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
@@ -52,8 +54,15 @@ impl Story {
     pub fn shadow(&self) -> Result<Shadow, CliError> {
         let missing =
             |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
-        let repository = place::repository(&self.run.place, &self.run.workspace)
-            .ok_or_else(|| missing("its directory is no git repository, or is gone"))?;
+        let repository =
+            place::repository(&self.run.place, &self.run.workspace).ok_or_else(|| match Repository::find(
+                &self.run.workspace,
+            ) {
+                Err(cause @ NoRepository::Untrusted { .. }) => {
+                    place::no_repository(&cause, &self.run.workspace)
+                }
+                Ok(_) | Err(NoRepository::None) => missing("its directory is no git repository, or is gone"),
+            })?;
         let shadow = Shadow::over(repository, self.run_dir.checkpoints(), self.run.largest_file);
         if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
     }

@@ -3,7 +3,7 @@
 use super::{Base, Cancel, Flight, Illegal, Phase, Service, State};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
-use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why};
+use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why, directory_gone};
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS};
 use crate::plan::{Pick, PlanFact};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
@@ -100,6 +100,10 @@ impl State {
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
         if let Some(moved) = end.branch.as_ref().and_then(|branch| self.switched_branch(branch)) {
             self.trouble = Some(moved);
+            return self.leave_unjudged();
+        }
+        if let Some(dir) = &end.gone {
+            self.trouble = Some(directory_gone(dir));
             return self.leave_unjudged();
         }
         let failed = match flight.cancel.map(|cancel| cancel.why) {

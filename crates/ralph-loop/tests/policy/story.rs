@@ -415,6 +415,7 @@ pub fn end(word: &str, step: &Step) -> End {
             retry_in_ms,
             branch: branch.map(|name| Branch::Named(name.into())),
             estimate,
+            gone: None,
         }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);

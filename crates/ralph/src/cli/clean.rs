@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = "\
 Only the runs of this project are looked at: of the repository around the current directory, or of the \
-directory itself; --all covers all projects and says how many those are. A worktree is removed, with its \
+directory itself; --all covers all projects and says how many those are, RUN names a single run. A worktree is removed, with its \
 branch, once its run has ended, its branch is merged and nothing in it is uncommitted. --runs removes what \
 is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, the output of a worker) of all but the newest \
 finished runs. Runs that are alive are never touched, those that can be resumed only with --force. Unmerged \
@@ -27,8 +27,12 @@ branches that --force removes are named with their commits: `git branch NAME COM
 Examples:
   ralph clean --dry-run
   ralph clean --runs --keep 20
-  ralph clean --all --dry-run")]
+  ralph clean --all --dry-run
+  ralph clean 20261115-221503-4f2a")]
 pub struct CleanArgs {
+    /// Only this run, with its record: its id or the beginning of it
+    #[arg(conflicts_with_all = ["runs", "keep", "all", "project_dir"])]
+    run: Option<String>,
     /// Also remove the records of old runs
     #[arg(long)]
     runs: bool,
@@ -51,9 +55,10 @@ pub struct CleanArgs {
 pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
-    let lines = match args.all {
-        true => catalog::all(&home)?,
-        false => of_this_project(&home, &args.project.dir()?, &mut out)?,
+    let lines = match (&args.run, args.all) {
+        (Some(name), _) => vec![catalog::one(&home, catalog::find(&home, name)?)],
+        (None, true) => catalog::all(&home)?,
+        (None, false) => of_this_project(&home, &args.project.dir()?, &mut out)?,
     };
     let worktrees: Vec<Worktree> =
         lines.iter().filter_map(|line| Worktree::of(&home, line, args.force)).collect();
@@ -66,8 +71,15 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
             None => drop(kept.insert(id)),
         }
     }
-    if args.runs {
-        let old = lines.iter().filter(|line| may_go(line, args.force)).skip(args.keep);
+    if args.run.is_some() || args.runs {
+        if let (Some(_), [line]) = (&args.run, &lines[..])
+            && !may_go(line, args.force)
+        {
+            let alive = if line.is_alive() { "" } else { ", and only --force removes it" };
+            out.line(&format!("kept      run {} (it is {}{alive})", line.id, line.status));
+        }
+        let keep = if args.run.is_some() { 0 } else { args.keep };
+        let old = lines.iter().filter(|line| may_go(line, args.force)).skip(keep);
         // As long as a worktree is there, it can only be found through its run's record.
         for line in old.filter(|line| !kept.contains(&line.id)) {
             freed.extend(clean_record(&home, line, args, &mut out)?);

@@ -2,8 +2,8 @@
 
 use super::args::{Format, ProjectArgs};
 use super::{home, print_json};
-use crate::catalog::find_or_newest;
-use crate::error::{CliError, Code};
+use crate::catalog::{self, find_or_newest};
+use crate::error::CliError;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::RunDir;
@@ -45,7 +45,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     match args.format {
         Format::Json => print_json(&result_of(&home.run(&id))?),
         Format::Ndjson => {
-            print_journal(&home.run(&id)).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+            print_journal(&home.run(&id)).map_err(|cause| catalog::unreadable(&id, &cause))?;
         }
         Format::Human => tell(&Story::read(&home, &id)?),
     }

@@ -1,7 +1,8 @@
 //! What the commands about workers share.
 
 use super::exit_code;
-use crate::error::{CliError, Code};
+use crate::catalog;
+use crate::error::CliError;
 use crate::journal;
 use crate::layout::Home;
 use crate::lock::RunLock;
@@ -13,8 +14,8 @@ use std::process::ExitCode;
 pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let run_dir = home.run(run);
     RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
-    let replayed = journal::replay(&run_dir, |_, _, _| {})
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let replayed =
+        journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(run, &cause))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state.limits)),
         None => {

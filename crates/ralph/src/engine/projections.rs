@@ -54,6 +54,10 @@ impl Projections {
     /// another run's, or one that a crash has torn. An agent that tidies up takes the file
     /// with it, or a part of it; then it is written anew from `journal`.
     pub fn write(&mut self, project: &Project, journal: &RunDir) -> io::Result<()> {
+        // A project that an agent has removed is not made again.
+        if !project.dir().is_dir() {
+            return Ok(());
+        }
         self.stories.write(project)?;
         let path = project.progress();
         match self.written {

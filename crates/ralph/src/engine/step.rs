@@ -154,6 +154,7 @@ impl AgentStep {
             retry_in_ms,
             branch: None,
             estimate,
+            gone: None,
         }))
     }
 
@@ -200,6 +201,7 @@ impl AgentStep {
             retry_in_ms: None,
             branch: None,
             estimate: None,
+            gone: None,
         }))
     }
 }

@@ -25,11 +25,47 @@ pub struct Repository {
     pub top: PathBuf,
 }
 
+/// Why git finds no repository.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum NoRepository {
+    #[error("not a git repository")]
+    None,
+    /// It belongs to another user; the command that makes git trust it.
+    #[error("git refuses this repository: it belongs to another user")]
+    Untrusted { trust: String },
+}
+
+impl NoRepository {
+    fn told_by(answer: &ToolOutput) -> NoRepository {
+        // The command is the same in every language that git speaks.
+        let said = String::from_utf8_lossy(&answer.stderr);
+        let mut lines = said.lines().map(str::trim);
+        match lines.find(|line| line.starts_with("git config") && line.contains("safe.directory")) {
+            Some(trust) => NoRepository::Untrusted { trust: trust.to_string() },
+            None => NoRepository::None,
+        }
+    }
+
+    /// What to do about it, if that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            NoRepository::None => None,
+            NoRepository::Untrusted { trust } => Some(format!("if you trust it: {trust}")),
+        }
+    }
+}
+
 impl Repository {
-    /// The repository that a directory belongs to, if it does and git is there.
+    /// The repository that a directory belongs to, if it does and git can be asked.
     pub fn around(dir: &Path) -> Option<Repository> {
-        let top = one_path(&git(dir).args(["rev-parse", "--show-toplevel"]).run().ok()?)?;
-        Some(Repository { top: top.canonicalize().ok()? })
+        Repository::find(dir).ok()
+    }
+
+    /// The same, or why there is none.
+    pub fn find(dir: &Path) -> Result<Repository, NoRepository> {
+        let answer = git(dir).args(["rev-parse", "--show-toplevel"]).run().map_err(|_| NoRepository::None)?;
+        let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
+        top.map(|top| Repository { top }).ok_or_else(|| NoRepository::told_by(&answer))
     }
 
     /// A file or directory of the repository itself, wherever git keeps it.

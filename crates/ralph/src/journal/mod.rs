@@ -7,7 +7,7 @@
 mod read;
 mod sync;
 
-pub use read::{Entry, JournalError, Replayed, opened, read, replay};
+pub use read::{Entry, JournalError, Replayed, has_lines, opened, read, replay};
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;
@@ -65,7 +65,7 @@ impl Journal {
     fn drop_what_others_wrote(&self) -> io::Result<()> {
         match self.file.metadata()?.len() {
             length if length > self.whole => self.file.set_len(self.whole),
-            length if length < self.whole => Err(io::Error::other("somebody has cut the journal off")),
+            length if length < self.whole => Err(io::Error::other("another process has truncated it")),
             _ => Ok(()),
         }
     }

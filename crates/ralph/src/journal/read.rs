@@ -78,15 +78,24 @@ pub fn read(
 
 /// The run as it was asked for, from the first line alone.
 pub fn opened(run: &RunDir) -> Option<Run> {
-    let mut line = Vec::new();
-    BufReader::new(File::open(run.journal()).ok()?).read_until(b'\n', &mut line).ok()?;
-    match parse(&line).ok()? {
+    match parse(&first_line(run)?).ok()? {
         Entry::Known(event) => match event.fact {
             Fact::Opened(run) => Some(*run),
             _ => None,
         },
         Entry::Newer { .. } => None,
     }
+}
+
+/// Whether there is a whole line, whatever it says.
+pub fn has_lines(run: &RunDir) -> bool {
+    first_line(run).is_some()
+}
+
+fn first_line(run: &RunDir) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(run.journal()).ok()?).read_until(b'\n', &mut line).ok()?;
+    line.ends_with(b"\n").then_some(line)
 }
 
 fn is_torn(line: &[u8]) -> bool {

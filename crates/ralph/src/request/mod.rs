@@ -11,7 +11,7 @@ pub mod stories;
 pub mod tasks;
 
 use crate::error::CliError;
-use crate::git::Repository;
+use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
 use crate::place;
@@ -102,6 +102,14 @@ fn assemble(
     project: &Project,
 ) -> Result<Run, CliError> {
     let agents = agents::agents(terms, settings, project.dir())?;
+    let git = match Repository::find(project.dir()) {
+        Ok(_) => true,
+        Err(NoRepository::None) => false,
+        // Neither ralph nor the agent could use it.
+        Err(cause @ NoRepository::Untrusted { .. }) => {
+            return Err(place::no_repository(&cause, project.dir()));
+        }
+    };
     let id = new_run_id();
     let (place, workspace) = match terms.worktree {
         true => place::plan_worktree(project, &id)?,
@@ -118,7 +126,7 @@ fn assemble(
             .then(|| ScmSpec { command: settings.scm.command.clone(), tasks: settings.scm.tasks.clone() }),
         workspace,
         place,
-        git: Repository::around(project.dir()).is_some(),
+        git,
         checkpoints: settings.checkpoints,
         largest_file: settings.largest_file_bytes(),
         keep_checkpoints: settings.keep_checkpoints_bytes(),

@@ -7,7 +7,7 @@
 use super::fresh::{Fresh, is_untouched};
 use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::Repository;
+use crate::git::{NoRepository, Repository};
 use crate::layout::{Home, Project, TasksDir};
 use crate::tally::{Tallies, tally};
 use jiff::tz::TimeZone;
@@ -242,8 +242,10 @@ fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), CliError> {
 
 /// A commit of the archive and of the files that begin anew, whatever else is changed or staged.
 fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Commit {
-    let Some(repository) = Repository::around(project.dir()) else {
-        return Commit::Needless("this is no git repository");
+    let repository = match Repository::find(project.dir()) {
+        Ok(repository) => repository,
+        Err(NoRepository::None) => return Commit::Needless("this is no git repository"),
+        Err(cause @ NoRepository::Untrusted { .. }) => return Commit::Failed(cause.to_string()),
     };
     let files = [archive.to_path_buf(), tasks.prd(), tasks.list(), tasks.progress(), tasks.prompt()];
     let name = archive.file_name().unwrap_or_default().to_string_lossy();

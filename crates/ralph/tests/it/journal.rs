@@ -232,5 +232,5 @@ fn what_an_agent_writes_into_the_journal_never_happened() {
     // What is gone cannot be made up: the run stops, and says so.
     let agent = sandbox.sh_agent(&format!(": > {journal}; echo gone"));
     let ran = sandbox.run(&["-p", "x", "-n", "2"], &agent).exits(1);
-    assert!(ran.stderr.contains("somebody has cut the journal off"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("another process has truncated it"), "{}", ran.stderr);
 }

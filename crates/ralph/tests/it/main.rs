@@ -28,6 +28,7 @@ mod hooks_stop;
 mod journal;
 mod limits;
 mod locks;
+mod lost_ground;
 mod low_disk;
 mod prices;
 mod prints;

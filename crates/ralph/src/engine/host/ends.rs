@@ -12,7 +12,7 @@ use crate::git::shadow::ShadowError;
 use crate::process::{KeeperEvent, ProcessError};
 use crate::report;
 use ralph_loop::ask::Ask;
-use ralph_loop::event::{End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why};
+use ralph_loop::event::{End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why, directory_gone};
 use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
@@ -22,6 +22,19 @@ use tokio::task::JoinError;
 /// Whether the step in flight has been told to end.
 fn is_cut(state: &State) -> bool {
     state.flights.first().is_some_and(|flight| flight.cancel.is_some())
+}
+
+/// What was done to a directory that does not exist any more proves nothing.
+fn note_gone(run: &Run, mut end: End) -> End {
+    if run.workspace.is_dir() {
+        return end;
+    }
+    match &mut end {
+        End::Agent(agent) => agent.gone = Some(run.workspace.clone()),
+        End::Check(_) => return End::Impossible { why: directory_gone(&run.workspace) },
+        _ => {}
+    }
+    end
 }
 
 impl RealHost<'_> {
@@ -52,7 +65,7 @@ impl RealHost<'_> {
                         let cancel = state.flights.first().and_then(|flight| flight.cancel);
                         let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
                         let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
-                        self.lane.note_branch(run, end)
+                        note_gone(run, self.lane.note_branch(run, end))
                     }
                     Current::Message { step, words, read_as } => scm::message_end(
                         step.finish((exit, false, swept), &mut self.buffer, self.reporter),
@@ -60,7 +73,8 @@ impl RealHost<'_> {
                         read_as,
                     ),
                     Current::Check(step) => {
-                        step.finish(run, (exit, is_cut(state), swept), &mut self.lane.texts)
+                        let end = step.finish(run, (exit, is_cut(state), swept), &mut self.lane.texts);
+                        note_gone(run, end)
                     }
                     Current::Errand(step) => step.finish(exit, is_cut(state)),
                     Current::Nothing

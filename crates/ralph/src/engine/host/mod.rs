@@ -15,7 +15,7 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::KeeperProgram;
 use crate::report::Reporter;
-use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId};
+use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId, directory_gone};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
@@ -140,6 +140,11 @@ impl Host for RealHost<'_> {
 
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step) {
         self.step = id;
+        // Made again, it would be an empty one, and the run would go on in it.
+        if step.needs_workspace() && !run.workspace.is_dir() {
+            let why = directory_gone(&run.workspace);
+            return self.due.push_back(self.ended(End::Impossible { why }));
+        }
         let started = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let asked = (*iteration, *attempt, *agent);
