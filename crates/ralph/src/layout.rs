@@ -58,6 +58,16 @@ impl Home {
         self.root.join("locks")
     }
 
+    /// Held while a task list is edited; by the canonical path of its directory.
+    pub fn task_list_lock(&self, dir: &Path) -> PathBuf {
+        self.locks().join(format!("tasks-{}.lock", &hash(dir.as_os_str().as_encoded_bytes())[..32]))
+    }
+
+    /// Held while a spec is added to a project; by the project's canonical path.
+    pub fn specs_lock(&self, project: &Path) -> PathBuf {
+        self.locks().join(format!("specs-{}.lock", &hash(project.as_os_str().as_encoded_bytes())[..32]))
+    }
+
     /// The lock of a workspace, named by its canonical path.
     pub fn workspace_lock(&self, workspace: &Path) -> PathBuf {
         let digest = hash(workspace.as_os_str().as_encoded_bytes());
@@ -138,6 +148,12 @@ pub struct RunDir {
 }
 
 impl RunDir {
+    /// The home that it is in.
+    pub fn home(&self) -> Home {
+        let root = self.dir.ancestors().nth(2).unwrap_or(&self.dir);
+        Home::at(root.to_path_buf())
+    }
+
     /// The run's.
     pub fn id(&self) -> String {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -362,8 +378,8 @@ impl Project {
     /// Files of ralph's that git may know, relative to a directory above the project; `log` is
     /// where the run's log is, if it has one.
     pub fn own_files_below(&self, top: &Path, log: Option<&Path>) -> Vec<String> {
-        let below = |path: &Path| path.strip_prefix(top).ok()?.to_str().map(String::from);
-        [Some(self.progress_txt().as_path()), log].into_iter().flatten().filter_map(below).collect()
+        let own = [Some(self.progress_txt().as_path()), log].map(|path| below(top, path?));
+        own.into_iter().flatten().collect()
     }
 
     /// The task list.
@@ -399,6 +415,11 @@ impl Project {
     pub fn check_log(iteration: u32, name: &str) -> PathBuf {
         PathBuf::from(".ralph").join(format!("guardrail_{iteration}_{name}.log"))
     }
+}
+
+/// A path relative to a directory above it, as git writes it.
+pub fn below(top: &Path, path: &Path) -> Option<String> {
+    path.strip_prefix(top).ok()?.to_str().map(String::from)
 }
 
 /// `~/.config/ralph/settings.json`, or where XDG says.

@@ -1,9 +1,9 @@
-//! One workspace, one run.
+//! One workspace, one run; one list, one writer.
 //!
-//! Two OS locks, both free the moment their holders are dead, whatever killed them. The
+//! OS locks, all of them free the moment their holders are dead, whatever killed them. The
 //! *run lock* is held by the loop and by its keeper: while it is held, something of the
 //! run may be alive. The *workspace lock* keeps a second run out of the same tree and
-//! tells who holds it.
+//! tells who holds it. An *edit lock* is held for a moment, by commands and loops alike.
 
 use crate::fsx;
 use crate::layout::{Home, RunDir};
@@ -122,6 +122,61 @@ impl NameLock {
                 None => std::thread::sleep(LOOK),
             }
         }
+    }
+}
+
+/// Held while something that people and loops edit is read and written, for milliseconds. Its file
+/// can hold a note about it.
+#[derive(Debug)]
+pub struct EditLock {
+    file: File,
+}
+
+impl EditLock {
+    /// Waits for as long as another process has it. Not for a loop.
+    pub fn wait(path: &Path) -> io::Result<EditLock> {
+        if let Some(locks) = path.parent() {
+            fsx::private_dir(locks)?;
+        }
+        let file = fsx::lock_file(path)?;
+        file.lock()?;
+        Ok(EditLock { file })
+    }
+
+    /// Nothing if another process has it.
+    pub fn try_now(path: &Path) -> io::Result<Option<EditLock>> {
+        Ok(try_lock(path).map_err(io::Error::other)?.map(|file| EditLock { file }))
+    }
+
+    /// Nothing if another process has it for that long.
+    pub fn within(path: &Path, patience: Duration) -> io::Result<Option<EditLock>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match EditLock::try_now(path)? {
+                None if Instant::now() < deadline => std::thread::sleep(LOOK),
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// The note, whoever has the lock.
+    pub fn look(path: &Path) -> io::Result<String> {
+        fs_err::read_to_string(path)
+    }
+
+    pub fn content(&mut self) -> io::Result<String> {
+        fsx::read_from_start(&mut self.file)
+    }
+
+    pub fn set_content(&mut self, content: &[u8]) -> io::Result<()> {
+        fsx::rewrite(&mut self.file, content)
+    }
+}
+
+impl Drop for EditLock {
+    fn drop(&mut self) {
+        // As for a workspace.
+        let _ = self.file.unlock();
     }
 }
 

@@ -20,6 +20,7 @@ use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summa
 use crate::request::Asked;
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
+use crate::stories::added::AddedSpecs;
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -76,6 +77,11 @@ pub fn open(
             "run {before} was cut short here, and this one begins with what it left\n\
              to carry on with that one instead: ralph resume {before}"
         ));
+    }
+    if let Plan::Stories(_) = run.plan {
+        let project = Project::at(run.workspace.clone());
+        let forgotten = AddedSpecs::wait(home, &project).and_then(|mut added| added.forget());
+        forgotten.map_err(|cause| cannot_write(home.root(), &cause))?;
     }
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {

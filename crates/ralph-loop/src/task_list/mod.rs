@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: what an agent may change. That is [`crate::review`].
 
+mod added;
 mod json;
 mod pick;
 mod places;

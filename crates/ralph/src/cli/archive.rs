@@ -9,6 +9,7 @@ use crate::layout::Project;
 use crate::lock::{LockError, WorkspaceLock};
 use crate::process;
 use crate::report::{Out, say};
+use crate::tasks::added::Added;
 use crate::tasks::archive::{self, Commit};
 use clap::Args;
 use std::process::ExitCode;
@@ -44,7 +45,11 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     if let Some(previous) = &alone.previous {
         process::end_leftovers(previous);
     }
+    let mut added = Added::wait(&home, &project.tasks_dir()).map_err(cannot)?;
     let archived = archive::archive(&home, &project, args.label.as_deref())?;
+    // They are archived with the list.
+    added.retain(|_| false).map_err(cannot)?;
+    drop(added);
     let mut out = Out::stdout();
     out.tell(&format!(
         "Archived in {}: {} of {} stories done",

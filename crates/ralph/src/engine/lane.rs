@@ -22,6 +22,8 @@ use crate::layout::{self, Project, RunDir};
 use crate::lock::RunLock;
 use crate::place;
 use crate::process::{self, Keeper, KeeperProgram, ProcessError, Stdio3};
+use crate::stories::added::AddedSpecs;
+use crate::tasks::added::Added;
 use crate::texts::Texts;
 use ralph_loop::check::log_names;
 use ralph_loop::dialect::{
@@ -32,7 +34,7 @@ use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{End, How};
 use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
-use ralph_loop::plan::{Item, Pick, Plan, PlanState};
+use ralph_loop::plan::{Item, Pick, Plan, PlanState, PlanStep};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::scm::{MESSAGE_PROMPT, TaskOutcome};
 use ralph_loop::{Run, State};
@@ -87,6 +89,11 @@ pub(super) enum Current {
     },
     /// A source control task.
     Repository(JoinHandle<TaskOutcome>),
+    /// Waiting for another process that edits the plan's files.
+    Plan {
+        handle: JoinHandle<io::Result<Added>>,
+        what: PlanStep,
+    },
 }
 
 /// What an agent is started for.
@@ -386,10 +393,13 @@ impl Lane {
         let (Some(base), Some(mut checkpoints)) = (state.base.clone(), self.checkpoints.take()) else {
             return false;
         };
-        let project = self.project.clone();
+        let (project, home) = (self.project.clone(), self.run_dir.home());
         let (keep_as, log) = (git::attempt_ref(&run.id, attempt), run.log.clone());
         self.current = Current::Restore(tokio::task::spawn_blocking(move || {
-            let own_files = project.own_files_below(checkpoints.top(), log.as_deref());
+            let mut own_files = project.own_files_below(checkpoints.top(), log.as_deref());
+            // What people have added meanwhile is none of the attempt's.
+            let added = AddedSpecs::look(&home, &project).into_iter().map(|path| project.dir().join(path));
+            own_files.extend(added.filter_map(|path| layout::below(checkpoints.top(), &path)));
             let (tree, head) = (base.tree.as_str(), &base.head);
             let target = Target { tree, head, keep_as: &keep_as, own_files: &own_files };
             let restored = checkpoints.put_back(project.dir(), &target);

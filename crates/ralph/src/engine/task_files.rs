@@ -5,6 +5,7 @@
 
 use crate::fsx;
 use crate::layout::TasksDir;
+use crate::tasks::added::Added;
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan, TasksState, outline};
 use ralph_loop::plan::{Item, Pick, PlanStep};
@@ -37,8 +38,14 @@ pub(super) fn perform(
     state: &State,
     (plan, tasks): (&TasksPlan, &TasksState),
     what: &PlanStep,
+    added: &mut Added,
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
+    // What the journal has is put back like every other story.
+    if let (false, Some(known)) = (added.stories().is_empty(), &tasks.known) {
+        let (known, _) = list_of(known, texts)?;
+        added.retain(|story| !known.holds(story))?;
+    }
     let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
     let may_be_a_persons = *what == PlanStep::ReadTasks && !tasks.on_errand();
     if !may_be_a_persons {
@@ -48,12 +55,22 @@ pub(super) fn perform(
         PlanStep::ReadTasks if tasks.on_errand() => {
             let last = tasks.last_known().ok_or(TaskFileError::NotRead)?;
             let (before, _) = list_of(last, texts)?;
-            let how = Comparison { terms: plan.terms_of_errands(), first: true, keep: true };
+            let how = Comparison {
+                terms: plan.terms_of_errands(),
+                first: true,
+                keep: true,
+                added: added.stories(),
+            };
             let end = compare(&file, &before, &how, texts)?;
             let edited = end.violations.is_empty() && end.known.text != last.text;
             Ok(TasksEnd { edited, ..end })
         }
-        PlanStep::ReadTasks => read(&file, tasks, texts),
+        PlanStep::ReadTasks => {
+            let (list, end) = read(&file, tasks, texts)?;
+            // No agent is at work: who removed it again was a person.
+            added.retain(|story| list.holds(story))?;
+            Ok(end)
+        }
         PlanStep::CompareTasks => {
             let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
                 return Err(TaskFileError::NotRead);
@@ -66,7 +83,8 @@ pub(super) fn perform(
             // Also looked at after the checks: what was told is not told again, and a verdict that
             // was undone then is not missing now.
             let told = tasks.undone();
-            let how = Comparison { terms, first: told.is_empty(), keep: tasks.is_open() };
+            let how =
+                Comparison { terms, first: told.is_empty(), keep: tasks.is_open(), added: added.stories() };
             let mut end = compare(&file, &before, &how, texts)?;
             end.violations.retain(|violation| !told.contains(violation));
             end.reworded.retain(|reworded| !tasks.rewording().contains(reworded));
@@ -74,7 +92,8 @@ pub(super) fn perform(
         }
         PlanStep::PutBackTasks => {
             let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
-            let text = texts.get(&known.text)?;
+            let (mut list, text) = list_of(&known, texts)?;
+            let text = if list.take_in(added.stories()) { list.to_text() } else { text };
             let displaced = replace(&file, &text, &text, texts)?;
             Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
         }
@@ -85,6 +104,7 @@ pub(super) fn perform(
                 Ok((list, text)) if list.problems().is_empty() => (list, text),
                 Ok(_) | Err(_) => (before(tasks, texts)?, known_text),
             };
+            list.take_in(added.stories());
             amend(&mut list, amendment, plan.skip_review, &red_checks(run, state, texts)?);
             let text = list.to_text();
             let displaced = replace(&file, &text, &stood, texts)?;
@@ -110,7 +130,7 @@ fn list_of(known: &Known, texts: &Texts) -> Result<(TaskList, String), TaskFileE
     Ok((list, text))
 }
 
-fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, TaskFileError> {
+fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<(TaskList, TasksEnd), TaskFileError> {
     let (list, text) =
         look(file).map_err(|why| TaskFileError::Unreadable { file: file.to_path_buf(), why })?;
     if let Some(problem) = list.problems().first() {
@@ -118,7 +138,7 @@ fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<TasksEnd, 
     }
     let known = known(&list, &text, texts)?;
     let edited = tasks.last_known().is_some_and(|before| before.text != known.text);
-    Ok(TasksEnd { edited, ..TasksEnd::of(known) })
+    Ok((list, TasksEnd { edited, ..TasksEnd::of(known) }))
 }
 
 struct Comparison<'a> {
@@ -127,28 +147,33 @@ struct Comparison<'a> {
     first: bool,
     /// What is undone may be a person's.
     keep: bool,
+    /// Stories of people that whoever was at work may have overwritten.
+    added: &'a [Story],
 }
 
 fn compare(
     file: &Path,
     before: &TaskList,
-    Comparison { terms, first, keep }: &Comparison<'_>,
+    Comparison { terms, first, keep, added }: &Comparison<'_>,
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
     const TOLD: usize = 20;
     const TOLD_CHARS: usize = 500;
     let after = look(file);
-    let (list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
+    let (mut list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
     // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
     // One whose verdict was undone has given it, and is told what was wrong with it.
     let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
     let owed = first.then(|| review::owed(before, theirs, terms)).flatten();
+    let missed = list.take_in(added);
     let (text, displaced) = match after {
-        Ok((_, text)) if found.is_empty() => (text, None),
-        Ok(_) | Err(_) => {
+        Ok((_, text)) if found.is_empty() && !missed => (text, None),
+        after => {
             let text = list.to_text();
-            let stood = if *keep { stands(file) } else { None };
+            // What was only added to has lost nothing.
+            let undone = after.is_err() || !found.is_empty();
+            let stood = if *keep && undone { stands(file) } else { None };
             write(file, &text)?;
             (text, stood.map(|stood| texts.put(&stood)).transpose()?)
         }

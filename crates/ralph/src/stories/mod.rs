@@ -4,6 +4,7 @@
 //! it is data ([`Problem`]), and of a spec only the one word is ever changed that says whether it
 //! is done.
 
+pub mod added;
 pub mod backlog;
 mod cycle;
 mod find;

@@ -50,10 +50,16 @@ impl NewStory {
     pub fn write(&self, project: &Project) -> Result<PathBuf, NewStoryError> {
         let content = self.render(project)?;
         let dir = project.epic(self.id.epic);
-        let path = dir.join(spec_file(self.id, &slug(&self.title)));
+        let path = project.dir().join(self.path());
         let written = fsx::dir(&dir).and_then(|()| fsx::write_new(&path, content.as_bytes()));
         written.map_err(|cause| NewStoryError::Write { path: project.shown(&path), cause })?;
         Ok(project.shown(&path))
+    }
+
+    /// Where its spec is, relative to the project.
+    pub fn path(&self) -> PathBuf {
+        let here = Project::at(PathBuf::new());
+        here.epic(self.id.epic).join(spec_file(self.id, &slug(&self.title)))
     }
 
     fn render(&self, project: &Project) -> Result<String, NewStoryError> {

@@ -2,5 +2,6 @@
 //!
 //! What happens to it during a run is the engine's affair.
 
+pub mod added;
 pub mod archive;
 pub mod fresh;

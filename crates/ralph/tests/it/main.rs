@@ -11,6 +11,7 @@
     reason = "clippy.toml allows them in tests, but not in helpers"
 )]
 
+mod added;
 mod agents;
 mod agents_list;
 mod bad_input;

@@ -2,11 +2,15 @@
 
 use super::Stories;
 use crate::cli::args::ProjectArgs;
+use crate::cli::home;
 use crate::error::{CliError, Code};
+use crate::layout::{Project, spec_name};
 use crate::report::{Out, say};
+use crate::stories::added::AddedSpecs;
 use crate::stories::{NewStory, NewStoryError};
 use clap::Args;
 use ralph_loop::story_id::StoryId;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -48,6 +52,13 @@ fn epic(text: &str) -> Result<u32, String> {
 }
 
 pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
+    let project = Project::at(args.project.dir()?);
+    let cannot_lock = |cause| {
+        CliError::failed("cannot lock the specs")
+            .cause(cause)
+            .hint("set RALPH_HOME to a directory that can be written")
+    };
+    let mut added = AddedSpecs::wait(&home()?, &project).map_err(cannot_lock)?;
     let stories = Stories::read(&args.project)?;
     if let Some(unknown) = args.depends_on.iter().find(|id| !stories.knows(**id)) {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
@@ -59,8 +70,9 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
             depends_on.push(*id);
         }
     }
-    let id = stories.next_in(args.epic)?;
+    let id = stories.next_in(args.epic, added.paths())?;
     let story = NewStory { id, title: args.title.clone(), depends_on };
+    added.note(&story.path()).map_err(cannot_lock)?;
     let path = story.write(&stories.project).map_err(|error| refused(&error))?;
     let mut out = Out::stdout();
     out.line(&path.display().to_string());
@@ -79,11 +91,12 @@ impl Stories {
     }
 
     /// One more than any number that was ever used: a new story with the number of one that is
-    /// done would count as done.
-    fn next_in(&self, epic: u32) -> Result<StoryId, CliError> {
+    /// done would count as done. A run may have put a spec that was just `added` aside.
+    fn next_in(&self, epic: u32, added: &[PathBuf]) -> Result<StoryId, CliError> {
         let specs = self.backlog.specs.iter().map(|spec| spec.id);
         let used = specs.chain(self.state.completed_stories.iter().copied()).chain(self.state.current_story);
-        let used = used.chain(self.order.iter().copied()).filter(|id| id.epic == epic);
+        let added = added.iter().filter_map(|path| Some(spec_name(path.file_name()?.to_str()?)?.0));
+        let used = used.chain(self.order.iter().copied()).chain(added).filter(|id| id.epic == epic);
         let last = used.map(|id| id.story).max().unwrap_or(0);
         let story = last.checked_add(1);
         story

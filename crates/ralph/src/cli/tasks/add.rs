@@ -1,10 +1,12 @@
 //! `ralph tasks add`: one more story, with the next id.
 
 use super::WhichArgs;
+use crate::cli::home;
 use crate::error::CliError;
 use crate::fsx;
 use crate::report::Out;
 use crate::request::tasks::{parse, wrong};
+use crate::tasks::added::Added;
 use crate::tasks::fresh::is_untouched;
 use clap::Args;
 use ralph_loop::task_list::{Json, Story, TaskList, field};
@@ -12,8 +14,9 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Prints the id of the new story. What else is in the list, unknown fields included, stays as it is. An \
-agent that is at work right now may still overwrite the list with its own copy: add between iterations.
+Prints the id of the new story. What else is in the list, unknown fields included, stays as it is. A \
+story can be added while a loop is running: if the agent at work overwrites the list with its own copy, the \
+loop puts the story back.
 
 Example:
   ralph tasks add \"Log in with a passkey\" --criterion \"A passkey logs in\" \\
@@ -50,6 +53,14 @@ fn one_line(text: &str) -> Result<String, String> {
 
 pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     let (_, dir) = args.which.find()?;
+    let home = home()?;
+    let locked = Added::wait(&home, &dir);
+    let cannot_lock = |cause| {
+        CliError::failed(format!("cannot lock the task list: {}", dir.list().display()))
+            .cause(cause)
+            .hint("set RALPH_HOME to a directory that can be written")
+    };
+    let mut added = locked.map_err(cannot_lock)?;
     let mut list = parse(&dir)?;
     if is_untouched(&list) {
         // What was laid out has done its work.
@@ -63,8 +74,9 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
             .hint("`ralph tasks list` tells which there are"));
     }
-    let story = args.story(&list);
+    let story = args.story(&list, &list.next_id(added.stories()));
     let id = story.id().to_string();
+    added.note(story.clone()).map_err(cannot_lock)?;
     list.stories.push(story);
     fsx::replace_content(&dir.list(), list.to_text().as_bytes()).map_err(|cause| {
         CliError::failed(format!("cannot write the task list: {}", dir.list().display())).cause(cause)
@@ -76,10 +88,10 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
 }
 
 impl AddArgs {
-    fn story(&self, list: &TaskList) -> Story {
+    fn story(&self, list: &TaskList, id: &str) -> Story {
         let criteria: Vec<&str> = self.criterion.iter().map(String::as_str).collect();
         let priority = self.priority.unwrap_or_else(|| last_priority(list).saturating_add(1));
-        let mut story = Story::new(&next_id(list), &self.title, &criteria, priority);
+        let mut story = Story::new(id, &self.title, &criteria, priority);
         story.set_field(field::DESCRIPTION, self.description.as_str().into());
         let mut depends_on: Vec<&String> = Vec::new();
         for id in &self.depends_on {
@@ -97,24 +109,4 @@ fn last_priority(list: &TaskList) -> i64 {
     let known = list.stories.iter().map(Story::priority).filter(|priority| priority.is_finite());
     // Saturates, which is far more than anybody has stories.
     known.map(|priority| priority.ceil() as i64).max().unwrap_or(0)
-}
-
-/// One above every number in use: an id of a story that was removed may still be in the log.
-fn next_id(list: &TaskList) -> String {
-    let numbers = list.stories.iter().filter_map(|story| story.id().strip_prefix("US-")?.parse::<u32>().ok());
-    let next = numbers.max().unwrap_or(0).saturating_add(1);
-    format!("US-{next:03}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_next_id_is_above_all_that_are_there() {
-        let list = |ids: &[&str]| TaskList::of(ids.iter().map(|id| Story::new(id, "", &["x"], 1)).collect());
-        assert_eq!(next_id(&list(&[])), "US-001");
-        assert_eq!(next_id(&list(&["US-002", "US-010", "LOGIN-99", "US-x"])), "US-011");
-        assert_eq!(next_id(&list(&["US-1234"])), "US-1235");
-    }
 }

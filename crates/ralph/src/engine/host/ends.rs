@@ -9,13 +9,16 @@ use crate::engine::task_files;
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
+use crate::layout::TasksDir;
 use crate::process::{KeeperEvent, ProcessError};
 use crate::report;
+use crate::tasks::added::{Added, LockPath};
 use ralph_loop::ask::Ask;
 use ralph_loop::event::{End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why, directory_gone};
 use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
+use std::io;
 use std::time::Instant;
 use tokio::task::JoinError;
 
@@ -55,7 +58,8 @@ impl RealHost<'_> {
                     | Current::Snapshot(_)
                     | Current::Restore(_)
                     | Current::Survey { .. }
-                    | Current::Repository(_) => return None,
+                    | Current::Repository(_)
+                    | Current::Plan { .. } => return None,
                 };
                 Some(self.ended(end))
             }
@@ -82,7 +86,8 @@ impl RealHost<'_> {
                     | Current::Snapshot(_)
                     | Current::Restore(_)
                     | Current::Survey { .. }
-                    | Current::Repository(_) => return None,
+                    | Current::Repository(_)
+                    | Current::Plan { .. } => return None,
                 };
                 Some(self.ended(end))
             }
@@ -100,7 +105,8 @@ impl RealHost<'_> {
                     | Current::Snapshot(_)
                     | Current::Restore(_)
                     | Current::Survey { .. }
-                    | Current::Repository(_)) => {
+                    | Current::Repository(_)
+                    | Current::Plan { .. }) => {
                         self.lane.current = elsewhere;
                         return None;
                     }
@@ -166,6 +172,13 @@ impl RealHost<'_> {
             Thing::Restored(restored) => {
                 self.lane.current = Current::Nothing;
                 Some(self.restore_end(*restored))
+            }
+            Thing::Unlocked(added) => {
+                let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
+                let Current::Plan { what, .. } = current else { return None };
+                let added = added.map_or_else(|cause| Err(cause.into()), |added| added);
+                let end = self.see_to_plan(run, state, &what, added);
+                Some(self.ended(end))
             }
             Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
             Thing::Repository(done) => {
@@ -260,11 +273,35 @@ impl RealHost<'_> {
         }
     }
 
-    pub(super) fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep) -> End {
+    /// At once, unless another process is editing the same files: that is waited for beside the loop.
+    pub(super) fn start_plan(&mut self, run: &Run, state: &State, what: &PlanStep) {
+        let Plan::Tasks(plan) = &run.plan else {
+            let why = "the plan has no files".to_string();
+            return self.due.push_back(self.ended(End::Impossible { why }));
+        };
+        let dir = TasksDir::at(run.workspace.join(&plan.dir));
+        let lock = LockPath::of(&self.lane.run_dir().home(), &dir);
+        let added = match Added::now(&lock).transpose() {
+            Some(added) => added,
+            None => {
+                let handle = tokio::task::spawn_blocking(move || Added::soon(&lock));
+                self.lane.current = Current::Plan { handle, what: what.clone() };
+                return;
+            }
+        };
+        let end = self.see_to_plan(run, state, what, added);
+        self.due.push_back(self.ended(end));
+    }
+
+    fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep, added: io::Result<Added>) -> End {
         let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
             return End::Impossible { why: "the plan has no files".into() };
         };
-        match task_files::perform(run, state, (plan, tasks), what, &mut self.lane.texts) {
+        let mut added = added.unwrap_or_else(|_| Added::nothing());
+        if !added.is_locked() {
+            self.reporter.warn("cannot lock the task list, another process may have it; going on without it");
+        }
+        match task_files::perform(run, state, (plan, tasks), what, &mut added, &mut self.lane.texts) {
             Ok(end) => {
                 if let Some(displaced) = &end.displaced {
                     let kept = self.lane.run_dir().text(displaced);

@@ -164,8 +164,7 @@ impl Host for RealHost<'_> {
                 Ok(())
             }
             Step::Plan { what, .. } => {
-                let end = self.see_to_plan(run, state, what);
-                self.due.push_back(self.ended(end));
+                self.start_plan(run, state, what);
                 Ok(())
             }
             Step::Left { iteration, item } => self.lane.start_left(run, *iteration, item),
@@ -193,7 +192,11 @@ impl Host for RealHost<'_> {
     fn cancel(&mut self, _id: StepId, how: How) {
         match self.lane.current {
             // Git leaves its repository whole by itself; it is only no longer waited for.
-            Current::Repository(_) | Current::Survey { .. } | Current::Snapshot(_) | Current::Restore(_)
+            Current::Repository(_)
+            | Current::Survey { .. }
+            | Current::Snapshot(_)
+            | Current::Restore(_)
+            | Current::Plan { .. }
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;

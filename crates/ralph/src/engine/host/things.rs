@@ -6,8 +6,10 @@ use crate::engine::lane::{Current, Lane};
 use crate::engine::step::Source;
 use crate::git::checkpoint::{Restored, Taken};
 use crate::process::{Keeper, KeeperEvent};
+use crate::tasks::added::Added;
 use ralph_loop::scm::TaskOutcome;
 use std::future::pending;
+use std::io;
 use std::time::Instant;
 use tokio::net::unix::pipe::Receiver;
 use tokio::task::{JoinError, JoinHandle};
@@ -25,6 +27,7 @@ pub(super) enum Thing {
     Restored(Box<Result<Restored, JoinError>>),
     Surveyed(Result<bool, JoinError>),
     Repository(Result<TaskOutcome, JoinError>),
+    Unlocked(Result<io::Result<Added>, JoinError>),
 }
 
 pub(super) type SnapshotTaken = Result<Taken, JoinError>;
@@ -43,6 +46,7 @@ impl RealHost<'_> {
             Current::Restore(handle) => (None, None, Thread::Restore(handle)),
             Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
             Current::Repository(handle) => (None, None, Thread::Repository(handle)),
+            Current::Plan { handle, .. } => (None, None, Thread::Plan(handle)),
             Current::Nothing | Current::Doomed | Current::Check(_) | Current::Errand(_) => {
                 (None, None, Thread::None)
             }
@@ -98,6 +102,7 @@ enum Thread<'t> {
     Restore(&'t mut JoinHandle<Restored>),
     Survey(&'t mut JoinHandle<bool>),
     Repository(&'t mut JoinHandle<TaskOutcome>),
+    Plan(&'t mut JoinHandle<io::Result<Added>>),
 }
 
 impl Thread<'_> {
@@ -108,6 +113,7 @@ impl Thread<'_> {
             Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
             Thread::Survey(handle) => Thing::Surveyed(handle.await),
             Thread::Repository(handle) => Thing::Repository(handle.await),
+            Thread::Plan(handle) => Thing::Unlocked(handle.await),
         }
     }
 }

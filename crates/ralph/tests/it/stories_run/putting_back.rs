@@ -276,3 +276,14 @@ fn local_settings_are_not_kept_and_stay() {
     assert!(kept.contains("mine") && !kept.contains("settings.local"), "{kept}");
     assert_eq!(stage.sandbox.read(".ralph/settings.local.json"), " {}\n");
 }
+
+#[test]
+fn a_spec_that_is_added_during_an_attempt_stays() {
+    let stage = Stage::new("1.1");
+    let add = format!("'{}' stories new Mine --epic 1", crate::support::RALPH);
+    let script = format!("case $try in *#1) echo junk > junk; {add}; FAIL no ;; *) DONE ;; esac");
+    stage.run(&["-n", "2"], &script).exits(0);
+    assert!(!stage.sandbox.has("junk"), "the tree was put back");
+    let names = stage.sandbox.sh("ls specs/epic-1");
+    assert!(names.contains("story-1.2-mine.md"), "{names}");
+}
