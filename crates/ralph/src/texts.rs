@@ -46,12 +46,10 @@ impl Texts {
         Ok(text)
     }
 
-    /// Returns once every text is on the disk.
-    pub fn settle(&mut self) -> io::Result<()> {
-        for path in self.unsettled.drain(..) {
-            File::open(path)?.sync_data()?;
-        }
-        Ok(())
+    /// What returns once every text so far is on the disk, wherever it is called.
+    pub fn settling(&mut self) -> impl FnOnce() -> io::Result<()> + Send + use<> {
+        let unsettled = std::mem::take(&mut self.unsettled);
+        move || unsettled.into_iter().try_for_each(|path| File::open(path)?.sync_data())
     }
 }
 

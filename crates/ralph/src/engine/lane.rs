@@ -31,7 +31,7 @@ use ralph_loop::dialect::{
     command_line,
 };
 use ralph_loop::done_pattern::DonePattern;
-use ralph_loop::event::{End, How};
+use ralph_loop::event::{AgentEnd, Branch, End, How};
 use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState, PlanStep};
@@ -93,6 +93,11 @@ pub(super) enum Current {
     Plan {
         handle: JoinHandle<io::Result<Added>>,
         what: PlanStep,
+    },
+    /// Finding out which branch an agent that has ended has left.
+    Branch {
+        handle: JoinHandle<Option<Branch>>,
+        end: Box<AgentEnd>,
     },
 }
 
@@ -316,9 +321,20 @@ impl Lane {
         Ok((step, line.answer))
     }
 
-    /// A task runs on a thread of its own, so that signals are heard meanwhile.
-    pub(super) fn start_task(&mut self, task: Task) {
-        self.current = Current::Repository(tokio::task::spawn_blocking(move || task.perform()));
+    /// A task runs on a thread of its own, so that signals are heard meanwhile; so does the wait for
+    /// the disk before it.
+    pub(super) fn start_task(
+        &mut self,
+        task: Task,
+        journal: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) {
+        let texts = self.texts.settling();
+        self.current = Current::Repository(tokio::task::spawn_blocking(move || {
+            match texts().and_then(|()| journal()) {
+                Ok(()) => task.perform(),
+                Err(cause) => TaskOutcome::Failed { why: scm::unsettled(&cause) },
+            }
+        }));
     }
 
     pub(super) fn start_survey(&mut self, run: &Run, iteration: u32, agent: usize) {
@@ -425,14 +441,30 @@ impl Lane {
         &self.run_dir
     }
 
-    /// Where a plan's work has to stay on one branch, tells which one it is on now.
-    pub(super) fn note_branch(&self, run: &Run, mut end: End) -> End {
-        if let End::Agent(agent) = &mut end
-            && run.plan.restores()
-        {
-            agent.branch = place::repository(&run.place, &run.workspace).map(|found| found.branch());
+    /// The agent has ended. Where a plan's work has to stay on one branch, git is first asked which
+    /// one it is on now, on a thread of its own; returns the end if nothing is left to find out.
+    pub(super) fn agent_ended(&mut self, run: &Run, end: End) -> Option<End> {
+        match end {
+            End::Agent(end) if run.plan.restores() => {
+                let (place, workspace) = (run.place.clone(), run.workspace.clone());
+                let branch = move || Some(place::repository(&place, &workspace)?.branch());
+                self.current = Current::Branch { handle: tokio::task::spawn_blocking(branch), end };
+                None
+            }
+            end => Some(end),
         }
-        end
+    }
+
+    /// The end of the agent whose branch git was asked for; without one if git is no longer waited
+    /// for.
+    pub(super) fn branch_known(&mut self, branch: Option<Branch>) -> Option<End> {
+        match std::mem::replace(&mut self.current, Current::Nothing) {
+            Current::Branch { end, .. } => Some(End::Agent(Box::new(AgentEnd { branch, ..*end }))),
+            current => {
+                self.current = current;
+                None
+            }
+        }
     }
 
     /// Another descriptor of the run's lock.

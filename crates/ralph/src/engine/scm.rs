@@ -11,7 +11,7 @@ use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Listen, StreamReader};
 use ralph_loop::event::{End, LeftEnd, MessageEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -107,6 +107,11 @@ impl Task {
     fn is_git(&self) -> bool {
         Path::new(&self.program).file_name().is_some_and(|name| name == "git")
     }
+}
+
+/// Why a task that cannot be taken back is not begun.
+pub(super) fn unsettled(cause: &io::Error) -> String {
+    format!("the journal cannot be written: {cause}")
 }
 
 /// Whether a commit would be empty; where that cannot be told, it is tried.

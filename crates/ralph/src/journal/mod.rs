@@ -70,6 +70,12 @@ impl Journal {
         }
     }
 
+    /// What returns once everything written so far is on the disk, wherever it is called.
+    pub fn settling(&self) -> io::Result<impl FnOnce() -> io::Result<()> + Send + use<>> {
+        let file = self.file.try_clone()?;
+        Ok(move || file.sync_data())
+    }
+
     /// Returns once everything written so far is on the disk.
     pub fn settle(&self) -> io::Result<()> {
         self.file.sync_data()

@@ -59,7 +59,8 @@ impl RealHost<'_> {
                     | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository(_)
-                    | Current::Plan { .. } => return None,
+                    | Current::Plan { .. }
+                    | Current::Branch { .. } => return None,
                 };
                 Some(self.ended(end))
             }
@@ -69,7 +70,7 @@ impl RealHost<'_> {
                         let cancel = state.flights.first().and_then(|flight| flight.cancel);
                         let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
                         let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
-                        note_gone(run, self.lane.note_branch(run, end))
+                        note_gone(run, self.lane.agent_ended(run, end)?)
                     }
                     Current::Message { step, words, read_as } => scm::message_end(
                         step.finish((exit, false, swept), &mut self.buffer, self.reporter),
@@ -87,7 +88,8 @@ impl RealHost<'_> {
                     | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository(_)
-                    | Current::Plan { .. } => return None,
+                    | Current::Plan { .. }
+                    | Current::Branch { .. } => return None,
                 };
                 Some(self.ended(end))
             }
@@ -106,7 +108,8 @@ impl RealHost<'_> {
                     | Current::Restore(_)
                     | Current::Survey { .. }
                     | Current::Repository(_)
-                    | Current::Plan { .. }) => {
+                    | Current::Plan { .. }
+                    | Current::Branch { .. }) => {
                         self.lane.current = elsewhere;
                         return None;
                     }
@@ -181,6 +184,10 @@ impl RealHost<'_> {
                 Some(self.ended(end))
             }
             Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
+            Thing::Branch(branch) => {
+                let end = note_gone(run, self.lane.branch_known(branch.unwrap_or_default())?);
+                Some(self.ended(end))
+            }
             Thing::Repository(done) => {
                 self.lane.current = Current::Nothing;
                 let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
@@ -228,11 +235,10 @@ impl RealHost<'_> {
         };
         let lock = self.lane.lock();
         let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
-        let settled = self.lane.texts.settle().and_then(|()| self.journal.settle());
-        let refused = match (settled, task) {
-            (Ok(()), Some(task)) => return self.lane.start_task(task),
-            (Ok(()), None) => "the run has no such task".to_string(),
-            (Err(cause), _) => format!("the journal cannot be written: {cause}"),
+        let refused = match (task, self.journal.settling()) {
+            (Some(task), Ok(journal)) => return self.lane.start_task(task, journal),
+            (None, _) => "the run has no such task".to_string(),
+            (_, Err(cause)) => scm::unsettled(&cause),
         };
         self.due.push_back(self.ended(End::Scm(TaskOutcome::Failed { why: refused })));
     }

@@ -203,6 +203,12 @@ impl Host for RealHost<'_> {
                 let why = "not waited for".to_string();
                 self.due.push_back(self.ended(End::Lost { why, cost: None, estimate: None }));
             }
+            // The agent itself has ended by itself.
+            Current::Branch { .. } if how >= How::Kill => {
+                let end = self.lane.branch_known(None);
+                self.due.extend(end.map(|end| self.ended(end)));
+            }
+            Current::Branch { .. } => {}
             _ => self.lane.cancel(how),
         }
     }

@@ -7,6 +7,7 @@ use crate::engine::step::Source;
 use crate::git::checkpoint::{Restored, Taken};
 use crate::process::{Keeper, KeeperEvent};
 use crate::tasks::added::Added;
+use ralph_loop::event::Branch;
 use ralph_loop::scm::TaskOutcome;
 use std::future::pending;
 use std::io;
@@ -28,6 +29,7 @@ pub(super) enum Thing {
     Surveyed(Result<bool, JoinError>),
     Repository(Result<TaskOutcome, JoinError>),
     Unlocked(Result<io::Result<Added>, JoinError>),
+    Branch(Result<Option<Branch>, JoinError>),
 }
 
 pub(super) type SnapshotTaken = Result<Taken, JoinError>;
@@ -47,6 +49,7 @@ impl RealHost<'_> {
             Current::Survey { handle, .. } => (None, None, Thread::Survey(handle)),
             Current::Repository(handle) => (None, None, Thread::Repository(handle)),
             Current::Plan { handle, .. } => (None, None, Thread::Plan(handle)),
+            Current::Branch { handle, .. } => (None, None, Thread::Branch(handle)),
             Current::Nothing | Current::Doomed | Current::Check(_) | Current::Errand(_) => {
                 (None, None, Thread::None)
             }
@@ -103,6 +106,7 @@ enum Thread<'t> {
     Survey(&'t mut JoinHandle<bool>),
     Repository(&'t mut JoinHandle<TaskOutcome>),
     Plan(&'t mut JoinHandle<io::Result<Added>>),
+    Branch(&'t mut JoinHandle<Option<Branch>>),
 }
 
 impl Thread<'_> {
@@ -114,6 +118,7 @@ impl Thread<'_> {
             Thread::Survey(handle) => Thing::Surveyed(handle.await),
             Thread::Repository(handle) => Thing::Repository(handle.await),
             Thread::Plan(handle) => Thing::Unlocked(handle.await),
+            Thread::Branch(handle) => Thing::Branch(handle.await),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A run over stories that was stopped, taken up again.
 
 use super::stage::Stage;
+use crate::support::until;
 use rustix::process::Signal;
 
 #[test]
@@ -225,4 +226,33 @@ fn a_line_whose_fact_the_journal_has_lost_is_not_written_again() {
             "[DONE] Story 1.2 - Part 1 2 - TIME",
         ]
     );
+}
+
+#[test]
+fn signals_are_heard_while_git_does_not_answer() {
+    let stage = Stage::new("1.1");
+    let at = |name: &str| stage.sandbox.root().join(name).display().to_string();
+    let (shut, asked, open) = (at("shut"), at("asked"), at("open"));
+    stage.sandbox.sh(&format!("mkfifo {open}"));
+    // The first git after the agent is asked for the branch, and answers when the test lets it.
+    let real = stage.sandbox.sh("command -v git");
+    stage.sandbox.program(
+        "git",
+        &format!(
+            "if rm '{shut}' 2>/dev/null; then : > '{asked}'; read _ < '{open}'; fi; exec {} \"$@\"",
+            real.trim()
+        ),
+    );
+    let script = format!("case $try in *#1) : > made; : > '{shut}' ;; esac; DONE");
+    let running = stage.begin(&[], &script);
+    until("git is asked", || std::path::Path::new(&asked).exists());
+    running.signal(Signal::TERM);
+    until("the first answer", || running.stderr().contains("Received signal"));
+    running.signal(Signal::TERM);
+    running.end().exits(130).says("ending everything now");
+    // Only now may git go on.
+    stage.sandbox.sh(&format!("echo go <> '{open}' >&0"));
+    stage.sandbox.soon_nothing_is_left();
+    stage.sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
+    assert_eq!((stage.asked().as_str(), stage.sandbox.has("made")), ("1.1 1.1", false), "it began again");
 }
