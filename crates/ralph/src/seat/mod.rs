@@ -11,6 +11,7 @@
 mod desk;
 pub mod output;
 pub mod record;
+mod state_file;
 mod tell;
 pub mod workers;
 

@@ -3,6 +3,7 @@
 //! Projections: whoever wants to know for certain folds the journal with [`Record::replay`] and
 //! gets the same. A life that takes a worker up writes anew what a crash has kept from the files.
 
+use super::state_file::StateFile;
 use super::tell::{Teller, Told};
 use crate::fsx;
 use crate::journal::{self, JournalError};
@@ -109,12 +110,14 @@ pub struct Record {
     /// The files as they were left.
     state_written: Option<WorkerState>,
     log_joined: bool,
+    file: StateFile,
 }
 
 impl Record {
     pub fn new(name: &str, dir: WorkerDir) -> Record {
         Record {
             name: name.to_string(),
+            file: StateFile::of(&dir),
             dir,
             teller: Teller::default(),
             started: 0,
@@ -214,9 +217,7 @@ impl Record {
         let Some(state) = &self.state else { return Ok(()) };
         let mut text = serde_json::to_vec_pretty(state)?;
         text.push(b'\n');
-        let lock = fsx::lock_file(&self.dir.state_lock())?;
-        lock.lock()?;
-        fsx::write_whole(&self.dir.state(), &text)?;
+        self.file.put(text)?;
         self.state_written.clone_from(&self.state);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::Yard;
 use crate::support::{RALPH, until};
 use serde_json::json;
+use std::fs::File;
 
 #[test]
 fn a_note_is_in_the_next_prompt_and_in_no_other() {
@@ -207,4 +208,38 @@ fn a_paused_worker_keeps_its_directory() {
         .says("is working in this directory");
     yard.0.ralph(&["kill", "agent"]).exits(0);
     yard.0.run(&["-p", "x", "-n", "1"], &yard.0.sh_agent("cat")).exits(1);
+}
+
+#[test]
+fn a_lock_that_another_program_holds_on_the_state_holds_up_nobody() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let lock = File::open(yard.file("agent", "state.lock")).unwrap();
+    lock.lock().unwrap();
+    yard.0.ralph(&["pause", "agent"]).exits(0);
+    yard.0.ralph(&["set", "agent", "-n", "8"]).exits(0);
+    assert!(yard.status("agent").contains("Status: paused\n"), "whoever asks the journal knows it");
+    assert_eq!(yard.state("agent")["status"], "running", "the file is as it was");
+    lock.unlock().unwrap();
+    until("the newest state", || yard.state("agent")["max_iterations"] == 8);
+    assert_eq!(yard.state("agent")["status"], "paused");
+    lock.lock().unwrap();
+    yard.0.ralph(&["resume", "agent"]).exits(0);
+    yard.0.ralph(&["kill", "agent"]).exits(0).says("killed agent\n");
+    let resumed = yard.0.facts().iter().filter(|fact| fact["resumed"].is_object()).count();
+    assert_eq!(resumed, 0, "the loop itself has heard it and written it down");
+    assert!(yard.status("agent").contains("Status: stopped (killed)\n"));
+}
+
+#[test]
+fn a_worker_without_a_loop_is_killed_whoever_holds_the_lock_on_its_state() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.kill_loop();
+    let lock = File::open(yard.file("agent", "state.lock")).unwrap();
+    lock.lock().unwrap();
+    yard.0.ralph(&["kill", "agent"]).exits(0).says("killed agent\n");
+    assert!(yard.status("agent").contains("Status: stopped (killed)\n"));
 }
