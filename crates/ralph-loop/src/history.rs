@@ -5,13 +5,14 @@
 //! ten thousand costs no more memory than one of ten.
 
 use crate::check::CheckOutcome;
-use crate::event::{End, Event, Fact, Step, StepId, Why};
+use crate::event::{End, Event, Fact, Step, StepId, StopReason, Why};
 use crate::money::Cost;
-use crate::plan::PlanEnd;
+use crate::plan::{Item, PlanEnd};
 use crate::review::Reworded;
 use crate::run::Run;
+use crate::state::{Phase, State};
 use crate::task_list::Mode;
-use crate::verdict::{Settlement, Verdict};
+use crate::verdict::{Claim, Settlement, Verdict};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +39,9 @@ pub struct Iteration {
     /// Tool calls that were refused: an agent that may do nothing looks successful.
     pub denied_tool_calls: u32,
     pub error: Option<String>,
+    /// The run has stopped before it was over: nothing was judged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     #[serde(skip)]
     pub settled: bool,
 }
@@ -58,15 +62,28 @@ fn as_seconds<S: serde::Serializer>(ms: &u64, out: S) -> Result<S::Ok, S::Error>
 /// Follows a run's events.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    began_ms: Option<u64>,
+    begun: Option<Begun>,
     flight: Option<(StepId, Step)>,
     timed_out: Option<u64>,
-    cut_short: bool,
+    /// The step in flight is ended for a reason of the run's.
+    step_ended: bool,
     steps: u32,
     denied: u32,
     cost: Cost,
     checks: Vec<CheckReport>,
     reworded: Vec<Reworded>,
+    /// Of the last agent that has ended.
+    claim: Claim,
+    /// So was the last agent, or a check after it.
+    cut_short: bool,
+}
+
+/// What an iteration begins with.
+#[derive(Clone, Debug)]
+struct Begun {
+    iteration: u32,
+    item: Item,
+    at_ms: u64,
 }
 
 impl History {
@@ -75,16 +92,18 @@ impl History {
         match &event.fact {
             Fact::Began { id, step } => {
                 self.flight = Some((*id, step.clone()));
-                (self.timed_out, self.cut_short) = (None, false);
-                if matches!(step, Step::Agent { .. }) {
-                    self.began_ms.get_or_insert(event.up_ms);
+                (self.timed_out, self.step_ended) = (None, false);
+                if let Step::Agent { iteration, item, .. } = step {
+                    let (iteration, item, at_ms) = (*iteration, item.clone(), event.up_ms);
+                    self.begun.get_or_insert(Begun { iteration, item, at_ms });
+                    (self.claim, self.cut_short) = (Claim::default(), false);
                 }
                 None
             }
             Fact::Cancelled { why, .. } => {
                 match why {
                     Why::Timeout { after_ms } => self.timed_out = Some(*after_ms),
-                    Why::MaxTime | Why::StopAsked | Why::Killed => self.cut_short = true,
+                    Why::MaxTime | Why::StopAsked | Why::Killed => self.step_ended = true,
                     Why::Answered | Why::Silent(_) => {}
                 }
                 None
@@ -99,7 +118,7 @@ impl History {
                     iteration: judgement.iteration,
                     steps_taken: now.steps,
                     cost: now.cost,
-                    duration_ms: event.up_ms.saturating_sub(now.began_ms.unwrap_or(event.up_ms)),
+                    duration_ms: event.up_ms.saturating_sub(now.begun.map_or(event.up_ms, |b| b.at_ms)),
                     all_checks_passed: judgement.verdict.is_green(),
                     check_results: now.checks,
                     completion_tag_found: run.plan.claimed(&judgement.claim),
@@ -113,6 +132,7 @@ impl History {
                         }
                         (Verdict::Green { .. } | Verdict::Red { .. }, _) => None,
                     },
+                    cut_short: false,
                     settled: judgement.settlement == Settlement::Settled,
                 })
             }
@@ -132,15 +152,57 @@ impl History {
         }
     }
 
+    /// The iteration that was under way when the run stopped, if it was cut short. Whoever resumes
+    /// the run runs it again, and it is told then.
+    pub fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
+        let stopped = state.stopped.as_ref()?;
+        let unchecked = matches!(state.phase, Phase::Answered { .. });
+        let Begun { iteration, item, at_ms } = self.begun.filter(|_| self.cut_short || unchecked)?;
+        let why = match stopped.reason {
+            StopReason::Timeout => "the run is out of time",
+            StopReason::Interrupted | StopReason::Paused | StopReason::Killed => "as asked",
+            // It failed with the run, which says why.
+            StopReason::Error | StopReason::Authentication | StopReason::Outage | StopReason::Halted => {
+                return None;
+            }
+            // These are found between iterations.
+            StopReason::Completed
+            | StopReason::MaxIterations
+            | StopReason::BudgetExhausted
+            | StopReason::TooManyFailures
+            | StopReason::Stalled => return None,
+        };
+        Some(Iteration {
+            iteration,
+            story: item.story(),
+            mode: item.mode(),
+            reworded: self.reworded,
+            steps_taken: self.steps,
+            cost: self.cost,
+            duration_ms: state.up_ms.saturating_sub(at_ms),
+            check_results: self.checks,
+            all_checks_passed: false,
+            completion_tag_found: run.plan.claimed(&self.claim),
+            denied_tool_calls: self.denied,
+            error: Some(format!("cut short: {why}")),
+            cut_short: true,
+            settled: false,
+        })
+    }
+
     fn end(&mut self, run: &Run, end: &End) {
         let flight = self.flight.take();
+        if let Some((_, Step::Agent { .. } | Step::Check { .. })) = flight {
+            self.cut_short = self.step_ended;
+        }
         match end {
             End::Agent(agent) => {
                 self.steps += agent.seen.steps;
                 self.denied += agent.seen.denied;
                 self.cost += agent.cost().unwrap_or_default();
+                self.claim = Claim::of(&agent.seen);
             }
-            End::Check(check) if !self.cut_short => {
+            End::Check(check) if !self.step_ended => {
                 let Some((_, Step::Check { index, .. })) = flight else { return };
                 let outcome = match self.timed_out {
                     Some(after_ms) => CheckOutcome::TimedOut { after_ms },

@@ -1,13 +1,12 @@
 //! What a run may use up.
 
-use crate::event::StopReason;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     pub iterations: u32,
-    /// So many are the work that was asked for: to reach them is success.
+    /// So many are the work that was asked for: to reach them is success, unless the last failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub iterations_are_the_goal: bool,
     /// Of the whole run; time when nothing runs (a crash, a night off) does not count.
@@ -35,27 +34,6 @@ pub struct Limits {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
-}
-
-impl Limits {
-    /// Whether a run that stopped for this reason has done what was asked.
-    pub fn are_met_by(&self, reason: StopReason) -> bool {
-        match reason {
-            StopReason::Completed => true,
-            StopReason::MaxIterations => self.iterations_are_the_goal,
-            StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::TooManyFailures
-            | StopReason::Stalled
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Authentication
-            | StopReason::Paused
-            | StopReason::Killed
-            | StopReason::Interrupted
-            | StopReason::Error => false,
-        }
-    }
 }
 
 /// Silence that is endured; none is endless.

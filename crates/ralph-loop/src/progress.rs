@@ -77,6 +77,7 @@ mod tests {
             completion_tag_found: false,
             denied_tool_calls: 0,
             error: None,
+            cut_short: false,
             settled: false,
         };
         assert_eq!(

@@ -1,7 +1,8 @@
 //! What an agent signals about a story, in its own words.
 //!
 //! `<ralph>DONE 8.3</ralph>`, `<ralph>FAIL 8.3: why</ralph>` and `<ralph>LEARN: x</ralph>`, and
-//! where none of the first two came, an older `[DONE]` or `[FAIL]` on a line of its own.
+//! where none of the first two came, an older `[DONE]` or `[FAIL]` on a line of its own. An agent
+//! that says both has contradicted itself.
 //! Invariant: how the text is cut into pieces changes nothing, and memory is bounded.
 //!
 //! Deliberately absent: which story was asked for. That is the plan's to compare.
@@ -26,6 +27,9 @@ pub struct Signals {
     /// The older signs; a DONE stands above a FAIL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legacy: Option<LegacySignal>,
+    /// It says both DONE and FAIL, in whatever form and order.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contradictory: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,13 +75,23 @@ impl Signals {
     }
 
     fn hear_line(&mut self, line: &str) {
-        match line.trim() {
-            "[DONE]" => self.legacy = Some(LegacySignal::Done),
-            "[FAIL]" => {
-                self.legacy.get_or_insert(LegacySignal::Fail);
+        match (line.trim(), self.legacy) {
+            ("[DONE]", before) => {
+                self.contradictory |= before == Some(LegacySignal::Fail);
+                self.legacy = Some(LegacySignal::Done);
             }
+            ("[FAIL]", Some(LegacySignal::Done)) => self.contradictory = true,
+            ("[FAIL]", _) => self.legacy = Some(LegacySignal::Fail),
             _ => {}
         }
+    }
+
+    /// All has been heard.
+    fn compare(mut self) -> Signals {
+        let done = self.done.is_some() || self.legacy == Some(LegacySignal::Done);
+        let failed = self.failed.is_some() || self.legacy == Some(LegacySignal::Fail);
+        self.contradictory |= done && failed;
+        self
     }
 }
 
@@ -134,7 +148,7 @@ impl SignalScanner {
 
     pub fn finish(mut self) -> Signals {
         self.end_line();
-        self.signals
+        self.signals.compare()
     }
 
     fn end_line(&mut self) {
@@ -185,6 +199,18 @@ mod tests {
         let both = heard(&["<ralph>FAIL 8.3: x</ralph><ralph>DONE 8.4</ralph><ralph>DONE 8.3</ralph>"]);
         assert_eq!(both.done.as_deref(), Some("8.4"));
         assert_eq!(both.failed.map(|failed| failed.why).as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn done_and_fail_contradict_each_other_in_any_form_and_order() {
+        let signs = ["<ralph>DONE 8.3</ralph>", "[DONE]", "<ralph>FAIL 8.3: x</ralph>", "[FAIL]"];
+        for (at, first) in signs.iter().enumerate() {
+            for (with, second) in signs.iter().enumerate() {
+                let opposed = (at < 2) != (with < 2);
+                let both = heard(&[first, "\nso\n", second]);
+                assert_eq!(both.contradictory, opposed, "{first} {second}");
+            }
+        }
     }
 
     #[test]

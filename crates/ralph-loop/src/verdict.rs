@@ -4,6 +4,7 @@
 //! different types so that one can never be passed where the other is meant.
 
 use crate::check::CheckResult;
+use crate::dialect::Seen;
 use crate::plan::Item;
 use crate::signal::{LegacySignal, Signals};
 use serde::{Deserialize, Serialize};
@@ -22,8 +23,14 @@ pub struct Claim {
     pub story: StorySignal,
 }
 
+impl Claim {
+    pub fn of(seen: &Seen) -> Claim {
+        Claim { tag: seen.tag.clone(), matched: seen.matched, story: StorySignal::of(&seen.signals) }
+    }
+}
+
 /// What an agent says about the story that it was given; an older sign only where there is no
-/// other.
+/// other, and a failure where it says both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StorySignal {
@@ -43,6 +50,13 @@ impl StorySignal {
     }
 
     pub fn of(signals: &Signals) -> StorySignal {
+        if signals.contradictory {
+            let failed = signals.failed.as_ref();
+            let reason = failed.map(|failed| failed.why.as_str()).filter(|why| !why.is_empty());
+            let reason = reason.map_or_else(String::new, |why| format!(": {why}"));
+            let why = format!("the agent says both DONE and FAIL{reason}");
+            return StorySignal::Failed { id: failed.map(|failed| failed.id.clone()), why };
+        }
         match (&signals.done, &signals.failed, signals.legacy) {
             (Some(id), _, _) => StorySignal::Done(Some(id.clone())),
             (None, Some(failed), _) => {

@@ -138,7 +138,7 @@ impl Drop for Notifier {
 /// Nobody has to be told what they have just done themselves.
 fn word(reason: StopReason, state: &State) -> Option<&'static str> {
     match reason {
-        reason if state.limits.are_met_by(reason) => Some("done"),
+        reason if state.is_success(reason) => Some("done"),
         StopReason::Completed => Some("done"),
         StopReason::Stalled => Some("stalled"),
         StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => Some("stopped"),

@@ -21,6 +21,7 @@ use crate::request::Asked;
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
 use crate::stories::added::AddedSpecs;
+use crate::stories::backlog;
 use crate::texts::Texts;
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -346,14 +347,15 @@ impl Ended {
         Summary {
             run: self.run.id.clone(),
             reason: self.stopped.reason,
-            success: self.state.limits.are_met_by(self.stopped.reason),
+            success: self.state.is_success(self.stopped.reason),
             stories: match (&self.run.plan, &self.state.plan) {
                 (Plan::Stories(plan), PlanState::Stories(stories)) => {
-                    // One that only waits for another has not failed.
-                    let failed = stories.current.filter(|_| self.state.plan.counted_anew() > 0);
                     let todo = plan.todo.iter().map(|story| story.id);
                     let left = todo.filter(|id| !stories.done.contains(id)).collect();
-                    Some(StoriesLeft { failed, of: plan.todo.len(), left })
+                    let mut others =
+                        backlog::not_done(&Project::at(self.run.workspace.clone()), &stories.done);
+                    others.retain(|id| plan.story(*id).is_none());
+                    Some(StoriesLeft { failed: stories.failed(), of: plan.todo.len(), left, others })
                 }
                 (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
             },
@@ -381,6 +383,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
         .map_err(|cause| catalog::unreadable(&run_dir.id(), &cause))?;
     let journal::Replayed { run, state, .. } = replayed;
+    iterations.extend(history.cut_short(&run, &state));
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
     let failed =
@@ -392,7 +395,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
-        success: reason.is_some_and(|reason| state.limits.are_met_by(reason)),
+        success: reason.is_some_and(|reason| state.is_success(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
         total_cost: state.spent.usd.dollars(),

@@ -273,6 +273,14 @@ impl PlanState {
         }
     }
 
+    /// Whether the last attempt at what is worked on has failed.
+    pub fn last_failed(&self) -> bool {
+        match self {
+            PlanState::Prompt(_) | PlanState::Tasks(_) => false,
+            PlanState::Stories(state) => state.failed().is_some(),
+        }
+    }
+
     /// Attempts that have halted the run, and that are counted anew for whoever resumes it.
     pub fn counted_anew(&self) -> u32 {
         match self {

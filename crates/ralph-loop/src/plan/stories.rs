@@ -133,6 +133,11 @@ impl StoriesState {
         story.depends_on.iter().copied().find(|needed| !self.done.contains(needed))
     }
 
+    /// The story whose last attempt has failed.
+    pub fn failed(&self) -> Option<StoryId> {
+        self.current.filter(|_| self.last_failure.is_some())
+    }
+
     pub(super) fn counted_anew(&self) -> u32 {
         if self.retries >= self.max_retries { self.retries } else { 0 }
     }

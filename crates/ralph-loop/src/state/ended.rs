@@ -8,7 +8,7 @@ use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS};
 use crate::plan::{Pick, PlanFact};
 use crate::scm::{self, MessageOutcome, TaskOutcome};
 use crate::time;
-use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
+use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 
 impl State {
     pub(super) fn end(&mut self, id: StepId, end: &End, now: u64) -> Result<(), Illegal> {
@@ -133,15 +133,7 @@ impl State {
                 let empty = end.answer == Answer::Empty;
                 self.streaks.empty_answers += u32::from(empty);
                 self.streaks.failures = 0;
-                self.phase = Phase::Answered {
-                    claim: Claim {
-                        tag: end.seen.tag.clone(),
-                        matched: end.seen.matched,
-                        story: StorySignal::of(&end.seen.signals),
-                    },
-                    empty,
-                    results: Vec::new(),
-                };
+                self.phase = Phase::Answered { claim: Claim::of(&end.seen), empty, results: Vec::new() };
             }
         }
     }

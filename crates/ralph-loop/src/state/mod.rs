@@ -134,6 +134,30 @@ impl State {
         })
     }
 
+    /// Whether a run that stops for this reason has done what was asked.
+    pub fn is_success(&self, reason: StopReason) -> bool {
+        match reason {
+            StopReason::Completed => true,
+            StopReason::MaxIterations => self.limits.iterations_are_the_goal && !self.last_failed(),
+            StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::TooManyFailures
+            | StopReason::Stalled
+            | StopReason::Halted
+            | StopReason::Outage
+            | StopReason::Authentication
+            | StopReason::Paused
+            | StopReason::Killed
+            | StopReason::Interrupted
+            | StopReason::Error => false,
+        }
+    }
+
+    /// Whether the last iteration has failed: its agent, a check, or the attempt at its item.
+    fn last_failed(&self) -> bool {
+        self.streaks.failures > 0 || !self.feedback.is_empty() || self.plan.last_failed()
+    }
+
     /// The number of the iteration that is under way or comes next.
     pub fn iteration(&self) -> u32 {
         self.judged + 1

@@ -118,6 +118,33 @@ fn attempts_are_iterations() {
 }
 
 #[test]
+fn iterations_that_were_asked_for_are_a_success_unless_the_last_attempt_failed() {
+    let succeeds = |n: u32, words: &str| {
+        let asked = format!("goal:{n} stories:1.1+1.2 checks:1 backoff:0-0 git");
+        let (story, did) = tell(&asked, &format!("start {words}"));
+        assert_eq!(did, "stop max_iterations", "{words}");
+        story.succeeded()
+    };
+    let failed = "tree:A@main told:FAIL-1.1@main green back";
+    let red = "tree:A@main told:DONE-1.1@main red back";
+    let died = "tree:A@main fail@main back";
+    let done = "tree:A@main told:DONE-1.1@main green";
+    assert!(succeeds(1, &format!("{done} tree:B@main")));
+    for bad in [failed, red, died] {
+        assert!(!succeeds(1, &format!("{bad} tree:A@main")), "{bad}");
+        assert!(succeeds(2, &format!("{bad} {done} tree:B@main")), "{bad}, then done");
+        let second = bad.replace("1.1", "1.2");
+        assert!(!succeeds(2, &format!("{done} {second} tree:A@main")), "done, then {second}");
+    }
+}
+
+#[test]
+fn an_agent_that_says_both_done_and_fail_has_failed() {
+    let why = "the agent says both DONE and FAIL: too hard";
+    check(TWO, "start tree:A@main told:BOTH-1.1@main", &format!("judged 1 retry ({why}), restore 2"));
+}
+
+#[test]
 fn what_waits_for_something_that_is_not_done_is_not_begun() {
     let waits = "stop halted (story 1.2 waits for 9.9, which is not done)";
     check("stories:1.2<9.9", "start", waits);

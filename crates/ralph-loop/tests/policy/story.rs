@@ -249,6 +249,11 @@ impl Story {
         Story { run, state, events: vec![event], now_ms: 0, free: u64::MAX }
     }
 
+    /// Whether it has stopped with what was asked for.
+    pub fn succeeded(&self) -> bool {
+        self.state.is_success(self.state.stopped.as_ref().expect("it has stopped").reason)
+    }
+
     /// Records and folds a fact as the engine's `take` does, and holds that a refused fact
     /// changes nothing.
     pub fn take(&mut self, fact: Fact) -> Result<(), Illegal> {
@@ -401,7 +406,13 @@ pub fn end(word: &str, step: &Step) -> End {
         if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
             match signal {
                 "DONE" => seen.signals.done = Some(id.into()),
-                _ => seen.signals.failed = Some(FailSignal { id: id.into(), why: "too hard".into() }),
+                "FAIL" => seen.signals.failed = Some(FailSignal { id: id.into(), why: "too hard".into() }),
+                "BOTH" => {
+                    seen.signals.done = Some(id.into());
+                    seen.signals.failed = Some(FailSignal { id: id.into(), why: "too hard".into() });
+                    seen.signals.contradictory = true;
+                }
+                other => panic!("what is {other}"),
             }
         }
         let retry_in_ms = retry;

@@ -129,8 +129,11 @@ fn without_any_criterion_the_iterations_are_the_work() {
     check("never n:2", "start empty", "judged 1 green, agent 2");
     let (story, did) = tell("never n:1", "start talk");
     assert_eq!(did, "judged 1 green, stop max_iterations");
-    let reason = story.state.stopped.unwrap().reason;
-    assert!(story.state.limits.are_met_by(reason));
+    assert!(story.succeeded());
+    // One that failed is not done.
+    assert!(!tell("never n:1", "start fail").0.succeeded());
+    assert!(tell("never n:2 backoff:0-0", "start fail talk").0.succeeded());
+    assert!(!tell("never n:1 checks:1", "start talk red").0.succeeded());
 }
 
 // Changes.
@@ -149,7 +152,7 @@ fn a_done_pattern_that_is_set_takes_the_place_of_what_ended_the_loop() {
     check("never n:3", "start set:done=x matched", "judged 1 done, stop completed");
     check("", "start set:done=x done", "judged 1 green, agent 2");
     let (story, _) = tell("never n:1", "start set:done=x talk");
-    assert!(!story.state.limits.are_met_by(story.state.stopped.unwrap().reason));
+    assert!(!story.succeeded());
 }
 
 #[test]

@@ -43,8 +43,8 @@ use crate::similar;
 use args::{Format, ListFormat};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use ralph_loop::State;
 use ralph_loop::event::StopReason;
-use ralph_loop::limits::Limits;
 use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -322,9 +322,9 @@ fn home() -> Result<Home, CliError> {
     })
 }
 
-fn exit_code(reason: StopReason, limits: &Limits) -> ExitCode {
+fn exit_code(reason: StopReason, state: &State) -> ExitCode {
     match reason {
-        reason if limits.are_met_by(reason) => ExitCode::SUCCESS,
+        reason if state.is_success(reason) => ExitCode::SUCCESS,
         StopReason::Interrupted => ExitCode::from(130),
         _ => ExitCode::from(Code::Failed as u8),
     }
@@ -371,7 +371,7 @@ fn report_on(
             ended
         }
     };
-    Ok(exit_code(ended.stopped.reason, &ended.state.limits))
+    Ok(exit_code(ended.stopped.reason, &ended.state))
 }
 
 #[cfg(test)]

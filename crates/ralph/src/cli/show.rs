@@ -108,7 +108,8 @@ fn tell(story: &Story) {
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
     for (number, asked) in story.asked.range(story.state.judged + 1..) {
         out.line("");
-        out.line(&format!("iteration {number}: not judged yet"));
+        let word = if story.state.can_go_on() { "not judged yet" } else { "cut short" };
+        out.line(&format!("iteration {number}: {word}"));
         told_of_agent(&mut out, story, *number, asked, width);
     }
     out.line("");

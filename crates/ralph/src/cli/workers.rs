@@ -17,7 +17,7 @@ pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let replayed =
         journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(run, &cause))?;
     match &replayed.state.stopped {
-        Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state.limits)),
+        Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),
         None => {
             Err(CliError::failed("its loop is gone without a word")
                 .hint(format!("carry on: ralph resume {run}")))

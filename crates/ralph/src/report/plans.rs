@@ -38,7 +38,7 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
         Plan::Stories(plan) => {
             let ids: Vec<String> = plan.todo.iter().map(|story| story.id.to_string()).collect();
             if ids.is_empty() {
-                return vec![("stories", "none to do: all are done".to_string())];
+                return vec![("stories", "none to do".to_string())];
             }
             vec![
                 ("stories", format!("{} to do: {}", ids.len(), ids.join(" "))),

@@ -84,19 +84,32 @@ pub struct Summary {
 
 /// How far a run over stories has come.
 pub struct StoriesLeft {
-    /// The story that failed for good.
+    /// The story whose last attempt failed.
     pub failed: Option<StoryId>,
     pub of: usize,
     /// Of those that were to be done.
     pub left: Vec<StoryId>,
+    /// Not done either, and no part of this run.
+    pub others: Vec<StoryId>,
 }
 
 impl StoriesLeft {
     /// Nothing if all are done: that is told in large letters.
     fn line(&self) -> Option<String> {
-        let done = self.of.saturating_sub(self.left.len());
-        let left = named(self.left.iter().map(StoryId::to_string), " ");
-        (!self.left.is_empty()).then(|| format!("  stories: {done} of {} done, left: {left}", self.of))
+        let done = match self.of {
+            0 => "none to do".to_string(),
+            of => format!("{} of {of} done", of.saturating_sub(self.left.len())),
+        };
+        let ids = |ids: &[StoryId], what: &str| match ids {
+            [] => String::new(),
+            ids => format!("{what}{}", named(ids.iter().map(StoryId::to_string), " ")),
+        };
+        let (left, others) = (ids(&self.left, ", left: "), ids(&self.others, "; not in this run: "));
+        (!self.is_complete()).then(|| format!("  stories: {done}{left}{others}"))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.left.is_empty() && self.others.is_empty()
     }
 }
 
@@ -137,7 +150,9 @@ impl Summary {
                 "What the last attempt left is where it left it.".to_string(),
                 format!("When story {id} can be done: ralph stories -s {id}"),
             ],
-            (StopReason::Completed, _) => vec![String::new(), style.paint(Tone::Good, "ALL COMPLETE!")],
+            (StopReason::Completed, _) if stories.is_complete() => {
+                vec![String::new(), style.paint(Tone::Good, "ALL COMPLETE!")]
+            }
             _ => Vec::new(),
         }
     }
@@ -150,7 +165,10 @@ impl Summary {
             StopReason::Completed if self.checked => "proven done".into(),
             StopReason::Completed => "said to be done, without checks".into(),
             StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
-            StopReason::MaxIterations => "the iterations are used up".into(),
+            StopReason::MaxIterations => match self.stories.as_ref().and_then(|stories| stories.failed) {
+                Some(id) => format!("the iterations are used up, story {id} failed its last attempt"),
+                None => "the iterations are used up".into(),
+            },
             StopReason::BudgetExhausted => "the budget is used up".into(),
             StopReason::Timeout => "the time is used up".into(),
             StopReason::TooManyFailures => format!("the agent failed {} times in a row", self.max_failures),

@@ -199,7 +199,7 @@ impl Record {
                 }
                 (None, None) => None,
             },
-            success: stopped.is_some_and(|stopped| state.limits.are_met_by(stopped.reason)),
+            success: stopped.is_some_and(|stopped| state.is_success(stopped.reason)),
             resumable: state.can_go_on(),
             run: run.id.clone(),
             plan: run.plan.name().to_string(),

@@ -139,7 +139,7 @@ impl Teller {
         let note = stopped.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
         let word = stopped.reason.word();
         match stopped.reason {
-            reason if state.limits.are_met_by(reason) => {
+            reason if state.is_success(reason) => {
                 let done = match state.judged {
                     1 => "loop complete after 1 iteration".to_string(),
                     n => format!("loop complete after {n} iterations"),

@@ -35,6 +35,13 @@ pub fn read(project: &Project, order: &[StoryId]) -> io::Result<Backlog> {
     Ok(Backlog { specs: found.specs, problems })
 }
 
+/// All stories that have a spec and are not among these, by number; none if there are no specs.
+pub fn not_done(project: &Project, done: &[StoryId]) -> Vec<StoryId> {
+    let found = find::find(project).map(|found| found.specs).unwrap_or_default();
+    let ids: BTreeSet<StoryId> = found.iter().map(|spec| spec.id).collect();
+    ids.into_iter().filter(|id| !done.contains(id)).collect()
+}
+
 impl Backlog {
     /// Forgets that stories have no spec which are done: nobody has to run them any more.
     pub fn forgive_missing(&mut self, done: &[StoryId]) {

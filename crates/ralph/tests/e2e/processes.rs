@@ -66,7 +66,7 @@ fn two_signals_end_it_while_its_model_thinks(real: Real) {
     until("the first answer", || running.stderr().contains("Received signal"));
     let asked = Instant::now();
     running.signal(Signal::INT);
-    running.end().stops(130, "interrupted", 0);
+    running.end().stops(130, "interrupted", 1);
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
     assert_eq!(stage.alive(), [], "{:?}", stage.real);
     stage.start(&["resume", "--format", "json"]).end().stops(0, "completed", 1);

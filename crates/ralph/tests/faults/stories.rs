@@ -131,7 +131,7 @@ fn all_is_done(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     if !staged.is_empty() || repo.join(".git/index.lock").exists() {
         return Err(format!("left in the user's index: {staged}"));
     }
-    if !folded.state.limits.are_met_by(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
+    if !folded.state.is_success(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
         return Err("the run did not succeed".into());
     }
     let again = ordered(ordeal, ordeal.ralph()).output().map_err(told("another run"))?;

@@ -128,7 +128,7 @@ fn whole_at_every_look<T>(file: &Path, what: impl FnOnce() -> Result<T, String>)
 
 fn all_is_right(ordeal: &Ordeal, folded: &Fold, commit_left: bool) -> Result<(), String> {
     let repo = ordeal.path("repo");
-    if !folded.state.limits.are_met_by(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
+    if !folded.state.is_success(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
         return Err(format!("the run did not succeed: {:?}", folded.state.stopped));
     }
     let list = fs::read(repo.join("ralph/tasks.json")).map_err(told("list"))?;

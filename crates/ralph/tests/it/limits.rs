@@ -115,8 +115,12 @@ fn the_time_of_the_run_ends_a_running_agent() {
     ]));
     let ran = sandbox.run(&with(&["--max-time", "0.5"]), &agent);
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
-    ran.stops(1, "timeout", 0);
+    let result = ran.stops(1, "timeout", 1);
+    let cut = &result["iterations"][0];
+    assert_eq!((&cut["iteration"], &cut["cut_short"]), (&json!(1), &json!(true)));
+    assert_eq!(cut["error"], "cut short: the run is out of time");
     sandbox.nothing_is_left();
+    sandbox.ralph(&["show"]).exits(0).says("iteration 1: cut short\n");
 }
 
 #[test]
@@ -126,7 +130,10 @@ fn the_time_of_the_run_ends_a_running_check() {
     let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
     let ran = sandbox.run(&with(&["--max-time", "0.5", "--check", "sleep 600"]), &agent);
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
-    ran.stops(1, "timeout", 0);
+    let result = ran.stops(1, "timeout", 1);
+    let cut = &result["iterations"][0];
+    assert_eq!((&cut["cut_short"], &cut["completion_tag_found"]), (&json!(true), &json!(true)));
+    assert_eq!((&cut["all_checks_passed"], &cut["check_results"]), (&json!(false), &json!([])));
     sandbox.nothing_is_left();
 }
 

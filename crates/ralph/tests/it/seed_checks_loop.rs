@@ -260,7 +260,7 @@ fn safety_nets() {
     let ran =
         ralph_loop(&sandbox, &["x", "--format", "json", "--max-time", "1"], &sandbox.sh_agent("sleep 60"));
     assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
-    ran.stops(1, "timeout", 0);
+    ran.stops(1, "timeout", 1);
     // Decided: success is `completed`, not `all_checks_passed`.
     let agent = sandbox.sh_agent(&format!("echo '{DONE}'"));
     ralph_loop(&sandbox, &["x", "--format", "json", "--check", "true"], &agent).stops(0, "completed", 1);

@@ -6,7 +6,7 @@ use crate::fsx;
 use crate::layout::Project;
 use crate::report::{Out, say};
 use crate::request::stories::{self, StoriesRequest};
-use crate::stories::{progress_txt, state_file};
+use crate::stories::{backlog, progress_txt, state_file};
 use crate::template::{self, StoryGaps};
 use clap::Args;
 use ralph_loop::Run;
@@ -129,9 +129,11 @@ fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode
             (Claim::default(), Verdict::Green { checks: 0 }, Settlement::Settled);
         state.apply(&PlanFact::Judged(&Judgement { iteration, item, claim, verdict, settlement }));
     }
-    out.line(match plan.todo.len() {
-        0 => "ALL COMPLETE! There is no story to do.",
-        _ => "Nothing was started.",
+    let others = backlog::not_done(&Project::at(run.workspace.clone()), &plan.done);
+    out.line(match (plan.todo.len(), others.len()) {
+        (0, 0) => "ALL COMPLETE! There is no story to do.",
+        (0, _) => "There is no story to do.",
+        (_, _) => "Nothing was started.",
     });
     out.flush();
     Ok(ExitCode::SUCCESS)

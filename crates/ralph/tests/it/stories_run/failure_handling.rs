@@ -7,7 +7,7 @@ use serde_json::json;
 fn steps_1_to_3_the_count_is_read_raised_and_written() {
     let stage = Stage::new("8.3");
     stage.write_state(&["8.1"], Some("8.3"), 1);
-    stage.run(&["-n", "1"], "FAIL no").exits(0);
+    stage.run(&["-n", "1"], "FAIL no").exits(1);
     assert_eq!(stage.state(), "8.1 / 8.3 / 2");
 }
 

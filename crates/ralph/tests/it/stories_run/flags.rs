@@ -14,8 +14,43 @@ fn n_counts_attempts_and_reaching_it_is_success() {
         (result["stop_reason"].as_str(), result["success"].as_bool()),
         (Some("max_iterations"), Some(true))
     );
-    stage.run(&["-n", "1"], "FAIL no").exits(0).says("as many iterations as were asked for");
-    assert_eq!(stage.state(), "1.1 / 1.2 / 1");
+    stage.run(&["-n", "1"], "DONE").exits(0).says("as many iterations as were asked for");
+    assert_eq!(stage.state(), "1.1 1.2 / - / 0");
+}
+
+#[test]
+fn n_reached_is_no_success_if_the_last_attempt_failed() {
+    let failed = "the iterations are used up, story 1.1 failed its last attempt";
+    for (script, check) in [("DONE", "false"), ("FAIL no", "true"), ("exit 3", "true")] {
+        let stage = Stage::new("1.1 1.2");
+        stage.run(&["-n", "1", "--check", check], script).exits(1).says(failed);
+        assert_eq!(stage.state(), " / 1.1 / 1");
+        let ran = stage.run(&["-n", "1", "--check", check, "--format", "json"], script);
+        ran.stops(1, "max_iterations", 1);
+    }
+    // One that was done in the end is none that failed.
+    let stage = Stage::new("1.1 1.2 1.3");
+    stage.run(&["-n", "3"], "case $try in 1.2#1) FAIL no ;; *) DONE ;; esac").exits(0);
+    stage.run(&["-n", "1"], "FAIL no").exits(1);
+}
+
+#[test]
+fn all_is_complete_only_if_no_story_is_left_in_the_specs() {
+    let stage = Stage::new("1.1 1.2 1.3");
+    let told = |args: &[&str], script: &str| {
+        let ran = stage.run(args, script).exits(0);
+        let line = ran.stdout.lines().find(|line| line.starts_with("  stories: ")).map(String::from);
+        (ran.stdout.contains("ALL COMPLETE!"), line)
+    };
+    let line = |text: &str| (false, Some(format!("  stories: {text}")));
+    assert_eq!(told(&["-s", "1.2"], "DONE"), line("1 of 1 done; not in this run: 1.1 1.3"));
+    assert_eq!(told(&["-r", "1.3"], "DONE"), line("1 of 1 done; not in this run: 1.1"));
+    assert_eq!(told(&["-r", "1.3"], "DONE"), line("none to do; not in this run: 1.1"));
+    assert!(!stage.run(&["-r", "1.3", "-d"], "DONE").exits(0).stdout.contains("ALL COMPLETE!"));
+    // A spec that an agent writes is for the next run.
+    let writes = "cp specs/epic-1/story-1.1-part-1-1.md specs/epic-1/story-1.4-more.md; DONE";
+    assert_eq!(told(&[], writes), line("1 of 1 done; not in this run: 1.4"));
+    assert_eq!(told(&[], "DONE"), (true, None));
 }
 
 #[test]
@@ -30,7 +65,7 @@ fn n_reached_is_no_success_if_a_story_has_failed_for_good() {
 #[test]
 fn t_is_seconds_or_a_time_and_what_it_ends_leaves_no_process() {
     let stage = Stage::new("1.1");
-    let ran = stage.run(&["-t", "1", "-n", "1"], "sleep 60 & setsid sleep 60 & sleep 60").exits(0);
+    let ran = stage.run(&["-t", "1", "-n", "1"], "sleep 60 & setsid sleep 60 & sleep 60").exits(1);
     assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
     assert_eq!(stage.progress(), ["[FAIL] Story 1.1 - timed out after 1s - TIME (attempt 1/3)"]);
     stage.sandbox.nothing_is_left();

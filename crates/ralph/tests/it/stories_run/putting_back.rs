@@ -15,7 +15,7 @@ fn everything(stage: &Stage) -> String {
 fn check(stage: &Stage, script: &str, kept: &[(&str, &str)]) {
     let before = everything(stage);
     let script = format!("{{ {script} ; }} > \"$at/did\" 2>&1; FAIL no");
-    stage.run(&["-n", "1"], &script).exits(0);
+    stage.run(&["-n", "1"], &script).exits(1);
     assert_eq!(everything(stage), before, "what the agent did:\n{}", stage.note("did"));
     for (path, content) in kept {
         let shown = stage.sandbox.sh(&format!("git show '{}{path}'", stage.kept(1)));
@@ -79,7 +79,7 @@ fn what_is_kept_goes_with_its_run_and_not_before() {
 #[test]
 fn nothing_at_all_is_kept_as_nothing() {
     let stage = Stage::new("1.1");
-    stage.run(&["-n", "2"], "FAIL no").exits(0);
+    stage.run(&["-n", "2"], "FAIL no").exits(1);
     assert_eq!(stage.sandbox.sh("git for-each-ref refs/ralph"), "");
     assert!(!stage.prompt("1.1#2").contains("put aside"));
 }
@@ -160,7 +160,7 @@ fn a_sparse_checkout_stays_one() {
     assert!(!stage.sandbox.has("far/away"));
     check(&stage, "echo a > a; git add a; echo b > README; commit b", &[(":README", "b\n")]);
     assert_eq!(stage.sandbox.sh("git ls-files -t far"), "S far/away\n");
-    stage.run(&["-n", "3", "--max-retries", "9"], "echo a > a; FAIL no").exits(0);
+    stage.run(&["-n", "3", "--max-retries", "9"], "echo a > a; FAIL no").exits(1);
     assert!(!stage.sandbox.has("far/away"), "nor after a second time");
 }
 

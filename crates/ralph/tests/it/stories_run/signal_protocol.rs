@@ -26,7 +26,18 @@ fn primary_signals() {
     check("So <ralph> DONE 8.3 </ralph>, I think.\nBye.", &[DONE]);
     check_failure("<ralph>FAIL 8.3: no network: offline</ralph>", "no network: offline");
     check_failure("<ralph>FAIL 8.3</ralph>", "the agent says FAIL and not why");
-    check("<ralph>FAIL 8.3: at first</ralph>\nBut then:\n<ralph>DONE 8.3</ralph>", &[DONE]);
+}
+
+#[test]
+fn a_contradiction_is_a_failure() {
+    let both = "the agent says both DONE and FAIL";
+    let (done, fail) = ("<ralph>DONE 8.3</ralph>", "<ralph>FAIL 8.3: at first</ralph>");
+    check_failure(&format!("{fail}\nBut then:\n{done}"), &format!("{both}: at first"));
+    check_failure(&format!("{done}\nOr not:\n{fail}"), &format!("{both}: at first"));
+    check_failure("[FAIL]\n[DONE]", both);
+    check_failure("[DONE]\n[FAIL]", both);
+    check_failure(&format!("{done}\n[FAIL]\n"), both);
+    check_failure(&format!("[DONE]\n{fail}"), &format!("{both}: at first"));
 }
 
 #[test]
@@ -54,9 +65,8 @@ fn learnings_are_kept_even_if_the_story_fails() {
 fn legacy_fallback() {
     check("It works.\n[DONE]\n", &[DONE]);
     check_failure("[FAIL]", "the agent says [FAIL]");
-    check("[FAIL]\n[DONE]", &[DONE]);
     // Only where there is no other signal, and not in the middle of a sentence.
-    check_failure("[DONE]\n<ralph>FAIL 8.3: x</ralph>", "x");
+    check_failure("[DONE]\n<ralph>DONE 8.4</ralph>", "the agent says DONE of 8.4, not of 8.3");
     check_failure("I will say [DONE] when it is.", "No completion signal in output");
     check_failure("[DONE] Story 8.3 - from progress.txt", "No completion signal in output");
 }

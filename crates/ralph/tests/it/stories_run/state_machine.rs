@@ -32,13 +32,13 @@ fn running_to_done_leaves_nothing_running() {
 #[test]
 fn pending_to_running_keeps_the_count_of_an_earlier_run() {
     let stage = Stage::new("1.1 1.2");
-    stage.run(&["-n", "1"], "FAIL first").exits(0);
+    stage.run(&["-n", "1"], "FAIL first").exits(1);
     assert_eq!(stage.state(), " / 1.1 / 1");
     let running = stage.begin(&["-n", "1"], "hold; FAIL second");
     stage.until_held("1.1#2");
     stage.until_state(" / 1.1 / 1");
     stage.let_go("1.1#2");
-    running.end().exits(0);
+    running.end().exits(1);
     assert_eq!(stage.state(), " / 1.1 / 2");
     stage.run(&[], "FAIL third").exits(1).says("MAX RETRIES EXCEEDED");
     assert_eq!(stage.asked(), "1.1 1.1 1.1");
@@ -63,8 +63,8 @@ fn a_new_start_after_a_halt_begins_again_at_0() {
 #[test]
 fn another_story_than_the_one_that_failed_begins_at_0() {
     let stage = Stage::new("1.1 1.2");
-    stage.run(&["-n", "2"], "FAIL no").exits(0);
+    stage.run(&["-n", "2"], "FAIL no").exits(1);
     assert_eq!(stage.state(), " / 1.1 / 2");
-    stage.run(&["-s", "1.2", "-n", "1"], "FAIL no").exits(0);
+    stage.run(&["-s", "1.2", "-n", "1"], "FAIL no").exits(1);
     assert_eq!(stage.state(), " / 1.2 / 1");
 }

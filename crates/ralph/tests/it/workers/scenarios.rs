@@ -103,7 +103,8 @@ fn consecutive_failures_trigger_backoff() {
     let yard = Yard::new();
     yard.0.settings(&json!({"context": false, "backoff": {"base": 0.1, "cap": 300}}));
     yard.spawn(&["-n", "3"], &yard.0.sh_agent("cat; exit 1")).exits(0);
-    yard.ends("agent", 0);
+    // They were the work, and the last of it failed.
+    yard.ends("agent", 1);
     let output = yard.output("agent");
     for line in [
         "[ralph] agent: iteration 1 failed (exit: 1), retrying in 0.1s (attempt 1/5)\n",
