@@ -9,7 +9,8 @@
 //! A round of stories (`stories`) is the same for `ralph stories`: twelve of them, with agents that
 //! commit, fail, and spoil the user's files. A round of tasks (`tasks`) is one of `ralph tasks`: six
 //! stories, with agents that implement, review, mend and cheat. A round of a worker (`workers`) is the
-//! same with `ralph spawn`.
+//! same with `ralph spawn`. A round of worktrees (`worktrees`) has two projects in one home, whose runs are
+//! killed while their worktrees are laid out.
 //!
 //! A seed reproduces the choice of scripts, faults, targets and delays, not the moment a
 //! process reached by then. Without variables a short round with a fixed seed is run;
@@ -34,6 +35,7 @@ mod stage;
 mod stories;
 mod tasks;
 mod workers;
+mod worktrees;
 
 use fault::Tally;
 use rng::Rng;
@@ -96,6 +98,12 @@ fn every_task_is_approved_by_a_review_whatever_dies_and_whenever() {
 fn a_worker_does_the_same_whatever_dies_and_whoever_asks() {
     let plan = Plan::of_environment();
     play(Plan { faults: (plan.faults / 6).max(4), ..plan }, workers::play);
+}
+
+#[test]
+fn every_worktree_is_known_whatever_dies_while_it_is_laid_out() {
+    let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 3).max(8), ..plan }, worktrees::play);
 }
 
 /// Rounds, until there were enough faults or failures.

@@ -179,7 +179,7 @@ impl RealHost<'_> {
             Thing::Unlocked(added) => {
                 let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
                 let Current::Plan { what, .. } = current else { return None };
-                let added = added.map_or_else(|cause| Err(cause.into()), |added| added);
+                let added = added.unwrap_or_else(|cause| Err(cause.into()));
                 let end = self.see_to_plan(run, state, &what, added);
                 Some(self.ended(end))
             }

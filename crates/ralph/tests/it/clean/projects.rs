@@ -29,7 +29,7 @@ fn another_projects_runs_are_left_alone() {
         assert!(!ran.stdout.contains(&id), "{}", ran.stdout);
         assert!(path.exists() && has_branch(&sandbox, &id));
     }
-    assert_eq!(sandbox.runs(), [id.clone()], "only the record of the project");
+    assert_eq!(sandbox.only_run(), id, "only the record of the project");
     sandbox.sh("mkdir ../nothing");
     for args in [&["clean", "--force"][..], &["clean", "--runs", "--keep", "0", "--force"]] {
         let nothing = sandbox.root().join("nothing");
