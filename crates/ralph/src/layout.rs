@@ -375,11 +375,11 @@ impl Project {
         path.strip_prefix(&self.dir).unwrap_or(path).to_path_buf()
     }
 
-    /// Files of ralph's that git may know, relative to a directory above the project; `log` is
-    /// where the run's log is, if it has one.
-    pub fn own_files_below(&self, top: &Path, log: Option<&Path>) -> Vec<String> {
-        let own = [Some(self.progress_txt().as_path()), log].map(|path| below(top, path?));
-        own.into_iter().flatten().collect()
+    /// Files that ralph writes in every project and that git may know nevertheless, and `others`, all
+    /// relative to a directory above the project.
+    pub fn own_files_below(&self, top: &Path, others: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
+        let always = [self.state(), self.progress(), self.active()];
+        always.into_iter().chain(others).filter_map(|path| below(top, &path)).collect()
     }
 
     /// The task list.

@@ -397,9 +397,10 @@ impl Lane {
             return;
         };
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
+        let own_files = self.own_files(run, checkpoints.top());
         let needed = state.base.as_ref().map(|base| base.tree.clone());
         self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
-            let taken = checkpoints.take(&project, with_diff, needed.as_deref());
+            let taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
             (checkpoints, taken)
         }));
     }
@@ -410,9 +411,9 @@ impl Lane {
             return false;
         };
         let (project, home) = (self.project.clone(), self.run_dir.home());
-        let (keep_as, log) = (git::attempt_ref(&run.id, attempt), run.log.clone());
+        let mut own_files = self.own_files(run, checkpoints.top());
+        let keep_as = git::attempt_ref(&run.id, attempt);
         self.current = Current::Restore(tokio::task::spawn_blocking(move || {
-            let mut own_files = project.own_files_below(checkpoints.top(), log.as_deref());
             // What people have added meanwhile is none of the attempt's.
             let added = AddedSpecs::look(&home, &project).into_iter().map(|path| project.dir().join(path));
             own_files.extend(added.filter_map(|path| layout::below(checkpoints.top(), &path)));
@@ -422,6 +423,15 @@ impl Lane {
             (checkpoints, restored)
         }));
         true
+    }
+
+    /// What a run writes by itself, relative to the top of the work tree.
+    fn own_files(&self, run: &Run, top: &Path) -> Vec<String> {
+        let progress_txt = match run.plan {
+            Plan::Stories(_) => Some(self.project.progress_txt()),
+            Plan::Prompt(_) | Plan::Tasks(_) => None,
+        };
+        self.project.own_files_below(top, progress_txt.into_iter().chain(run.log.clone()))
     }
 
     /// Makes room for what agents print. Returns the last iteration whose stream had to

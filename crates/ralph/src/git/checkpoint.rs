@@ -68,12 +68,13 @@ impl Checkpoints {
     }
 
     /// Records the tree. `project` is where ralph's own files lie, `needed` a tree that the run may
-    /// go back to.
+    /// go back to; `own_files` are no part of the diff.
     pub fn take(
         &mut self,
         project: &Path,
         with_diff: bool,
         needed: Option<&str>,
+        own_files: &[String],
     ) -> Result<Snapshot, ShadowError> {
         if self.last.is_none() {
             self.shadow.set_up(project)?;
@@ -84,7 +85,8 @@ impl Checkpoints {
             Some(last) if changes.is_empty() => last,
             Some(_) | None => match &self.base {
                 Some(base) if with_diff => {
-                    let (tree, diff) = self.shadow.record_and_diff(&changes, base, CONTEXT_BYTES)?;
+                    let (tree, diff) =
+                        self.shadow.record_and_diff(&changes, base, own_files, CONTEXT_BYTES)?;
                     let diff = String::from_utf8_lossy(&diff).into_owned();
                     Last { tree, diff: Some(diff).filter(|diff| !diff.is_empty()) }
                 }

@@ -80,7 +80,7 @@ pub fn put_back(
     if !moved && !staged && unfinished.is_empty() && !shadow.differs(&tree, target.tree, target.own_files)? {
         return Ok(PutAside::default());
     }
-    let diff = shadow.diff(target.tree, &tree, &["--no-color"], CONTEXT_BYTES)?;
+    let diff = shadow.diff_without(target.own_files, (target.tree, &tree), &["--no-color"], CONTEXT_BYTES)?;
     let kept = repository.free_ref(target.keep_as);
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();

@@ -221,18 +221,20 @@ impl Shadow {
         self.write_tree()
     }
 
-    /// The same, and the difference from an earlier tree, at most so many bytes of it. Both
-    /// are read from the index and so can be had at the same time.
+    /// The same, and the difference from an earlier tree apart from ralph's own files, at most so
+    /// many bytes of it. Both are read from the index and so can be had at the same time.
     pub fn record_and_diff(
         &self,
         changes: &Changes,
         from: &str,
+        own_files: &[String],
         most: usize,
     ) -> Result<(String, Vec<u8>), ShadowError> {
         self.add(changes)?;
         let diff = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", from];
         std::thread::scope(|both| {
-            let diff = both.spawn(|| checked("diff", self.git().args(diff).keep(most)));
+            let diff = self.git().args(diff).args(all_but(own_files)).keep(most);
+            let diff = both.spawn(|| checked("diff", diff));
             let tree = self.write_tree();
             let diff = diff.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok((tree?, diff?))
@@ -253,8 +255,19 @@ impl Shadow {
 
     /// The difference between two trees, at most so many bytes of it.
     pub fn diff(&self, from: &str, to: &str, flags: &[&str], most: usize) -> Result<Vec<u8>, ShadowError> {
-        let diff = ["diff", "--no-ext-diff", "--no-textconv"];
-        Ok(checked("diff", self.git().args(diff).args(flags).args([from, to]).keep(most))?)
+        self.diff_without(&[], (from, to), flags, most)
+    }
+
+    /// The same, apart from ralph's own files.
+    pub fn diff_without(
+        &self,
+        own_files: &[String],
+        (from, to): (&str, &str),
+        flags: &[&str],
+        most: usize,
+    ) -> Result<Vec<u8>, ShadowError> {
+        let diff = self.git().args(["diff", "--no-ext-diff", "--no-textconv"]).args(flags).args([from, to]);
+        Ok(checked("diff", diff.args(all_but(own_files)).keep(most))?)
     }
 
     /// Puts the work tree back from one recorded tree to another: only paths that differ are
@@ -351,6 +364,12 @@ impl Shadow {
             tool.env(format!("GIT_{who}_NAME"), "ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost")
         })
     }
+}
+
+/// Pathspecs of everything but these files.
+fn all_but(files: &[String]) -> impl Iterator<Item = String> + '_ {
+    let excluded = files.iter().map(|file| format!(":(top,exclude,literal){file}"));
+    ["--".to_string(), ":(top)".to_string()].into_iter().chain(excluded)
 }
 
 /// What putting a tree back has done.

@@ -176,3 +176,17 @@ fn the_progress_file_is_of_this_run_only() {
     assert_eq!(progress.matches("## Iteration ").count(), 1, "{progress}");
     assert_eq!(sandbox.sh("git status --porcelain"), "", "ralph's own files are no changes");
 }
+
+#[test]
+fn what_ralph_writes_is_no_change_of_the_run() {
+    let sandbox = Sandbox::git();
+    sandbox.write(".ralph/progress.md", "of an earlier run\n");
+    sandbox.sh("git add -f .ralph/progress.md && git commit -q -m progress");
+    let agent = sandbox.sh_agent("cat > ../told; echo x >> made; echo x >> progress.txt; echo on it");
+    sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1);
+    let told = sandbox.read("../told");
+    let (_, diff) = told.split_once("Changed since the run began:\n").unwrap();
+    assert!(diff.contains("+++ b/made\n"), "{told}");
+    // A file of that name is ralph's only where it works through stories.
+    assert!(diff.contains("+++ b/progress.txt\n") && !diff.contains("b/.ralph/progress.md"), "{told}");
+}

@@ -176,6 +176,10 @@ impl Host for RealHost<'_> {
                 Ok(())
             }
             Step::Snapshot { .. } if self.lane.has_checkpoints() => {
+                // What ralph marks in the specs is no attempt's doing: it is there before one begins.
+                if run.plan.restores() {
+                    self.write_projections();
+                }
                 self.lane.start_snapshot(run, state);
                 Ok(())
             }

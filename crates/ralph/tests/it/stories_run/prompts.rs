@@ -144,3 +144,39 @@ fn without_git_nothing_is_promised_that_needs_it() {
         assert!(!prompt.contains(said), "{said}\n{prompt}");
     }
 }
+
+#[test]
+fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
+    let stage = Stage::new("1.1 1.2 1.3 1.4");
+    // Files that ralph writes can be committed all the same.
+    stage.write_state(&[], None, 0);
+    stage.sandbox.write("progress.txt", "[LEARN] first\n");
+    stage.sandbox.sh("git add -f .ralph/state.json progress.txt && git commit -q -m all");
+    let script = "case $try in
+        *#1) echo wrong > way; echo 'and more' >> specs/epic-1/story-1.1-part-1-1.md
+             LEARN \"from $RALPH_STORY\"; FAIL 'no way' ;;
+        *) echo $RALPH_STORY >> made; DONE ;; esac";
+    stage.run(&[], script).exits(0);
+    for story in ["1.1", "1.2", "1.3", "1.4"] {
+        let prompt = stage.prompt(&format!("{story}#2"));
+        let (_, told) = prompt.split_once("begins like this:").unwrap();
+        let (diff, _) = told.split_once("## STORY SPECIFICATION").unwrap();
+        for agents in ["+++ b/way\n", "+wrong\n", "+and more\n"] {
+            assert!(diff.contains(agents), "{story}: {agents}\n{diff}");
+        }
+        for ralphs in ["progress.txt", "state.json", "+status", "-status", "made"] {
+            assert!(!diff.contains(ralphs), "{story}: {ralphs}\n{diff}");
+        }
+    }
+}
+
+#[test]
+fn an_attempt_that_left_nothing_but_what_ralph_wrote_is_not_kept() {
+    let stage = Stage::new("1.1");
+    stage.write_state(&[], None, 0);
+    stage.sandbox.sh("git add -f .ralph/state.json && git commit -q -m all");
+    stage.run(&[], "case $try in *#1) LEARN x; FAIL 'no way' ;; *) DONE ;; esac").exits(0);
+    let prompt = stage.prompt("1.1#2");
+    assert!(prompt.contains("It failed: no way") && !prompt.contains("put aside"), "{prompt}");
+    assert_eq!(stage.sandbox.sh("git for-each-ref refs/ralph"), "");
+}
