@@ -25,6 +25,7 @@ pub(crate) fn print(order: PrintMb, voice: &mut Voice) -> Result<(), Failure> {
             repeat(voice, &block, order.mb)
         }
         Shape::Text => repeat(voice, &text_block(), order.mb),
+        Shape::ShortLines => repeat(voice, &short_lines(), order.mb),
         Shape::OneLine => one_line(voice, order.mb),
     }
 }
@@ -54,6 +55,13 @@ fn one_line(voice: &mut Voice, mb: u64) -> Result<(), Failure> {
 fn text_block() -> Vec<u8> {
     let line = prose(TEXT_LINE - 1) + "\n";
     let mut block: Vec<u8> = line.bytes().cycle().take(MIB - 1).collect();
+    block.push(b'\n');
+    block
+}
+
+/// One MiB of the shortest lines that say something.
+fn short_lines() -> Vec<u8> {
+    let mut block: Vec<u8> = b"never\n".iter().copied().cycle().take(MIB - 1).collect();
     block.push(b'\n');
     block
 }

@@ -227,6 +227,8 @@ pub enum Shape {
     OneLine,
     /// Lines of 80 characters.
     Text,
+    /// Lines of a word.
+    ShortLines,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use ralph_loop::price::{self, Price};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
 
 /// An agent at work.
@@ -45,6 +45,10 @@ pub(super) struct AgentStep {
     pub(super) problem: Option<io::Error>,
 }
 
+/// How long one of an agent's pipes is read before the loop looks at anything else: long beside
+/// what a look costs, short beside what a person notices.
+const TURN: Duration = Duration::from_millis(20);
+
 /// Which of an agent's pipes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
@@ -53,31 +57,35 @@ pub(super) enum Source {
 }
 
 impl AgentStep {
-    /// Reads what is there: kept as it is, shown as events. Stops when the pipe is dry or
-    /// after some megabytes, so that signals and timers get their turn. False if it could not
-    /// be kept.
-    pub(super) fn pump(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
-        const TURN: usize = 32;
-        for _ in 0..TURN {
-            let from = match source {
-                Source::Stdout => &mut self.stdout,
-                Source::Stderr => &mut self.stderr,
-            };
-            let Some(pipe) = from else { break };
-            match pipe::try_read(pipe, buffer) {
-                Got::Bytes(n) => self.take(source, &buffer[..n], reporter),
-                Got::Dry => {
-                    reporter.dry();
-                    break;
-                }
-                Got::End => {
-                    *from = None;
-                    reporter.dry();
-                    break;
-                }
+    /// Reads what is there: kept as it is, shown as events. Stops when both pipes are dry, or
+    /// after a moment, so that signals and timers get their turn. False if it could not be kept.
+    pub(super) fn pump(&mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
+        for source in [Source::Stdout, Source::Stderr] {
+            let began = Instant::now();
+            while self.read(source, buffer, reporter) && began.elapsed() < TURN {}
+        }
+        reporter.rest();
+        self.problem.is_none()
+    }
+
+    /// False if there is nothing more for now.
+    fn read(&mut self, source: Source, buffer: &mut [u8], reporter: &mut dyn Reporter) -> bool {
+        let from = match source {
+            Source::Stdout => &mut self.stdout,
+            Source::Stderr => &mut self.stderr,
+        };
+        let Some(pipe) = from else { return false };
+        match pipe::try_read(pipe, buffer) {
+            Got::Bytes(n) => {
+                self.take(source, &buffer[..n], reporter);
+                true
+            }
+            Got::Dry => false,
+            Got::End => {
+                *from = None;
+                false
             }
         }
-        self.problem.is_none()
     }
 
     /// Whether it has answered since this was last asked.
@@ -133,7 +141,7 @@ impl AgentStep {
         self.drain(buffer, reporter);
         self.stderr_lines.finish(&mut |line| show_stderr(&line, reporter));
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
-        reporter.dry();
+        reporter.rest();
         if let Some(cause) = self.problem {
             return End::Impossible { why: format!("cannot keep what the agent printed: {cause}") };
         }

@@ -435,7 +435,7 @@ impl Reporter for Human {
 
     fn agent_stderr(&mut self, line: &str) {
         if self.telling.stream && !self.telling.quiet {
-            self.screen.aside(&printable(line));
+            self.screen.stderr_line(&printable(line));
         }
     }
 
@@ -443,8 +443,8 @@ impl Reporter for Human {
         self.screen.aside(text);
     }
 
-    fn dry(&mut self) {
-        self.screen.flush();
+    fn rest(&mut self) {
+        self.screen.rest();
     }
 
     fn tick_every(&mut self) -> Option<Duration> {

@@ -72,10 +72,10 @@ pub trait Reporter {
         }
     }
 
-    /// Nothing more is coming for now: show what is held back.
-    fn dry(&mut self) {
+    /// The loop is about to look for signals and timers: show what is held back.
+    fn rest(&mut self) {
         if let Some(behind) = self.behind() {
-            behind.dry();
+            behind.rest();
         }
     }
 

@@ -61,8 +61,8 @@ impl Reporter for Ndjson {
         self.screen.aside(text);
     }
 
-    fn dry(&mut self) {
-        self.screen.flush();
+    fn rest(&mut self) {
+        self.screen.rest();
     }
 
     fn tick_every(&mut self) -> Option<Duration> {

@@ -4,7 +4,8 @@
 //! terminal, the status line below them. The loop only hands over what is to be shown. A
 //! reader that stops reading (a pager, Ctrl+S, a dead connection) is waited for once, for a
 //! moment; after that what does not fit is left out and counted, because a signal or a limit
-//! must never wait for somebody to read. The record of the run has everything.
+//! must never wait for somebody to read. A slow reader holds the loop up no longer than that
+//! between two looks for signals. The record of the run has everything.
 
 use super::out::{Out, say};
 use super::status::StatusLine;
@@ -15,10 +16,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 pub(super) struct Screen {
+    /// Held back until there is enough of it: lines for standard output, or for standard error.
+    /// One of the two is empty, so that they stay in order.
     buffer: Vec<u8>,
+    asides: String,
     timestamps: bool,
     has_status: bool,
     queue: Arc<Queue>,
+    /// What is left of the time for which a reader may hold the loop up.
+    patience: Duration,
     /// Nobody reads: nothing is waited for until there is room again.
     stuck: bool,
     left_out: u64,
@@ -36,8 +42,8 @@ enum Job {
 const CHUNK: usize = 64 << 10;
 const WAITING: usize = 2 << 20;
 
-/// How long a reader that has stopped reading holds the loop up: once, and at the end.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a reader may hold the loop up: between two rests, and at the end.
+const PATIENCE: Duration = Duration::from_millis(200);
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Screen {
@@ -49,9 +55,11 @@ impl Screen {
             thread::Builder::new().name("printer".into()).spawn(move || print(&theirs, status.as_ref()));
         Screen {
             buffer: Vec::new(),
+            asides: String::new(),
             timestamps,
             has_status,
             queue,
+            patience: PATIENCE,
             stuck: false,
             left_out: 0,
             printer: printer.ok(),
@@ -60,6 +68,7 @@ impl Screen {
 
     /// One line, or several; each with its time if that was asked for.
     pub(super) fn line(&mut self, text: &str) {
+        self.hand_over_asides();
         if self.timestamps {
             let time = Zoned::now().strftime("[%H:%M:%S] ").to_string();
             for line in text.split('\n') {
@@ -78,14 +87,43 @@ impl Screen {
 
     /// Lines on standard error, after what was printed before them.
     pub(super) fn aside(&mut self, text: &str) {
+        self.stderr_line(text);
         self.flush();
-        self.hand_over(Job::Aside(text.to_string()));
+    }
+
+    /// Likewise, held back as [`Screen::line`] does: an agent may have many of them.
+    pub(super) fn stderr_line(&mut self, text: &str) {
+        self.hand_over_lines();
+        self.asides.push_str(text);
+        self.asides.push('\n');
+        if self.asides.len() >= CHUNK {
+            self.flush();
+        }
     }
 
     pub(super) fn flush(&mut self) {
+        self.hand_over_lines();
+        self.hand_over_asides();
+    }
+
+    /// The loop is about to look for signals and timers.
+    pub(super) fn rest(&mut self) {
+        self.flush();
+        self.patience = PATIENCE;
+    }
+
+    fn hand_over_lines(&mut self) {
         if !self.buffer.is_empty() {
             let bytes = std::mem::take(&mut self.buffer);
             self.hand_over(Job::Out(bytes));
+        }
+    }
+
+    fn hand_over_asides(&mut self) {
+        // The last newline is added where it is printed.
+        if self.asides.pop().is_some() {
+            let text = std::mem::take(&mut self.asides);
+            self.hand_over(Job::Aside(text));
         }
     }
 
@@ -106,8 +144,11 @@ impl Screen {
     }
 
     fn hand_over(&mut self, job: Job) {
-        let patience = if self.stuck { Duration::ZERO } else { PATIENCE };
-        match self.queue.put(job, patience) {
+        let patience = if self.stuck { Duration::ZERO } else { self.patience };
+        let asked = Instant::now();
+        let put = self.queue.put(job, patience);
+        self.patience = self.patience.saturating_sub(asked.elapsed());
+        match put {
             Ok(()) => {
                 self.stuck = false;
                 if self.left_out > 0 {

@@ -5,7 +5,6 @@ use super::output;
 use super::record::Record;
 use crate::notify::Notifier;
 use crate::report::Reporter;
-use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::Event;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
@@ -64,13 +63,8 @@ impl Reporter for Desk<'_> {
         }
     }
 
-    fn agent(&mut self, event: &AgentEvent<'_>) {
-        self.inner.agent(event);
-        self.trim_output();
-    }
-
-    fn agent_stderr(&mut self, line: &str) {
-        self.inner.agent_stderr(line);
+    fn rest(&mut self) {
+        self.inner.rest();
         self.trim_output();
     }
 

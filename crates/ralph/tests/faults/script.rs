@@ -1,7 +1,8 @@
 //! What the agent of a round does in which iteration, and what has to come of it.
 
 use crate::rng::Rng;
-use fake_agent::script::{Action, By, Call, Content, Dialect, Leave, LeaveKind, Script};
+use crate::stage::AGENT_TIMEOUT_SECONDS;
+use fake_agent::script::{Action, By, Call, Content, Dialect, Leave, LeaveKind, PrintMb, Script, Shape};
 use ralph_loop::money::Usd;
 use ralph_loop::verdict::Verdict;
 use std::path::Path;
@@ -17,6 +18,8 @@ enum Manner {
     Fails,
     /// Ends well and says nothing.
     Mute,
+    /// Prints as fast as it can until it is ended.
+    Floods,
 }
 
 #[derive(Clone, Debug)]
@@ -39,6 +42,7 @@ impl Part {
             .map(|iteration| match rng.below(100) {
                 0..12 if iteration < done => Manner::Fails,
                 12..20 if iteration < done => Manner::Mute,
+                20..23 if iteration < done => Manner::Floods,
                 _ => Manner::Works,
             })
             .collect();
@@ -66,6 +70,9 @@ impl Part {
     pub fn verdict(&self, iteration: u32) -> Verdict {
         match self.manner(iteration) {
             Manner::Fails => Verdict::AgentFailed { why: "exit code 1".into() },
+            Manner::Floods => {
+                Verdict::AgentFailed { why: format!("timed out after {AGENT_TIMEOUT_SECONDS}s") }
+            }
             Manner::Works | Manner::Mute if iteration >= self.ready => Verdict::Green { checks: 2 },
             Manner::Works | Manner::Mute => Verdict::Red { failed: vec![0] },
         }
@@ -96,7 +103,9 @@ fn begin(rng: &mut Rng, manner: Manner) -> Vec<Action> {
         actions.push(Action::IgnoreTerm(fake_agent::script::Yes));
     }
     match manner {
-        Manner::Works | Manner::Fails => actions.push(Action::Say("iteration {{iteration}}".into())),
+        Manner::Works | Manner::Fails | Manner::Floods => {
+            actions.push(Action::Say("iteration {{iteration}}".into()))
+        }
         Manner::Mute => {}
     }
     actions.push(Action::SleepMs(rng.below(25)));
@@ -125,6 +134,7 @@ fn leftover(rng: &mut Rng, pids: &Path) -> Leave {
 fn end(manner: Manner, done: bool) -> Vec<Action> {
     match manner {
         Manner::Fails => vec![Action::Stderr("out of luck".into()), Action::Exit(1)],
+        Manner::Floods => vec![Action::PrintMb(PrintMb { mb: u64::MAX, shape: Shape::ShortLines })],
         Manner::Works if done => vec![Action::Say("<response>DONE</response>".into())],
         Manner::Works | Manner::Mute => Vec::new(),
     }

@@ -18,6 +18,9 @@ pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 /// More than any script can need: the limit is not what is tested here.
 const MOST_ITERATIONS: &str = "60";
 
+/// Far longer than any other agent of a round takes than one that has to be ended.
+pub const AGENT_TIMEOUT_SECONDS: u32 = 5;
+
 pub struct Stage {
     dir: TempDir,
     pub part: Part,
@@ -60,7 +63,10 @@ impl Stage {
         let done = Call(vec![Action::Say("<response>DONE</response>".into())]);
         let after = serde_json::to_vec(&Script { calls: vec![done], ..Script::default() });
         put(&at("after.json"), &after.map_err(told("script"))?)?;
-        put(&at("settings.json"), br#"{"maxFailures": 50, "backoff": {"base": 0.002, "cap": 0.01}}"#)?;
+        put(
+            &at("settings.json"),
+            br#"{"maxFailures": 50, "keepStreams": 8, "backoff": {"base": 0.002, "cap": 0.01}}"#,
+        )?;
         let wrapper = format!("#!/bin/sh\nexec {RALPH} __agent {} \"$@\"\n", at("script.json").display());
         put(&at("bin/claude"), wrapper.as_bytes())?;
         let executable = fs::Permissions::from_mode(0o755);
@@ -95,6 +101,7 @@ impl Stage {
     pub fn run_command(&self) -> Command {
         let mut command = self.ralph();
         command.args(["run", "work until done", "-n", MOST_ITERATIONS, "--check", &self.slow_check]);
+        command.args(["-t", &AGENT_TIMEOUT_SECONDS.to_string()]);
         command.args(["--check", "test -d .", "--config"]).arg(self.path("settings.json"));
         command
     }

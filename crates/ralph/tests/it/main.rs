@@ -22,6 +22,7 @@ mod completion;
 mod demo;
 mod disk;
 mod doctor;
+mod floods;
 mod formats;
 mod history;
 mod hooks;

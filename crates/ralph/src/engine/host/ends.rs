@@ -145,7 +145,8 @@ impl RealHost<'_> {
             Thing::Signal if self.control.is_some() => Some(Fact::Asked(Ask::Leave)),
             Thing::Signal => Some(Fact::StopAsked),
             Thing::Asked(request) => self.asked(run, state, request),
-            Thing::Silent => self.fell_silent(state),
+            // What waits to be read is no silence.
+            Thing::Silent => self.read_output(run).or_else(|| self.fell_silent(state)),
             Thing::Woke => Some(Fact::Woke),
             Thing::Tick => {
                 self.last_tick = Instant::now();
@@ -157,17 +158,7 @@ impl RealHost<'_> {
                 self.trim_streams(run);
                 fact
             }
-            Thing::Readable(source) => {
-                if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current
-                    && !step.pump(source, &mut self.buffer, self.reporter)
-                {
-                    // What it does from now on could not be recorded.
-                    self.lane.cancel(How::Kill);
-                }
-                self.trim_streams(run);
-                let Current::Agent(step) = &mut self.lane.current else { return None };
-                step.has_answered().then_some(Fact::Answered { id: self.step })
-            }
+            Thing::Readable => self.read_output(run),
             Thing::Snapshot(taken) => {
                 self.lane.current = Current::Nothing;
                 Some(self.snapshot_end(*taken))
@@ -194,6 +185,19 @@ impl RealHost<'_> {
                 Some(self.ended(End::Scm(done.unwrap_or_else(failed))))
             }
         }
+    }
+
+    /// Takes in what the agent has printed.
+    fn read_output(&mut self, run: &Run) -> Option<Fact> {
+        if let Current::Agent(step) | Current::Message { step, .. } = &mut self.lane.current
+            && !step.pump(&mut self.buffer, self.reporter)
+        {
+            // What it does from now on could not be recorded.
+            self.lane.cancel(How::Kill);
+        }
+        self.trim_streams(run);
+        let Current::Agent(step) = &mut self.lane.current else { return None };
+        step.has_answered().then_some(Fact::Answered { id: self.step })
     }
 
     /// Makes room for what the agent prints; what has to go for that is told once.

@@ -22,6 +22,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
+use things::Thing;
 use tokio::sync::oneshot;
 
 /// What a host is made of.
@@ -61,7 +62,8 @@ pub struct RealHost<'r> {
     last_tick: Instant,
 }
 
-const READ_BYTES: usize = 256 << 10;
+/// Little enough that a read full of the shortest lines takes a small part of a turn.
+const READ_BYTES: usize = 64 << 10;
 
 impl<'r> RealHost<'r> {
     /// Signals are listened for from here on.
@@ -106,7 +108,7 @@ impl<'r> RealHost<'r> {
             let _ = fsx::remove(&self.lane.project.active());
         }
         self.write_projections();
-        self.reporter.dry();
+        self.reporter.rest();
         self.journal.settle()
     }
 
@@ -227,12 +229,18 @@ impl Host for RealHost<'_> {
             return fact;
         }
         self.write_projections();
-        self.reporter.dry();
+        self.reporter.rest();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         loop {
             let thing = self.next_thing(wake, state.asked.paused()).await;
+            // An agent that never stops printing makes its pipe always ready, and what is ready
+            // does not make the runtime look at anything else: signals, timers, the socket.
+            let more_to_read = matches!(thing, Thing::Readable);
             if let Some(fact) = self.happened(run, state, thing) {
                 return fact;
+            }
+            if more_to_read {
+                tokio::task::yield_now().await;
             }
         }
     }

@@ -3,7 +3,6 @@
 use super::RealHost;
 use crate::control::{Control, Request};
 use crate::engine::lane::{Current, Lane};
-use crate::engine::step::Source;
 use crate::git::checkpoint::{Restored, Taken};
 use crate::process::{Keeper, KeeperEvent};
 use crate::tasks::added::Added;
@@ -23,7 +22,8 @@ pub(super) enum Thing {
     Woke,
     Tick,
     Keeper(KeeperEvent),
-    Readable(Source),
+    /// An agent has printed something.
+    Readable,
     Snapshot(Box<SnapshotTaken>),
     Restored(Box<Result<Restored, JoinError>>),
     Surveyed(Result<bool, JoinError>),
@@ -60,11 +60,12 @@ impl RealHost<'_> {
             request = asked(control) => Thing::Asked(request),
             () = moment(wake) => Thing::Woke,
             event = word_of(keeper) => Thing::Keeper(event),
-            () = readable(stdout) => Thing::Readable(Source::Stdout),
-            () = readable(stderr) => Thing::Readable(Source::Stderr),
-            done = thread.finished() => done,
             () = moment(silent_at) => Thing::Silent,
             () = moment(tick) => Thing::Tick,
+            done = thread.finished() => done,
+            // Last: there may always be more of it.
+            () = readable(stdout) => Thing::Readable,
+            () = readable(stderr) => Thing::Readable,
         }
     }
 }
