@@ -1,8 +1,10 @@
 //! Signs of life of an agent.
 //!
-//! A stream of events shows life by every byte, and tells when a tool runs. Text shows life by
-//! what a person would see: the last lines, without control sequences; output that leaves them
-//! as they were (an escape code, the same lines again) is no sign of life.
+//! A stream of events shows life by every byte, and tells when a tool runs. Text shows life by a
+//! line that is not among the last ones that were shown. What is drawn again is therefore no sign
+//! of life: an escape code, the same line, a spinner that has gone round once.
+//!
+//! A sign of life counts from when it was read, however much later the text is looked at.
 //!
 //! What follows from silence is the policy's business.
 
@@ -10,12 +12,13 @@ use ralph_loop::ask::Silence;
 use ralph_loop::dialect::{AgentEvent, Dialect};
 use ralph_loop::limits::Patience;
 use ralph_loop::text::printable;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// What a person sees of a text, in lines, and how many bytes of it are looked at.
-const SCREEN_LINES: usize = 20;
-const SCREEN_BYTES: usize = 16 << 10;
+/// So many different lines are remembered, and so many bytes of a text are looked at.
+const KNOWN_LINES: usize = 20;
+const TAIL_BYTES: usize = 16 << 10;
 
 /// Tools that are known to be running by name; more are not told apart.
 const OPEN_TOOLS: usize = 1024;
@@ -34,14 +37,27 @@ pub(super) struct Activity {
 #[derive(Debug)]
 enum Shown {
     Stream { open_tools: HashSet<String> },
-    Text { tail: Vec<u8>, screen: String, looked: Instant },
+    Text(Text),
+}
+
+/// The end of a text, and what has been seen of it.
+#[derive(Debug)]
+struct Text {
+    tail: Vec<u8>,
+    /// The text is longer: the first line of the tail may have begun before it.
+    cut: bool,
+    /// Hashes of the last lines, newest last.
+    known: VecDeque<u64>,
+    looked: Instant,
+    /// When the first and the last of what has not been looked at were read.
+    unseen: Option<(Instant, Instant)>,
 }
 
 impl Activity {
     pub(super) fn of(dialect: Dialect, patience: Patience, now: Instant) -> Activity {
         let shown = match dialect {
             Dialect::Claude | Dialect::Codex | Dialect::Amp => Shown::Stream { open_tools: HashSet::new() },
-            Dialect::Plain => Shown::Text { tail: Vec::new(), screen: String::new(), looked: now },
+            Dialect::Plain => Shown::Text(Text::new(now)),
         };
         Activity { patience, last_sign: now, shown }
     }
@@ -51,14 +67,9 @@ impl Activity {
         let Some(endured) = self.patience.silence_ms else { return };
         match &mut self.shown {
             Shown::Stream { .. } => self.last_sign = now,
-            Shown::Text { tail, looked, .. } => {
-                let new = &bytes[bytes.len().saturating_sub(SCREEN_BYTES)..];
-                let kept = tail.len().min(SCREEN_BYTES - new.len());
-                tail.drain(..tail.len() - kept);
-                tail.extend_from_slice(new);
-                if now >= *looked + Duration::from_millis(endured) / LOOKS {
-                    self.look(now);
-                }
+            Shown::Text(text) => {
+                let sign = text.add(bytes, now, Duration::from_millis(endured) / LOOKS);
+                self.last_sign = sign.unwrap_or(self.last_sign);
             }
         }
     }
@@ -89,7 +100,9 @@ impl Activity {
 
     /// Asked at the deadline: whether it has been silent all the time.
     pub(super) fn silent(&mut self, now: Instant) -> Option<Silence> {
-        self.look(now);
+        if let Shown::Text(text) = &mut self.shown {
+            self.last_sign = text.look(now).unwrap_or(self.last_sign);
+        }
         let tool = self.tool_runs();
         let after_ms = if tool { self.patience.tool_ms } else { self.patience.silence_ms }?;
         (self.deadline()? <= now).then_some(Silence { after_ms, tool })
@@ -98,19 +111,81 @@ impl Activity {
     fn tool_runs(&self) -> bool {
         matches!(&self.shown, Shown::Stream { open_tools } if !open_tools.is_empty())
     }
+}
 
-    fn look(&mut self, now: Instant) {
-        let Shown::Text { tail, screen, looked } = &mut self.shown else { return };
-        *looked = now;
-        let text = String::from_utf8_lossy(tail);
-        let clean = printable(&text);
-        let from = clean.trim_end_matches('\n').rmatch_indices('\n').nth(SCREEN_LINES - 1);
-        let lines = &clean[from.map_or(0, |(at, _)| at + 1)..];
-        if lines != screen {
-            *screen = lines.to_string();
-            self.last_sign = now;
+impl Text {
+    fn new(now: Instant) -> Text {
+        Text { tail: Vec::new(), cut: false, known: VecDeque::new(), looked: now, unseen: None }
+    }
+
+    /// Returns when there was a sign of life, if a look shows one. Looks are `every` so long apart.
+    fn add(&mut self, bytes: &[u8], now: Instant, every: Duration) -> Option<Instant> {
+        // What came long before this is not dated by it.
+        let stale = self.unseen.is_some_and(|(first, _)| now >= first + every);
+        let earlier = if stale { self.look(now) } else { None };
+        let new = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
+        let kept = self.tail.len().min(TAIL_BYTES - new.len());
+        self.cut |= kept < self.tail.len() || new.len() < bytes.len();
+        self.tail.drain(..self.tail.len() - kept);
+        self.tail.extend_from_slice(new);
+        self.unseen = Some((self.unseen.map_or(now, |(first, _)| first), now));
+        let due = now >= self.looked + every;
+        if due { self.look(now).or(earlier) } else { earlier }
+    }
+
+    /// Returns when the last of what was read since the last look came, if there is a line in it
+    /// that was not known.
+    fn look(&mut self, now: Instant) -> Option<Instant> {
+        self.looked = now;
+        let (_, read) = self.unseen.take()?;
+        let text = drawn_lines(&self.tail);
+        let from = if self.cut { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
+        let lines = text[from..].lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut newest: Vec<u64> = lines.rev().take(KNOWN_LINES).map(hash).collect();
+        newest.reverse();
+        let is_new = newest.iter().any(|line| !self.known.contains(line));
+        for line in newest {
+            self.known.retain(|known| *known != line);
+            self.known.push_back(line);
+        }
+        self.known.drain(..self.known.len().saturating_sub(KNOWN_LINES));
+        is_new.then_some(read)
+    }
+}
+
+/// The lines of a text without control sequences. A line that is rewound, erased or left for
+/// another one has ended: what follows is drawn as a line of its own.
+fn drawn_lines(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut drawn = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find(['\r', '\x08', '\x1b']) {
+        drawn.push_str(&rest[..at]);
+        let len = if rest[at..].starts_with('\x1b') { moves_cursor(&rest[at..]) } else { Some(1) };
+        if let Some(len) = len {
+            drawn.push('\n');
+            rest = &rest[at + len..];
+        } else {
+            // Left to be removed with all others.
+            drawn.push('\x1b');
+            rest = &rest[at + 1..];
         }
     }
+    drawn.push_str(rest);
+    printable(&drawn).into_owned()
+}
+
+/// The length of a sequence that moves the cursor or erases, at the start of a text.
+fn moves_cursor(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\x1b[")?;
+    let end = parameters.find(|c: char| !matches!(c, '\x20'..='\x3f'))?;
+    matches!(parameters.as_bytes()[end], b'A'..=b'H' | b'J' | b'K' | b'd' | b'f').then_some(end + 3)
+}
+
+fn hash(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    line.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -189,13 +264,58 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_counts_from_when_it_was_read() {
+        // Read right after a look, and looked at only when the time is up.
+        let mut watch = Watch::of(Dialect::Plain);
+        watch.heard(2, "one\n");
+        watch.heard(3, "two\n");
+        watch.silent_at(62, false);
+        watch.silent_at(63, true);
+        // What came long after it is nothing new, and does not make it younger.
+        let mut watch = Watch::of(Dialect::Plain);
+        watch.heard(2, "one\n");
+        watch.heard(3, "two\n");
+        watch.heard(50, "two\n");
+        watch.silent_at(62, false);
+        watch.silent_at(63, true);
+    }
+
+    #[test]
+    fn what_is_drawn_again_is_none() {
+        for frames in [
+            &["\rworking"][..],
+            &["never\n"],
+            &["\x1b[2K\x1b[1G- working", "\x1b[2K\x1b[1G\\ working"],
+            &["|\x08", "/\x08", "-\x08", "\\\x08"],
+            &["\x1b[2A\x1b[Jtitle\n  50%\n"],
+            &["\x1b[1mtitle\x1b[0m\n", "title\n"],
+        ] {
+            let mut watch = Watch::of(Dialect::Plain);
+            for (second, frame) in (0..70).zip(frames.iter().cycle()) {
+                watch.heard(2 * second, frame);
+            }
+            watch.silent_at(59, false);
+            watch.silent_at(70, true);
+        }
+    }
+
+    #[test]
+    fn a_text_longer_than_what_is_looked_at_is_no_sign_by_where_it_is_cut() {
+        let mut watch = Watch::of(Dialect::Plain);
+        for second in 0..40 {
+            watch.heard(2 * second, &"a line that is always the same\n".repeat(700 + second as usize));
+        }
+        watch.silent_at(70, true);
+    }
+
+    #[test]
     fn any_change_of_the_last_lines_is_one() {
         let mut watch = Watch::of(Dialect::Plain);
         watch.heard(10, "50%\r");
         watch.heard(60, "51%\r");
         watch.silent_at(119, false);
         watch.silent_at(120, true);
-        // Only the last 20 lines are seen.
+        // Only the last lines are looked at.
         let mut watch = Watch::of(Dialect::Plain);
         watch.heard(2, &format!("first\n{}", "x\n".repeat(20)));
         watch.heard(50, &"x\n".repeat(20));
@@ -205,10 +325,10 @@ mod tests {
     #[test]
     fn a_flood_costs_no_more_than_its_end() {
         let mut watch = Watch::of(Dialect::Plain);
-        watch.heard(1, &"x".repeat(10 * SCREEN_BYTES));
+        watch.heard(1, &"x".repeat(10 * TAIL_BYTES));
         watch.heard(3, "y");
-        let Shown::Text { tail, .. } = &watch.activity.shown else { panic!() };
-        assert_eq!(tail.len(), SCREEN_BYTES);
+        let Shown::Text(text) = &watch.activity.shown else { panic!() };
+        assert_eq!(text.tail.len(), TAIL_BYTES);
     }
 
     #[test]
