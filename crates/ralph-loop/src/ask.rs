@@ -6,7 +6,9 @@
 use crate::event::{Step, StepId};
 use crate::plan::PlanFact;
 use crate::state::{Illegal, Service, State};
+use crate::time::seconds;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +63,13 @@ pub struct Silence {
     /// One of its tools was running: that has a limit of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tool: bool,
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "silent for {}", seconds(self.after_ms))?;
+        if self.tool { f.write_str(" while a tool ran") } else { Ok(()) }
+    }
 }
 
 /// Notes that wait for a prompt; more are refused.

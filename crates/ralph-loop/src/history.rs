@@ -12,7 +12,7 @@ use crate::review::Reworded;
 use crate::run::Run;
 use crate::state::{Phase, State};
 use crate::task_list::Mode;
-use crate::verdict::{Claim, Settlement, Verdict};
+use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,12 +38,32 @@ pub struct Iteration {
     pub completion_tag_found: bool,
     /// Tool calls that were refused: an agent that may do nothing looks successful.
     pub denied_tool_calls: u32,
+    /// How it ended.
+    pub end: EndKind,
     pub error: Option<String>,
-    /// The run has stopped before it was over: nothing was judged.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub cut_short: bool,
     #[serde(skip)]
     pub settled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndKind {
+    Answered,
+    Failed,
+    /// It showed no sign of life and was ended.
+    Silent,
+    /// The run stopped before it was over: nothing was judged.
+    CutShort,
+}
+
+impl EndKind {
+    fn of(judgement: &Judgement) -> EndKind {
+        match (&judgement.verdict, judgement.silence) {
+            (Verdict::AgentFailed { .. }, _) => EndKind::Failed,
+            (Verdict::Green { .. } | Verdict::Red { .. }, Some(_)) => EndKind::Silent,
+            (Verdict::Green { .. } | Verdict::Red { .. }, None) => EndKind::Answered,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,6 +72,16 @@ pub struct CheckReport {
     pub passed: bool,
     /// One line: how it ended and, for a failure, what its output says.
     pub output: String,
+}
+
+fn error(judgement: &Judgement) -> Option<String> {
+    match (&judgement.verdict, &judgement.settlement, judgement.silence) {
+        (Verdict::AgentFailed { why }, _, _) => Some(why.clone()),
+        (_, Settlement::Settled, _) => None,
+        (_, _, Some(silence)) => Some(silence.to_string()),
+        (_, Settlement::Retry { why }, None) => Some(why.clone()),
+        (Verdict::Green { .. } | Verdict::Red { .. }, Settlement::Continue, None) => None,
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -126,13 +156,8 @@ impl History {
                     story: judgement.item.story(),
                     mode: judgement.item.mode(),
                     reworded: now.reworded,
-                    error: match (&judgement.verdict, &judgement.settlement) {
-                        (Verdict::AgentFailed { why }, _) | (_, Settlement::Retry { why }) => {
-                            Some(why.clone())
-                        }
-                        (Verdict::Green { .. } | Verdict::Red { .. }, _) => None,
-                    },
-                    cut_short: false,
+                    end: EndKind::of(judgement),
+                    error: error(judgement),
                     settled: judgement.settlement == Settlement::Settled,
                 })
             }
@@ -184,8 +209,8 @@ impl History {
             all_checks_passed: false,
             completion_tag_found: run.plan.claimed(&self.claim),
             denied_tool_calls: self.denied,
+            end: EndKind::CutShort,
             error: Some(format!("cut short: {why}")),
-            cut_short: true,
             settled: false,
         })
     }

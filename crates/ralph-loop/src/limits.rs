@@ -1,5 +1,6 @@
 //! What a run may use up.
 
+use crate::dialect::Dialect;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
@@ -41,16 +42,29 @@ pub(crate) fn is_zero(n: &u64) -> bool {
 pub struct Patience {
     pub silence_ms: Option<u64>,
     pub tool_ms: Option<u64>,
+    /// Of agents whose output is text, where that differs from `silence_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_ms: Option<u64>,
 }
 
 impl Patience {
     pub fn is_endless(&self) -> bool {
         *self == Patience::default()
     }
+
+    /// How long an agent may be silent whose output is of this dialect.
+    pub fn silence_ms(&self, dialect: Dialect) -> Option<u64> {
+        match dialect {
+            Dialect::Plain => self.text_ms.or(self.silence_ms),
+            Dialect::Claude | Dialect::Codex | Dialect::Amp => self.silence_ms,
+        }
+    }
 }
 
-/// What workers get unless told otherwise: nobody watches them.
-pub const WORKER_SILENCE_MS: u64 = 60_000;
+/// What workers get unless told otherwise. A stream of events is only silent while the service
+/// is; a text may well be.
+pub const WORKER_SILENCE_MS: u64 = 600_000;
+pub const WORKER_TEXT_SILENCE_MS: u64 = 60_000;
 pub const WORKER_TOOL_MS: u64 = 600_000;
 
 fn two_hours() -> u64 {

@@ -176,19 +176,19 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
     if state.plan.wants(true).is_some() {
         return None;
     }
-    let (claim, verdict) = match &state.phase {
+    let (claim, verdict, silence) = match &state.phase {
         Phase::Ready { .. } => return None,
-        Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }),
-        Phase::Answered { claim, empty, results } => {
+        Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }, None),
+        Phase::Answered { claim, empty, silence, results } => {
             if results.len() < run.checks.len() || worth_another_try(run, state, *empty) {
                 return None;
             }
-            (claim.clone(), Verdict::of(results))
+            (claim.clone(), Verdict::of(results), *silence)
         }
     };
     let Pick::Work(item) = state.plan.pick() else { return None };
     let settlement = run.plan.judge(&state.plan, &claim, &verdict);
-    Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement })
+    Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement, silence })
 }
 
 /// An empty answer is mostly a hiccup of the model's service and costs little to repeat;

@@ -51,7 +51,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::CheckReport;
+    use crate::history::{CheckReport, EndKind};
     use crate::money::{Cost, Usd};
 
     #[test]
@@ -76,8 +76,8 @@ mod tests {
             all_checks_passed: false,
             completion_tag_found: false,
             denied_tool_calls: 0,
+            end: EndKind::Answered,
             error: None,
-            cut_short: false,
             settled: false,
         };
         assert_eq!(

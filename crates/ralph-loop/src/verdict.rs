@@ -3,6 +3,7 @@
 //! A [`Claim`] is the agent's word, a [`Verdict`] is what ralph found by itself. They are
 //! different types so that one can never be passed where the other is meant.
 
+use crate::ask::Silence;
 use crate::check::CheckResult;
 use crate::dialect::Seen;
 use crate::plan::Item;
@@ -113,6 +114,23 @@ pub struct Judgement {
     pub claim: Claim,
     pub verdict: Verdict,
     pub settlement: Settlement,
+    /// Its agent was ended because it had shown no sign of life. Journals of earlier versions do
+    /// not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silence>,
+}
+
+impl Judgement {
+    /// Whether the iteration counts among the failures in a row. What a silent agent has left is
+    /// checked like any work, and what it claimed counts; if that does not settle anything, the
+    /// agent has failed.
+    pub fn counts_as_failure(&self) -> bool {
+        match (&self.verdict, self.silence) {
+            (Verdict::AgentFailed { .. }, _) => true,
+            (Verdict::Green { .. } | Verdict::Red { .. }, Some(_)) => self.settlement != Settlement::Settled,
+            (Verdict::Green { .. } | Verdict::Red { .. }, None) => false,
+        }
+    }
 }
 
 /// What a judgement means for the item that was worked on.

@@ -147,6 +147,16 @@ pub struct RunDir {
     dir: PathBuf,
 }
 
+/// Where the end of a stream goes that is longer than what is kept in one file, older first.
+pub fn tails_of_stream(stream: &Path) -> [PathBuf; 2] {
+    ["tail.1", "tail"].map(|ending| {
+        let mut name = stream.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        PathBuf::from(name)
+    })
+}
+
 impl RunDir {
     /// The home that it is in.
     pub fn home(&self) -> Home {

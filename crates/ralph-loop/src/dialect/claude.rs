@@ -10,8 +10,8 @@
 //! - Messages of the model `<synthetic>` are Claude Code's own words about a failure.
 //! - A sub-agent's messages carry `parent_tool_use_id`. Its words are not the agent's.
 //!
-//! Deliberately absent: partial messages (`stream_event`), as the whole ones follow, and the
-//! task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
+//! Deliberately absent: partial messages (`stream_event`), as the whole ones follow: what the model
+//! had begun to say when it was cut off was not said. And the task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
 
 use super::Sink;
 use super::api_error::ApiError;
@@ -37,6 +37,9 @@ pub(super) enum UserText {
     /// The prompt's, said again.
     Prompt,
 }
+
+/// How a piece of a message that is still being written begins.
+const PARTIAL: &[u8] = br#"{"type":"stream_event","#;
 
 #[derive(Debug)]
 pub(super) struct Claude {
@@ -222,6 +225,10 @@ impl Claude {
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        // Most lines are of this kind, and they need not be parsed to be passed over.
+        if matches!(line, Line::Whole(bytes) if bytes.starts_with(PARTIAL)) {
+            return;
+        }
         read_object(line, seen, sink, |text, seen, sink| match serde_json::from_str(text) {
             Ok(event) => {
                 self.event(event, seen, sink);

@@ -216,7 +216,14 @@ mod tests {
         let Pick::Work(item) = state.pick() else { panic!("nothing to judge") };
         state.apply(&PlanFact::Began(&item));
         let (claim, verdict) = (Claim::default(), Verdict::Green { checks: 0 });
-        state.apply(&PlanFact::Judged(&Judgement { iteration: 1, item, claim, verdict, settlement }));
+        state.apply(&PlanFact::Judged(&Judgement {
+            iteration: 1,
+            item,
+            claim,
+            verdict,
+            settlement,
+            silence: None,
+        }));
     }
 
     fn next_up(state: &StoriesState) -> String {

@@ -106,11 +106,15 @@ impl State {
             self.trouble = Some(directory_gone(dir));
             return self.leave_unjudged();
         }
+        let mut silence = None;
         let failed = match flight.cancel.map(|cancel| cancel.why) {
             // To be run again by whoever resumes.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return self.leave_unjudged(),
-            // Nobody's failure: what it has left is judged, and the next one begins.
-            Some(Why::Silent(_)) => None,
+            // What it has left is checked first: it may have been done.
+            Some(Why::Silent(silent)) => {
+                silence = Some(silent);
+                None
+            }
             Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
             Some(Why::Answered) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
@@ -130,10 +134,13 @@ impl State {
                 self.phase = Phase::Failed { why };
             }
             None => {
-                let empty = end.answer == Answer::Empty;
+                let empty = silence.is_none() && end.answer == Answer::Empty;
                 self.streaks.empty_answers += u32::from(empty);
-                self.streaks.failures = 0;
-                self.phase = Phase::Answered { claim: Claim::of(&end.seen), empty, results: Vec::new() };
+                if silence.is_none() {
+                    self.streaks.failures = 0;
+                }
+                let claim = Claim::of(&end.seen);
+                self.phase = Phase::Answered { claim, empty, silence, results: Vec::new() };
             }
         }
     }
@@ -214,17 +221,18 @@ impl State {
         }
     }
 
-    pub(super) fn judge(&mut self, judgement: &Judgement) -> Result<(), Illegal> {
+    pub(super) fn judge(&mut self, judgement: &Judgement, now: u64) -> Result<(), Illegal> {
         if !self.flights.is_empty() || judgement.iteration != self.iteration() {
             return Err(Illegal::OutOfPlace("judged"));
         }
-        let founded = match &self.phase {
-            Phase::Answered { claim, results, .. } => {
-                judgement.claim == *claim && judgement.verdict == Verdict::of(results)
+        let (founded, silence) = match &self.phase {
+            Phase::Answered { claim, results, silence, .. } => {
+                (judgement.claim == *claim && judgement.verdict == Verdict::of(results), *silence)
             }
-            Phase::Failed { why } => judgement.verdict == Verdict::AgentFailed { why: why.clone() },
-            Phase::Ready { .. } => false,
+            Phase::Failed { why } => (judgement.verdict == Verdict::AgentFailed { why: why.clone() }, None),
+            Phase::Ready { .. } => (false, None),
         };
+        let founded = founded && (judgement.silence.is_none() || judgement.silence == silence);
         let unproven = judgement.settlement == Settlement::Settled && !judgement.verdict.is_green();
         if !founded || unproven {
             return Err(Illegal::OutOfPlace("judged"));
@@ -233,6 +241,14 @@ impl State {
             Phase::Answered { results, .. } => std::mem::take(results),
             Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
         };
+        match silence {
+            Some(_) if judgement.counts_as_failure() => {
+                self.streaks.failures += 1;
+                self.streaks.failed_at_ms = now;
+            }
+            Some(_) => self.streaks.failures = 0,
+            None => {}
+        }
         self.judged += 1;
         self.costs.judged(self.spent.usd);
         self.attempts = 0;

@@ -181,7 +181,7 @@ impl State {
             Fact::Answered { id } => self.answer(*id, event.up_ms)?,
             Fact::Ended { id, end } => self.end(*id, end, event.up_ms)?,
             Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
-            Fact::Judged(judgement) => self.judge(judgement)?,
+            Fact::Judged(judgement) => self.judge(judgement, event.up_ms)?,
             Fact::StopAsked => self.stops_asked += 1,
             Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,

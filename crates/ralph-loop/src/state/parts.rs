@@ -23,8 +23,8 @@ pub enum Phase {
         /// The tree before the coming iteration is recorded.
         snapshot_taken: bool,
     },
-    /// The agent has answered; the checks are next.
-    Answered { claim: Claim, empty: bool, results: Vec<CheckResult> },
+    /// The agent has answered, or was ended for its silence; the checks are next.
+    Answered { claim: Claim, empty: bool, silence: Option<Silence>, results: Vec<CheckResult> },
     /// The agent has failed.
     Failed { why: String },
 }

@@ -12,7 +12,7 @@ use ralph_loop::ask::Ask;
 use ralph_loop::dialect::Answer;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
-use ralph_loop::history::{History, Iteration};
+use ralph_loop::history::{EndKind, History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Plan, PlanEnd};
@@ -341,7 +341,7 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
         StopReason::TooManyFailures => {
             let in_a_row = limits.max_failures.max(1) as usize;
             let last = judged.iter().rev().take(in_a_row);
-            last.filter(|j| matches!(j.verdict, Verdict::AgentFailed { .. })).count() == in_a_row
+            last.filter(|j| j.counts_as_failure()).count() == in_a_row
         }
         StopReason::Stalled => {
             let in_a_row = limits.stall_after as usize;
@@ -496,7 +496,7 @@ fn said_by_the_list(events: &[Event]) -> bool {
 }
 
 /// What a journal gives back: every event through its text, folded.
-fn replay(events: &[Event]) -> State {
+pub fn replay(events: &[Event]) -> State {
     let mut events = events.iter().map(|event| {
         let line = serde_json::to_string(event).expect("an event can be written");
         let read: Event = serde_json::from_str(&line).expect("an event can be read");
@@ -545,6 +545,8 @@ proptest! {
         for (told, judged) in told.iter().zip(judged) {
             prop_assert_eq!(told.iteration, judged.iteration);
             prop_assert_eq!(told.all_checks_passed, judged.verdict.is_green());
+            prop_assert_eq!(told.end == EndKind::Silent, judged.silence.is_some());
+            prop_assert!(told.error.is_some() || !judged.counts_as_failure());
             match &judged.verdict {
                 Verdict::AgentFailed { why } => prop_assert_eq!(told.error.as_ref(), Some(why)),
                 Verdict::Green { .. } | Verdict::Red { .. } => {

@@ -104,6 +104,7 @@ fn judgement(iteration: u32) -> Judgement {
         claim: Claim::default(),
         verdict,
         settlement: Settlement::Continue,
+        silence: None,
     }
 }
 
@@ -677,6 +678,7 @@ fn a_forged_verdict_is_refused() {
             claim,
             verdict,
             settlement: Settlement::Settled,
+            silence: None,
         })
     };
     let out_of_place = Illegal::OutOfPlace("judged");

@@ -1,5 +1,6 @@
 //! What people ask of a worker, and what happens when it falls silent.
 
+use crate::life::replay;
 use crate::story::{check, tell};
 use ralph_loop::ask::MOST_NOTES;
 use ralph_loop::event::Fact;
@@ -88,26 +89,51 @@ fn killing_ends_everything_now_and_leaves_the_iteration_to_be_run_again() {
 // Silence.
 
 #[test]
-fn an_agent_that_falls_silent_is_ended_and_that_is_no_failure() {
+fn an_agent_that_falls_silent_is_ended() {
     check("", "start silent", "ask (silent)");
     check("", "start silent due", "kill (silent)");
-    check("", "start silent ended", "judged 1 green, agent 2");
     check("", "start silent:tool", "ask (silent tool)");
     check("n:1 never", "start silent ended", "judged 1 green, stop max_iterations");
-    let (story, _) = tell("", "start fail due silent ended");
-    assert_eq!(story.state.streaks.failures, 0);
 }
 
 #[test]
 fn what_a_silent_agent_has_left_is_judged_like_any_work() {
     check("checks:1", "start silent ended", "check 1.1");
-    check("checks:1", "start silent ended red", "judged 1 red 1, agent 2");
+    check("checks:1", "start silent ended red", "judged 1 red 1");
     check("pattern:x", "start silent matched", "judged 1 done, stop completed");
+    check("checks:1", "start silent done green", "judged 1 done, stop completed");
+    check("stories:1.1", "start silent ended@main", "judged 1 retry (No completion signal in output)");
+    // It is not run again within its iteration, whatever it has not said.
+    check("", "start silent empty", "judged 1 green");
+}
+
+#[test]
+fn silence_that_settles_nothing_counts_among_the_failures_in_a_row() {
+    check("", "start silent ended due", "agent 2");
+    check("max-failures:2", "start silent ended due silent ended", "judged 2 green, stop too_many_failures");
+    check("max-failures:2", "start fail due silent ended", "judged 2 green, stop too_many_failures");
     check(
-        "stories:1.1",
-        "start silent ended@main",
-        "judged 1 retry (No completion signal in output), agent 2",
+        "max-failures:2 checks:1",
+        "start silent done red due fail",
+        "judged 2 failed (exit code 1), stop too_many_failures",
     );
+    let failures = |words| tell("max-failures:3", words).0.state.streaks.failures;
+    assert_eq!(failures("start fail due silent ended"), 2);
+    assert_eq!(failures("start silent ended due talk"), 0);
+    assert_eq!(failures("start fail due silent done"), 0, "proven all the same");
+}
+
+/// Journals of earlier versions do not say which judgements followed a silence.
+#[test]
+fn an_older_judgement_of_a_silent_agent_is_no_failure() {
+    let (story, _) = tell("", "start fail due silent ended");
+    let mut older = story.events;
+    for event in &mut older {
+        if let Fact::Judged(judgement) = &mut event.fact {
+            judgement.silence = None;
+        }
+    }
+    assert_eq!(replay(&older).streaks.failures, 0);
 }
 
 // Completion.

@@ -62,7 +62,7 @@ pub struct OutputArgs {
 /// What is done where nobody watches.
 #[derive(Args)]
 pub struct WatchArgs {
-    /// End an agent that prints nothing for so long; the next iteration begins (workers: 60)
+    /// End an agent that shows no sign of life for so long (workers: 10m, plain text 60s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub inactivity_timeout: Option<u64>,
     /// The same while one of its tools runs (workers: 10m)

@@ -6,7 +6,7 @@ use crate::catalog::{self, find_or_newest};
 use crate::error::CliError;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
-use crate::layout::RunDir;
+use crate::layout::{self, RunDir};
 use crate::report::{Out, Style, door, fit};
 use crate::session::result_of;
 use crate::story::{Asked, Story};
@@ -14,11 +14,12 @@ use clap::Args;
 use jiff::Timestamp;
 use ralph_loop::State;
 use ralph_loop::dialect::{AgentEvent, Dialect, Listen, StreamReader};
-use ralph_loop::history::Iteration;
+use ralph_loop::history::{EndKind, Iteration};
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -118,11 +119,12 @@ fn tell(story: &Story) {
 }
 
 fn headline(iteration: &Iteration) -> String {
-    let word = match (&iteration.error, iteration.all_checks_passed, iteration.settled) {
-        (Some(_), _, _) => "agent failed",
-        (None, _, true) => "done",
-        (None, true, false) => "checks passed",
-        (None, false, false) => "checks failed",
+    let word = match (iteration.end, &iteration.error, iteration.all_checks_passed, iteration.settled) {
+        (EndKind::Silent, Some(_), _, _) => "agent ended for its silence",
+        (_, Some(_), _, _) => "agent failed",
+        (_, None, _, true) => "done",
+        (_, None, true, false) => "checks passed",
+        (_, None, false, false) => "checks failed",
     };
     let Iteration { iteration: number, steps_taken, cost, duration_ms, .. } = iteration;
     let what = iteration.mode.map_or_else(|| "story".to_string(), |mode| mode.to_string());
@@ -140,20 +142,34 @@ fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, wi
         out.line(&fit(&format!("  said     {words}"), width));
     }
     match stream.exists() {
-        true => out.line(&format!("  output   {}", stream.display())),
+        true => tell_files(out, "output", &stream),
         false => out.line("  output   no longer kept (keepStreams)"),
     }
     let stderr = story.run_dir.stderr(iteration, asked.attempt);
     if stderr.metadata().is_ok_and(|file| file.len() > 0) {
-        out.line(&format!("  stderr   {}", stderr.display()));
+        tell_files(out, "stderr", &stderr);
     }
+}
+
+/// A stream, and its end where that is apart.
+fn tell_files(out: &mut Out, what: &str, stream: &Path) {
+    out.line(&format!("  {what}   {}", stream.display()));
+    for tail in tails(stream) {
+        out.line(&format!("  its end  {}", tail.display()));
+    }
+}
+
+/// The files that the end of a stream is in, if its own was not enough.
+fn tails(stream: &Path) -> Vec<PathBuf> {
+    layout::tails_of_stream(stream).into_iter().filter(|tail| tail.exists()).collect()
 }
 
 /// What an agent that failed has said last on standard error: mostly why.
 fn last_complaint(story: &Story, iteration: u32) -> Option<String> {
     const ENOUGH: i64 = 4 << 10;
     let asked = story.asked.get(&iteration)?;
-    let mut file = std::fs::File::open(story.run_dir.stderr(iteration, asked.attempt)).ok()?;
+    let stderr = story.run_dir.stderr(iteration, asked.attempt);
+    let mut file = File::open(tails(&stderr).pop().unwrap_or(stderr)).ok()?;
     let mut end = Vec::new();
     let _ = file.seek(SeekFrom::End(-ENOUGH)); // a short file is read from its beginning
     file.read_to_end(&mut end).ok()?;
@@ -165,8 +181,12 @@ fn last_complaint(story: &Story, iteration: u32) -> Option<String> {
 /// The agent's last text, on one line. Huge streams are not read for it.
 fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
     const LARGEST: u64 = 64 << 20;
-    let mut file = std::fs::File::open(stream).ok()?;
-    if file.metadata().ok()?.len() > LARGEST {
+    let mut files = tails(stream);
+    if files.is_empty() {
+        files.push(stream.to_path_buf());
+    }
+    let bytes: u64 = files.iter().filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+    if bytes > LARGEST {
         return None;
     }
     let mut last = None;
@@ -180,10 +200,13 @@ fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
     };
     let mut reader = StreamReader::new(dialect, "", Listen::Completion);
     let mut buffer = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => break,
-            n => reader.feed(&buffer[..n], &mut note),
+    for file in files {
+        let mut file = File::open(file).ok()?;
+        loop {
+            match file.read(&mut buffer).ok()? {
+                0 => break,
+                n => reader.feed(&buffer[..n], &mut note),
+            }
         }
     }
     reader.finish(&mut note);

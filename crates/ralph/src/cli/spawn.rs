@@ -45,7 +45,8 @@ Examples:
   ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
 
 A prompt's worker ends after --max-iterations, or when -c, --done-pattern or its checks say so. An \
-agent that prints nothing for --inactivity-timeout (60 s) is ended, and the next iteration begins. \
+agent that is silent for --inactivity-timeout (10 minutes, or 60 s if it prints plain text) is ended, and \
+the next iteration begins. \
 The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with \
 pause, resume, set, say and kill.";
 

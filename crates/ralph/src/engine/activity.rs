@@ -29,7 +29,9 @@ const LOOKS: u32 = 50;
 
 #[derive(Debug)]
 pub(super) struct Activity {
-    patience: Patience,
+    /// How long silence is endured, and how long while a tool runs.
+    silence_ms: Option<u64>,
+    tool_ms: Option<u64>,
     last_sign: Instant,
     shown: Shown,
 }
@@ -59,12 +61,13 @@ impl Activity {
             Dialect::Claude | Dialect::Codex | Dialect::Amp => Shown::Stream { open_tools: HashSet::new() },
             Dialect::Plain => Shown::Text(Text::new(now)),
         };
-        Activity { patience, last_sign: now, shown }
+        let (silence_ms, tool_ms) = (patience.silence_ms(dialect), patience.tool_ms);
+        Activity { silence_ms, tool_ms, last_sign: now, shown }
     }
 
     /// Output has come.
     pub(super) fn heard(&mut self, bytes: &[u8], now: Instant) {
-        let Some(endured) = self.patience.silence_ms else { return };
+        let Some(endured) = self.silence_ms else { return };
         match &mut self.shown {
             Shown::Stream { .. } => self.last_sign = now,
             Shown::Text(text) => {
@@ -94,7 +97,7 @@ impl Activity {
 
     /// When the silence will have lasted too long.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let endured = if self.tool_runs() { self.patience.tool_ms } else { self.patience.silence_ms };
+        let endured = if self.tool_runs() { self.tool_ms } else { self.silence_ms };
         self.last_sign.checked_add(Duration::from_millis(endured?))
     }
 
@@ -104,7 +107,7 @@ impl Activity {
             self.last_sign = text.look(now).unwrap_or(self.last_sign);
         }
         let tool = self.tool_runs();
-        let after_ms = if tool { self.patience.tool_ms } else { self.patience.silence_ms }?;
+        let after_ms = if tool { self.tool_ms } else { self.silence_ms }?;
         (self.deadline()? <= now).then_some(Silence { after_ms, tool })
     }
 
@@ -193,7 +196,7 @@ mod tests {
     use super::*;
     use std::borrow::Cow;
 
-    const PATIENCE: Patience = Patience { silence_ms: Some(60_000), tool_ms: Some(600_000) };
+    const PATIENCE: Patience = Patience { silence_ms: Some(60_000), tool_ms: Some(600_000), text_ms: None };
 
     struct Watch {
         began: Instant,
@@ -338,6 +341,16 @@ mod tests {
         watch.activity.excuse(now);
         watch.silent_at(1059, false);
         watch.silent_at(1060, true);
+    }
+
+    #[test]
+    fn text_can_have_a_limit_of_its_own() {
+        let patience = Patience { silence_ms: Some(600_000), text_ms: Some(60_000), tool_ms: None };
+        let began = Instant::now();
+        for (dialect, seconds) in [(Dialect::Claude, 600), (Dialect::Codex, 600), (Dialect::Plain, 60)] {
+            let activity = Activity::of(dialect, patience, began);
+            assert_eq!(activity.deadline(), Some(began + Duration::from_secs(seconds)), "{dialect:?}");
+        }
     }
 
     #[test]

@@ -10,9 +10,10 @@ use super::compose;
 use super::errand::{self, Errand, ErrandStep};
 use super::pipe;
 use super::projections::Projections;
+use super::raw_log::RawLog;
 use super::scm::{self, Task};
-use super::step::{AgentStep, CheckStep, RawLog, check_log};
-use super::streams::{LEAST_KEPT, Streams};
+use super::step::{AgentStep, CheckStep, check_log};
+use super::streams::{LEAST_KEPT, Room, Streams};
 use super::task_files::TaskFileError;
 use crate::fsx;
 use crate::git;
@@ -277,7 +278,7 @@ impl Lane {
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
-        let most_kept = match (run.keep_streams, asked.wants) {
+        let most = match (run.keep_streams, asked.wants) {
             (0, _) => u64::MAX,
             (most, Wants::Events) => most,
             (most, Wants::LastWords { .. }) => most.max(LEAST_KEPT),
@@ -293,9 +294,8 @@ impl Lane {
             stderr_lines: Lines::default(),
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
-            kept: 0,
-            most_kept,
-            cut: false,
+            room: Room::of(most),
+            gap_told: false,
             prompt: hash,
             price: spec.price,
             started: Instant::now(),
@@ -441,7 +441,7 @@ impl Lane {
             return Ok(None);
         }
         let now = match &self.current {
-            Current::Agent(step) | Current::Message { step, .. } => step.kept,
+            Current::Agent(step) | Current::Message { step, .. } => step.kept(),
             _ => self.streams.newest(),
         };
         self.streams.trim(run.keep_streams, now)

@@ -13,6 +13,7 @@ mod host;
 mod lane;
 mod pipe;
 mod projections;
+mod raw_log;
 mod scm;
 mod service;
 mod signals;

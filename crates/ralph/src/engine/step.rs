@@ -2,8 +2,9 @@
 
 use super::activity::Activity;
 use super::pipe::{self, Got};
+use super::raw_log::RawLog;
 use super::service;
-use super::streams::CUT;
+use super::streams::Room;
 use crate::fsx;
 use crate::layout::Project;
 use crate::report::{self, Reporter};
@@ -14,7 +15,7 @@ use ralph_loop::dialect::{self, AgentEvent, Answer, Dialect, Exit, Line, Lines, 
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
@@ -28,10 +29,9 @@ pub(super) struct AgentStep {
     pub(super) stderr_lines: Lines,
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
-    /// Bytes that have been kept of it, and that may be.
-    pub(super) kept: u64,
-    pub(super) most_kept: u64,
-    pub(super) cut: bool,
+    pub(super) room: Room,
+    /// The user knows that not all of its output is kept.
+    pub(super) gap_told: bool,
     pub(super) prompt: String,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
@@ -111,24 +111,26 @@ impl AgentStep {
         }
     }
 
-    /// As it is, as far as there is room for it.
+    /// Keeps raw bytes: the beginning and the end, where there is not enough room for all.
     fn keep(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) -> io::Result<()> {
-        let room = usize::try_from(self.most_kept.saturating_sub(self.kept)).unwrap_or(usize::MAX);
-        let fits = &bytes[..bytes.len().min(room)];
         let raw = match source {
             Source::Stdout => &mut self.raw_out,
             Source::Stderr => &mut self.raw_err,
         };
-        if !fits.is_empty() {
-            raw.add(fits)?;
-            self.kept += fits.len() as u64;
-        }
-        if fits.len() < bytes.len() && !std::mem::replace(&mut self.cut, true) {
-            raw.add(CUT.as_bytes())?;
-            let kept = report::bytes(self.kept);
-            reporter.warn(&format!("what the agent prints is kept no further than {kept} (keepStreams)"));
+        self.room.beginning -= raw.add(bytes, self.room.beginning, self.room.tail_part)?;
+        if raw.has_gap() && !std::mem::replace(&mut self.gap_told, true) {
+            let most = report::bytes(self.room.most);
+            reporter.warn(&format!(
+                "of what the agent prints only the beginning and the end are kept: it is too much for {most} \
+                 (keepStreams)"
+            ));
         }
         Ok(())
+    }
+
+    /// Bytes of its output that are kept.
+    pub(super) fn kept(&self) -> u64 {
+        self.raw_out.kept() + self.raw_err.kept()
     }
 
     /// The agent is gone, and everything it had started.
@@ -218,30 +220,6 @@ fn show_stderr(line: &Line<'_>, reporter: &mut dyn Reporter) {
     match line {
         Line::Whole(bytes) => reporter.agent_stderr(&String::from_utf8_lossy(bytes)),
         Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
-    }
-}
-
-/// What an agent printed, as it was. The file is made when it is needed: most agents have
-/// nothing to say on standard error.
-pub(super) struct RawLog {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl RawLog {
-    pub(super) fn at(path: PathBuf) -> RawLog {
-        RawLog { path, file: None }
-    }
-
-    pub(super) fn open(&mut self) -> io::Result<&mut File> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            none => Ok(none.insert(fsx::fresh(&self.path)?)),
-        }
-    }
-
-    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.open()?.write_all(bytes)
     }
 }
 

@@ -1,11 +1,11 @@
 //! What agents have printed, kept up to a cap.
 //!
-//! The oldest goes first, an attempt at a time. What the attempt at work prints is never removed;
-//! if it alone is more than the cap, no more of it is kept from there on, and its last line says
-//! so. Nothing is read back from here but for people: a run goes on without it.
+//! The oldest goes first, an attempt at a time. If the attempt at work alone prints more than the
+//! cap, its beginning and its end are kept ([`RawLog`](super::raw_log::RawLog)). Nothing is read back
+//! from here but for people: a run goes on without it.
 
 use crate::fsx;
-use crate::layout::RunDir;
+use crate::layout::{self, RunDir};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,11 @@ struct Attempt {
 
 impl Attempt {
     fn bytes(&self) -> u64 {
-        self.files.iter().filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum()
+        let files = self.files.iter().flat_map(|file| {
+            let [older, newest] = layout::tails_of_stream(file);
+            [file.clone(), older, newest]
+        });
+        files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum()
     }
 }
 
@@ -42,8 +46,21 @@ struct Stream {
 /// What an agent is asked for that ralph reads back is kept at least up to here.
 pub(super) const LEAST_KEPT: u64 = 1 << 20;
 
-/// The last line of a stream of which the rest is missing.
-pub(super) const CUT: &str = "\n[ralph] the rest is not kept (keepStreams)\n";
+/// How the room for one attempt is shared out.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub(super) most: u64,
+    /// Of the beginning, which both of its streams share: one half.
+    pub(super) beginning: u64,
+    /// Of each file of a tail: there are two for each stream, in the other half.
+    pub(super) tail_part: u64,
+}
+
+impl Room {
+    pub(super) fn of(most: u64) -> Room {
+        Room { most, beginning: most / 2, tail_part: most / 8 }
+    }
+}
 
 impl Streams {
     pub(super) fn of(run_dir: &RunDir) -> Streams {
@@ -107,7 +124,7 @@ impl Streams {
     }
 }
 
-/// `3-2.out` is of the second attempt at iteration 3.
+/// `3-2.out` is of the second attempt at iteration 3, and so is `3-2.out.tail`.
 fn age(path: &Path) -> Option<Age> {
     let (iteration, rest) = path.file_name()?.to_str()?.split_once('-')?;
     let attempt = rest.split_once('.')?.0.parse().unwrap_or(u32::MAX);
@@ -147,8 +164,13 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_first_and_that_is_told_once() {
-        let files =
-            [("9-1.out", 40), ("10-1.out", 40), ("10-1.err", 20), ("10-2.out", 40), ("2-message.out", 9)];
+        let files = [
+            ("9-1.out.tail", 40),
+            ("10-1.out", 40),
+            ("10-1.err", 20),
+            ("10-2.out", 40),
+            ("2-message.out", 9),
+        ];
         let (_dir, mut streams) = streams(&files);
         assert_eq!(trim(&mut streams, "11-1", 200, 51), None);
         assert_eq!(left(&streams).len(), 5);
@@ -171,7 +193,10 @@ mod tests {
     fn what_an_attempt_has_left_counts_once_it_is_over() {
         let (_dir, mut streams) = streams(&[]);
         assert_eq!(trim(&mut streams, "1-1", 100, 0), None);
-        fsx::write_whole(&streams.run_dir.stdout(1, 1), &[b'x'; 80]).unwrap();
+        let stdout = streams.run_dir.stdout(1, 1);
+        for file in [&stdout, &layout::tails_of_stream(&stdout)[1]] {
+            fsx::write_whole(file, &[b'x'; 40]).unwrap();
+        }
         assert_eq!(trim(&mut streams, "2-1", 100, 20), None);
         assert_eq!(streams.trim(100, 21).unwrap(), Some(1));
     }

@@ -266,7 +266,7 @@ impl Human {
             return; // it is tried again at once
         }
         match (&judgement.verdict, &judgement.settlement) {
-            (Verdict::AgentFailed { .. }, _) => {
+            _ if judgement.counts_as_failure() => {
                 let failures =
                     format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
                 let goes_on = state.streaks.failures < run.limits.max_failures
@@ -286,7 +286,7 @@ impl Human {
             {
                 self.line("  The checks pass; the agent does not say that it is done.");
             }
-            (Verdict::Red { .. } | Verdict::Green { .. }, _) => {}
+            (Verdict::Red { .. } | Verdict::Green { .. } | Verdict::AgentFailed { .. }, _) => {}
         }
     }
 
@@ -473,7 +473,7 @@ fn ended_by_ralph(why: Why) -> Option<String> {
         Why::Timeout { after_ms } => Some(format!("Agent failed: timed out after {}", seconds(after_ms))),
         Why::MaxTime => Some("Agent ended: the run is out of time".to_string()),
         Why::StopAsked | Why::Killed => Some("Agent ended: as asked".to_string()),
-        Why::Silent(silence) => Some(format!("Agent ended: silent for {}", seconds(silence.after_ms))),
+        Why::Silent(silence) => Some(format!("Agent ended: {silence}")),
         Why::Answered => None,
     }
 }

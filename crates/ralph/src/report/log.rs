@@ -143,6 +143,9 @@ fn judged(run: &Run, judgement: &Judgement) -> String {
         }
         (_, Settlement::Settled) => format!("iteration {iteration} is proven done"),
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
+        (_, Settlement::Continue) if let Some(silence) = judgement.silence => {
+            format!("iteration {iteration} failed: the agent was {silence}")
+        }
         (_, Settlement::Continue) => format!("iteration {iteration} is over, and the work goes on"),
     }
 }

@@ -62,7 +62,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             Why::MaxTime => "Ending the step: the run is out of time".to_string(),
             Why::StopAsked => "Ending the step at once".to_string(),
             Why::Answered => "Ending the agent: it has answered and does not end".to_string(),
-            Why::Silent(silence) => format!("Ending the agent: silent for {}", seconds(silence.after_ms)),
+            Why::Silent(silence) => format!("Ending the agent: {silence}"),
             Why::Killed => "Ending everything".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
@@ -79,14 +79,15 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         Fact::Ended { end: End::Snapshot(end), .. } => {
             format!("Tree: {}", end.tree.as_deref().unwrap_or("not recorded"))
         }
-        Fact::Judged(Judgement { iteration, verdict, settlement, .. }) => {
+        Fact::Judged(Judgement { iteration, verdict, settlement, silence, .. }) => {
             let found = match verdict {
                 Verdict::Green { checks } => format!("{checks} checks green"),
                 Verdict::Red { failed } => format!("{} checks red", failed.len()),
                 Verdict::AgentFailed { why } => format!("the agent failed: {why}"),
             };
+            let silent = silence.map(|silence| format!("the agent was {silence}, ")).unwrap_or_default();
             let done = if *settlement == Settlement::Settled { "done" } else { "not done" };
-            format!("Iteration {iteration} judged: {found}, {done}, {} spent", state.spent)
+            format!("Iteration {iteration} judged: {silent}{found}, {done}, {} spent", state.spent)
         }
         Fact::Ended { .. }
         | Fact::Began { .. }

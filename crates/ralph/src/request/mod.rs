@@ -20,7 +20,8 @@ use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::dialect::Dialect;
 use ralph_loop::limits::{
-    Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TOOL_MS,
+    Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TEXT_SILENCE_MS,
+    WORKER_TOOL_MS,
 };
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
@@ -62,6 +63,7 @@ impl Terms {
         Patience {
             silence_ms: self.silence.or(of_worker(WORKER_SILENCE_MS)),
             tool_ms: self.tool_silence.or(of_worker(WORKER_TOOL_MS)),
+            text_ms: of_worker(WORKER_TEXT_SILENCE_MS).filter(|_| self.silence.is_none()),
         }
     }
 }

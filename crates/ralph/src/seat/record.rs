@@ -11,11 +11,11 @@ use crate::layout::{RunDir, WorkerDir};
 use crate::report::low_disk;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ralph_loop::dialect::Dialect;
 use ralph_loop::event::{Event, Fact, Step, StopReason};
 use ralph_loop::plan::prompt::PromptSource;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::state::Flight;
-use ralph_loop::verdict::Verdict;
 use ralph_loop::{Run, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -155,7 +155,7 @@ impl Record {
             Fact::Opened(_) => self.started = event.at,
             Fact::Began { step: Step::Agent { .. }, .. } => self.last_started = Some(event.at),
             Fact::Judged(judgement) => {
-                self.total_failures += u32::from(matches!(judgement.verdict, Verdict::AgentFailed { .. }));
+                self.total_failures += u32::from(judgement.counts_as_failure());
             }
             _ => {}
         }
@@ -188,7 +188,7 @@ impl Record {
             consecutive_failures: state.streaks.failures,
             total_failures: self.total_failures,
             done_pattern: run.plan.pattern(&state.plan).map(String::from),
-            inactivity_timeout: state.limits.patience.silence_ms.and_then(in_seconds),
+            inactivity_timeout: inactivity_ms(run, state).and_then(in_seconds),
             reason: stopped.map(|stopped| stopped.reason.word().to_string()),
             note: match (stopped, &state.cramped) {
                 (Some(stopped), _) => stopped.note.clone(),
@@ -251,6 +251,12 @@ fn current(state: &State) -> u32 {
     let begun = state.attempts > 0 || state.flights.iter().any(of_next);
     let first = state.judged == 0 && state.stopped.is_none();
     state.judged + u32::from(begun || first)
+}
+
+/// What the agent at work, or the first one, is held to.
+fn inactivity_ms(run: &Run, state: &State) -> Option<u64> {
+    let agent = run.agents.get(state.agent_at_work().unwrap_or(0));
+    state.limits.patience.silence_ms(agent.map_or(Dialect::Plain, |agent| agent.dialect))
 }
 
 fn in_seconds(ms: u64) -> Option<Number> {

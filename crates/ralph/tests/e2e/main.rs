@@ -24,6 +24,7 @@ mod failures;
 mod hooks;
 mod limits;
 mod loops;
+mod partial;
 mod permissions;
 mod processes;
 mod stage;

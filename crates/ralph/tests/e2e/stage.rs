@@ -218,6 +218,16 @@ impl Stage {
         fs::read_to_string(run.join("journal.jsonl")).unwrap()
     }
 
+    /// What the first agent of the only run has printed so far.
+    pub fn stream(&self) -> String {
+        let runs = fs::read_dir(self.home().join("runs")).into_iter().flatten();
+        let streams = runs.map(|entry| entry.unwrap().path().join("streams/1-1.out"));
+        streams
+            .map(|path| fs::read(path).unwrap_or_default())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect()
+    }
+
     /// What the model was asked by the agent for its work, in order.
     pub fn turns(&self) -> Vec<Seen> {
         self.server.turns()

@@ -51,6 +51,7 @@ fn claude_gets_its_flags_the_model_and_the_prompt_on_stdin() {
             "--output-format",
             "stream-json",
             "--verbose",
+            "--include-partial-messages",
             "--dangerously-skip-permissions",
             "--model",
             "opus"
@@ -66,7 +67,7 @@ fn settings_name_agent_flags_model_and_autonomy() {
         "agent": {"command": "claude", "flags": ["--max-turns 3"], "model": "haiku", "autonomous": false}
     }));
     sandbox.claude(&json!([[{"save_args": "args"}, {"say": DONE}]]));
-    let args = || lasting(&sandbox.read("args"))[4..].join(" ");
+    let args = || lasting(&sandbox.read("args"))[5..].join(" ");
     sandbox.ralph(&["run", "-p", "x"]).exits(0);
     assert_eq!(args(), "--model haiku --max-turns 3");
     sandbox.ralph(&["run", "-p", "x", "--model", "opus"]).exits(0);

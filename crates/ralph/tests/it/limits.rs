@@ -117,7 +117,7 @@ fn the_time_of_the_run_ends_a_running_agent() {
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
     let result = ran.stops(1, "timeout", 1);
     let cut = &result["iterations"][0];
-    assert_eq!((&cut["iteration"], &cut["cut_short"]), (&json!(1), &json!(true)));
+    assert_eq!((&cut["iteration"], &cut["end"]), (&json!(1), &json!("cut_short")));
     assert_eq!(cut["error"], "cut short: the run is out of time");
     sandbox.nothing_is_left();
     sandbox.ralph(&["show"]).exits(0).says("iteration 1: cut short\n");
@@ -132,7 +132,7 @@ fn the_time_of_the_run_ends_a_running_check() {
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
     let result = ran.stops(1, "timeout", 1);
     let cut = &result["iterations"][0];
-    assert_eq!((&cut["cut_short"], &cut["completion_tag_found"]), (&json!(true), &json!(true)));
+    assert_eq!((&cut["end"], &cut["completion_tag_found"]), (&json!("cut_short"), &json!(true)));
     assert_eq!((&cut["all_checks_passed"], &cut["check_results"]), (&json!(false), &json!([])));
     sandbox.nothing_is_left();
 }

@@ -341,6 +341,7 @@ fn result_fields() {
         "iteration": 2, "steps_taken": 2, "cost": 0.5, "cost_estimated": false, "duration": null,
         "check_results": [{"name": "true", "passed": true, "output": "passed"}],
         "all_checks_passed": true, "completion_tag_found": true, "error": null, "denied_tool_calls": 0,
+        "end": "answered",
     });
     assert_eq!(second, expected);
 }

@@ -251,7 +251,7 @@ fn agent_output_flags() {
     for (name, streaming, text) in [
         (
             "claude",
-            "-p --output-format stream-json --verbose --dangerously-skip-permissions",
+            "-p --output-format stream-json --verbose --include-partial-messages --dangerously-skip-permissions",
             "-p --output-format text --dangerously-skip-permissions",
         ),
         (

@@ -62,17 +62,43 @@ fn a_resumed_run_counts_what_was_there_before() {
 }
 
 #[test]
-fn one_huge_stream_is_kept_up_to_the_cap_and_what_follows_still_counts() {
+fn one_huge_stream_keeps_its_beginning_and_its_end() {
     let sandbox = Sandbox::bare();
     settings(&sandbox, 1.0);
     let agent = sandbox.sh_agent(&format!("seq 1000000; echo loud >&2; {DONE}"));
     let ran = sandbox.run(&["-p", "x", "--no-stream-agent-output"], &agent).exits(0);
-    let told = "ralph: warning: what the agent prints is kept no further than 1.0 MiB (keepStreams)\n";
+    let told = "ralph: warning: of what the agent prints only the beginning and the end are kept: it is too much for 1.0 MiB (keepStreams)\n";
     assert_eq!(ran.stderr, told);
-    let raw = fs::read_to_string(sandbox.run_dir().join("streams/1-1.out")).unwrap();
-    let (head, last) = raw.split_at(1 << 20);
+    let read = |name: &str| fs::read_to_string(sandbox.run_dir().join("streams").join(name)).unwrap();
+    let raw = read("1-1.out");
+    let (head, last) = raw.split_at(512 << 10);
     assert!(head.starts_with("1\n2\n3\n"), "{head:.20}");
-    assert_eq!(last, "\n[ralph] the rest is not kept (keepStreams)\n");
+    assert_eq!(
+        last,
+        "\n[ralph] continued in 1-1.out.tail.1 and 1-1.out.tail: only the end is kept (keepStreams)\n"
+    );
+    let end = read("1-1.out.tail.1") + &read("1-1.out.tail");
+    assert!(end.len() > 128 << 10, "{}", end.len());
+    assert!(end.ends_with("\n999999\n1000000\n<response>DONE</response>\n"));
+    assert!(kept(&sandbox).1 < (1 << 20) + 200);
+    let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
+    assert!(shown.contains("  said     <response>DONE</response>\n"), "{shown}");
+    assert!(shown.contains("1-1.out.tail\n"), "{shown}");
+}
+
+/// What was printed last can be read while the agent is still at work.
+#[test]
+fn the_end_of_a_huge_stream_is_there_while_the_agent_prints() {
+    let sandbox = Sandbox::bare();
+    settings(&sandbox, 1.0);
+    let script = "cat > prompt; seq 1000000; echo the latest; until [ -e go ]; do sleep 0.02; done; exit 1";
+    let running =
+        sandbox.begin(&["-p", "x", "-n", "1", "--no-stream-agent-output"], &sandbox.sh_agent(script));
+    let tail = || fs::read_to_string(sandbox.run_dir().join("streams/1-1.out.tail")).unwrap_or_default();
+    sandbox.until_file("prompt");
+    until("the end", || tail().ends_with("1000000\nthe latest\n"));
+    sandbox.write("go", "");
+    running.end().exits(1);
 }
 
 #[test]

@@ -215,10 +215,15 @@ impl Sandbox {
         self.run_dir().join("journal.jsonl")
     }
 
+    /// The events of the only run.
+    pub fn events(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.journal_file()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     /// The facts of the only run.
     pub fn facts(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.journal_file()).unwrap();
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["fact"].take()).collect()
+        self.events().into_iter().map(|mut event| event["fact"].take()).collect()
     }
 
     /// As after a power cut: of the first fact like this only some bytes are left, and nothing of

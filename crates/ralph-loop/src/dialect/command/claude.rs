@@ -1,4 +1,4 @@
-//! `claude -p --output-format stream-json --verbose`, the prompt on stdin.
+//! `claude -p --output-format stream-json --verbose --include-partial-messages`, the prompt on stdin.
 
 use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
 use crate::dialect::Dialect;
@@ -20,6 +20,10 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     // Claude refuses to stream without it; with the other formats it changes what they are.
     if format == "stream-json" && !user.has("--verbose") {
         argv.push("--verbose".to_owned());
+    }
+    // Without them Claude prints nothing while the model thinks or writes one long tool call.
+    if format == "stream-json" && !user.has("--include-partial-messages") {
+        argv.push("--include-partial-messages".to_owned());
     }
     if invocation.autonomous && !user.has_any(&["--dangerously-skip-permissions", "--permission-mode"]) {
         argv.push("--dangerously-skip-permissions".to_owned());
@@ -63,7 +67,7 @@ mod tests {
 
     #[test]
     fn claude_streams_and_gets_the_prompt_on_stdin() {
-        const STREAM: &str = "claude -p --output-format stream-json --verbose";
+        const STREAM: &str = "claude -p --output-format stream-json --verbose --include-partial-messages";
         claude(&ASK, &format!("{STREAM} --dangerously-skip-permissions"));
         claude(&Ask { autonomous: false, ..ASK }, STREAM);
         let asked = Ask { model: Some("opus"), args: &["--max-turns", "3"], ..ASK };
@@ -72,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_session_and_a_budget_are_passed_unless_the_user_has_their_own() {
-        const STREAM: &str = "claude -p --output-format stream-json --verbose --dangerously-skip-permissions";
+        const STREAM: &str = "claude -p --output-format stream-json --verbose --include-partial-messages \
+            --dangerously-skip-permissions";
         let ask = Ask { session: Some("s-1"), budget: Some(Usd::from_dollars(0.5)), ..ASK };
         claude(&ask, &format!("{STREAM} --session-id s-1 --max-budget-usd 0.5000"));
         let hooked = Ask { hooks: Some(Hooks { settings: "/h.json", config: &[] }), ..ASK };
@@ -102,10 +107,14 @@ mod tests {
 
     #[test]
     fn what_the_user_wrote_is_not_doubled_and_wins() {
-        let args = &["--model sonnet", "--verbose"];
+        let args = &["--model sonnet", "--verbose", "--include-partial-messages"];
         let asked = Ask { args, model: Some("opus"), autonomous: false, ..ASK };
-        claude(&asked, "claude -p --output-format stream-json --model sonnet --verbose");
+        claude(
+            &asked,
+            "claude -p --output-format stream-json --model sonnet --verbose --include-partial-messages",
+        );
         let plan = Ask { args: &["--permission-mode", "plan"], ..ASK };
-        claude(&plan, "claude -p --output-format stream-json --verbose --permission-mode plan");
+        let streams = "claude -p --output-format stream-json --verbose --include-partial-messages";
+        claude(&plan, &format!("{streams} --permission-mode plan"));
     }
 }

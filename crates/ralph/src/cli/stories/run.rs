@@ -127,7 +127,14 @@ fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode
         state.apply(&PlanFact::Began(&item));
         let (claim, verdict, settlement) =
             (Claim::default(), Verdict::Green { checks: 0 }, Settlement::Settled);
-        state.apply(&PlanFact::Judged(&Judgement { iteration, item, claim, verdict, settlement }));
+        state.apply(&PlanFact::Judged(&Judgement {
+            iteration,
+            item,
+            claim,
+            verdict,
+            settlement,
+            silence: None,
+        }));
     }
     let others = backlog::not_done(&Project::at(run.workspace.clone()), &plan.done);
     out.line(match (plan.todo.len(), others.len()) {

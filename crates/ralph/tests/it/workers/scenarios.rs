@@ -55,7 +55,7 @@ fn inactivity_timeout_triggers_restart() {
     yard.ends("agent", 0);
     yard.until_says("agent", "[ralph] agent: inactivity timeout (0.3s), restarting\n");
     let state = yard.state("agent");
-    assert_eq!((&state["total_failures"], &state["status"]), (&json!(0), &json!("stopped")));
+    assert_eq!((&state["total_failures"], &state["status"]), (&json!(1), &json!("stopped")));
     assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (0.3s), restarting\n"));
     yard.0.ralph(&["rm", "agent"]).exits(0);
 }

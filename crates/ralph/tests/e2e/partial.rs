@@ -1,0 +1,35 @@
+//! Messages that take long to write: they are seen while they are written, and count once.
+
+use crate::stage::{DONE, Real, Stage, until};
+use serde_json::{Value, json};
+
+/// Of Claude nothing else is seen until a whole thought, text or tool call is written.
+#[test]
+fn claude_prints_while_the_model_thinks_and_writes_a_tool_call() {
+    let slow = json!({
+        "thinking": "I shall write it. ".repeat(3), "text": "Slowly but surely.",
+        "tools": [{"write": {"path": "long.txt", "content": "a line\n".repeat(12)}}],
+        "chunk_chars": 12, "chunk_delay_ms": 120,
+    });
+    let steps = json!([slow, {"text": format!("There it is. {DONE}"), "chunk_chars": 4}]);
+    let Some(stage) = Stage::set(Real::Claude, &json!([{"steps": steps}])) else { return };
+    let running = stage.start(&["run", "--format", "ndjson", "write it", "--check", "test -s long.txt"]);
+    // Pieces of the call, and nothing whole yet.
+    until("a part of the call", || {
+        let stream = stage.stream();
+        stream.contains(r#""type":"input_json_delta""#)
+            && !stream.contains(r#""name":"Write","input":{"file"#)
+    });
+    let ran = running.end();
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    let stream = stage.stream();
+    assert!(stream.contains(r#""type":"thinking_delta""#) && stream.contains(r#""type":"text_delta""#));
+    let events: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let times = |fits: &dyn Fn(&Value) -> bool| events.iter().filter(|event| fits(event)).count();
+    assert_eq!(times(&|event| event["kind"] == "text" && event["text"] == "Slowly but surely."), 1);
+    assert_eq!(times(&|event| event["kind"] == "tool_start"), 1);
+    assert_eq!(times(&|event| event["kind"] == "thinking"), 1);
+    let result = events.last().unwrap();
+    assert_eq!(result["iterations"][0]["steps_taken"], 2, "{result:#}");
+    assert_eq!(stage.alive(), []);
+}
