@@ -271,8 +271,13 @@ impl Repository {
         if let Some(first) = conflicts.split(|byte| *byte == 0).find(|path| !path.is_empty()) {
             return Err(GitError::Unmerged { path: String::from_utf8_lossy(first).into_owned() });
         }
+        // First: a directory may have become a link, and git looks at nothing behind one.
+        let deleted = zero_ended(&status, |entry| entry[1] == b'D');
+        if !deleted.is_empty() {
+            checked("update-index", git(&self.top).args(FORGET).stdin(&deleted))?;
+        }
         // What is staged already may be gone from both index and tree, and `add` would miss it.
-        let unstaged = zero_ended(&status, |entry| entry[1] != b' ');
+        let unstaged = zero_ended(&status, |entry| !matches!(entry[1], b' ' | b'D'));
         if unstaged.is_empty() {
             return Ok(());
         }
@@ -352,6 +357,9 @@ fn is_private(entry: &[u8]) -> bool {
 fn is_unmerged(entry: &[u8]) -> bool {
     matches!(&entry[..2], b"DD" | b"AA" | [b'U', _] | [_, b'U'])
 }
+
+/// Removes paths from the index, whatever is in their place.
+const FORGET: [&str; 4] = ["update-index", "-z", "--force-remove", "--stdin"];
 
 fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
     let output = tool.run()?;

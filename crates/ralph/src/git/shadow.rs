@@ -5,7 +5,7 @@
 //! index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
-use super::{GitError, Repository, checked, git, is_private, one_path, runtime_patterns};
+use super::{FORGET, GitError, Repository, checked, git, is_private, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -35,8 +35,10 @@ pub struct Shadow {
 
 /// What differs from the last tree that was recorded.
 pub struct Changes {
-    /// Paths, each ended by a zero byte, as git takes them.
+    /// Paths with new content, each ended by a zero byte, as git takes them.
     paths: Vec<u8>,
+    /// Paths that are gone, likewise.
+    deleted: Vec<u8>,
     /// How much there is to be read of them.
     pub(super) bytes: u64,
     /// Paths that cannot be recorded, the first of them.
@@ -47,7 +49,7 @@ pub struct Changes {
 
 impl Changes {
     pub fn is_empty(&self) -> bool {
-        self.paths.is_empty()
+        self.paths.is_empty() && self.deleted.is_empty()
     }
 }
 
@@ -173,14 +175,18 @@ impl Shadow {
     pub fn changes(&self) -> Result<Changes, ShadowError> {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
         let listing = checked("status", self.git().args(status))?;
-        let (paths, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut changes = Changes { paths, bytes: 0, left_out, unrecorded };
+        let (deleted, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut changes = Changes { paths: Vec::new(), deleted, bytes: 0, left_out, unrecorded };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         // What an attempt leaves becomes a commit in the user's repository.
         let entries = entries.filter(|entry| !is_private(entry));
-        for path in entries.map(|entry| &entry[3..]) {
-            if let Some(bytes) = self.to_be_recorded(path) {
+        for (change, path) in entries.map(|entry| (entry[1], &entry[3..])) {
+            if change == b'D' {
+                // Not looked at: there may be another file behind a link in its directory's place.
+                changes.deleted.extend_from_slice(path);
+                changes.deleted.push(0);
+            } else if let Some(bytes) = self.to_be_recorded(path) {
                 changes.bytes = changes.bytes.saturating_add(bytes);
                 changes.paths.extend_from_slice(path);
                 changes.paths.push(0);
@@ -242,8 +248,12 @@ impl Shadow {
     }
 
     fn add(&self, changes: &Changes) -> Result<(), ShadowError> {
-        if !changes.is_empty() {
-            let update = ["update-index", "-z", "--add", "--remove", "--stdin"];
+        // First: what is gone may have been in the way of what is new.
+        if !changes.deleted.is_empty() {
+            checked("update-index", self.git().args(FORGET).stdin(&changes.deleted))?;
+        }
+        if !changes.paths.is_empty() {
+            let update = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
             checked("update-index", self.git().args(update).stdin(&changes.paths))?;
         }
         Ok(())
@@ -328,6 +338,10 @@ impl Shadow {
     /// Removes a file and the directories that it leaves empty.
     fn remove_file(&self, path: &[u8]) -> Result<(), ShadowError> {
         let path = self.top().join(OsStr::from_bytes(path));
+        // What is behind a link is somebody else's.
+        if path.ancestors().skip(1).take_while(|dir| *dir != self.top()).any(Path::is_symlink) {
+            return Ok(());
+        }
         match fsx::remove(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause.into()),
             Ok(()) | Err(_) => {}

@@ -29,6 +29,7 @@ mod hooks;
 mod hooks_stop;
 mod journal;
 mod limits;
+mod links;
 mod locks;
 mod lost_ground;
 mod low_disk;

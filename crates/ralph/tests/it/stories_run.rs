@@ -16,7 +16,7 @@ mod prompts;
 mod putting_back;
 mod resuming;
 mod signal_protocol;
-mod stage;
+pub mod stage;
 mod startup_sequence;
 mod state_machine;
 mod twelve;
