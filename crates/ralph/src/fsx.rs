@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Creates a directory and its parents that only this user can read.
@@ -217,6 +217,48 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
+}
+
+/// Gives something another name, so that it is not lost and no longer in the way; that name.
+pub fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let mut number = 1;
+    loop {
+        let mut aside = path.as_os_str().to_os_string();
+        aside.push(format!(".aside-{number}"));
+        let aside = PathBuf::from(aside);
+        if aside.symlink_metadata().is_err() {
+            return rename(path, &aside).map(|()| aside);
+        }
+        number += 1;
+    }
+}
+
+/// Whether what is at a path, or would be, is below `root`, wherever links lead to. Agents can
+/// replace a directory of the project by a link; ralph, which is in no sandbox, must not write
+/// where they may not.
+pub fn is_inside(root: &Path, path: &Path) -> bool {
+    let Ok(root) = root.canonicalize() else { return false };
+    // A dangling link leads where it says.
+    let there = |path: &Path| match path.canonicalize() {
+        Ok(real) => Some(real.starts_with(&root)),
+        Err(_) if path.is_symlink() => Some(false),
+        Err(_) => None,
+    };
+    path.ancestors().find_map(there).unwrap_or(false)
+}
+
+/// Refuses a path that leads out of `root`.
+pub fn check_inside(root: &Path, path: &Path) -> io::Result<()> {
+    match is_inside(root, path) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("a link leads out of the project: {}", path.display()))),
+    }
+}
+
+/// Creates a directory of a project and its parents, unless a link leads out of it.
+pub fn dir_inside(root: &Path, path: &Path) -> io::Result<()> {
+    check_inside(root, path)?;
+    dir(path)
 }
 
 fn named(cause: &io::Error, verb: &str, path: &Path) -> io::Error {

@@ -31,6 +31,8 @@ pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
             .hint("make a first commit, or leave --worktree out"));
     }
     let path = project.worktree(run_id);
+    fsx::check_inside(project.dir(), &path)
+        .map_err(|cause| CliError::usage("cannot make the worktree").cause(cause))?;
     let branch = branch(run_id);
     if path.symlink_metadata().is_ok() {
         return Err(CliError::usage(format!("the worktree's place is taken: {}", path.display())));

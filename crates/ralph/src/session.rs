@@ -440,6 +440,11 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
         return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
             .hint("put it back to carry on, or start another run"));
     }
+    fsx::check_inside(project.dir(), &project.ralph_dir()).map_err(|cause| {
+        CliError::usage("cannot use the project's .ralph directory")
+            .cause(cause)
+            .hint("remove the link, or replace it by a directory: ralph writes below the project only")
+    })?;
     let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
     probed.map_err(|cause| {
         CliError::usage(format!("cannot write into the project: {}", project.dir().display()))

@@ -258,7 +258,7 @@ fn write(project: &Project, answers: &Answers) -> Result<(), CliError> {
         |cause: io::Error| CliError::usage("cannot write the settings: .ralph/settings.json").cause(cause);
     let mut text = serde_json::to_string_pretty(answers).map_err(|cause| failed(cause.into()))?;
     text.push('\n');
-    fsx::dir(&project.ralph_dir()).map_err(failed)?;
+    fsx::dir_inside(project.dir(), &project.ralph_dir()).map_err(failed)?;
     fsx::write_whole(&project.settings(), text.as_bytes()).map_err(failed)
 }
 

@@ -65,6 +65,7 @@ impl Projections {
             Some(length)
                 if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == length) =>
             {
+                fsx::check_inside(project.dir(), &project.ralph_dir())?;
                 (self.written, self.torn) = (None, true); // until it is known to be whole again
                 fsx::append_unlinked(&path, self.due.as_bytes())?;
                 (self.written, self.torn) = (Some(length + self.due.len() as u64), false);
@@ -84,7 +85,7 @@ impl Projections {
         // If it fails, the file is in an unknown state and the next attempt starts over.
         self.torn = true;
         self.written = None;
-        fsx::dir(&project.ralph_dir())?;
+        fsx::dir_inside(project.dir(), &project.ralph_dir())?;
         fsx::write_whole(&project.progress(), text.as_bytes())?;
         self.written = Some(text.len() as u64);
         self.torn = false;

@@ -257,7 +257,7 @@ impl CheckStep {
 
 /// The log of a check, empty, and a descriptor for the check to write to.
 pub(super) fn check_log(project: &Project, log: &Path) -> io::Result<File> {
-    fsx::dir(&project.ralph_dir())?;
+    fsx::dir_inside(project.dir(), &project.ralph_dir())?;
     fsx::fresh(&project.dir().join(log))
 }
 

@@ -145,14 +145,21 @@ impl StoryFiles {
     }
 
     fn mark_specs(&mut self, project: &Project) -> io::Result<()> {
+        let mut refused = Ok(());
         while let Some(spec) = self.unmarked.last() {
-            match mark::mark_done(&project.dir().join(spec)) {
+            let path = project.dir().join(spec);
+            if let Err(cause) = fsx::check_inside(project.dir(), &path) {
+                refused = Err(cause);
+                self.unmarked.pop();
+                continue;
+            }
+            match mark::mark_done(&path) {
                 // An agent may have moved its spec: then there is nothing to mark.
                 Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
                 Ok(_) | Err(_) => self.unmarked.pop(),
             };
         }
-        Ok(())
+        refused
     }
 }
 

@@ -236,11 +236,11 @@ fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
     let dir = file.parent().unwrap_or(Path::new("."));
     let written = || {
         if dir.symlink_metadata().is_ok() && !dir.is_dir() {
-            put_aside(dir)?;
+            fsx::put_aside(dir)?;
         }
         fsx::dir(dir)?;
         if file.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            put_aside(file)?;
+            fsx::put_aside(file)?;
         }
         fsx::write_whole(file, text.as_bytes())
     };
@@ -254,24 +254,10 @@ fn put_links_aside(workspace: &Path, dir: &Path) -> io::Result<()> {
     for part in dir.components() {
         path.push(part);
         if path.is_symlink() {
-            return put_aside(&path);
+            return fsx::put_aside(&path).map(drop);
         }
     }
     Ok(())
-}
-
-/// Somebody may miss it.
-fn put_aside(path: &Path) -> io::Result<()> {
-    let mut number = 1;
-    loop {
-        let mut aside = path.as_os_str().to_os_string();
-        aside.push(format!(".aside-{number}"));
-        let aside = PathBuf::from(aside);
-        if aside.symlink_metadata().is_err() {
-            return fsx::rename(path, &aside);
-        }
-        number += 1;
-    }
 }
 
 fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {

@@ -51,7 +51,8 @@ impl NewStory {
         let content = self.render(project)?;
         let dir = project.epic(self.id.epic);
         let path = project.dir().join(self.path());
-        let written = fsx::dir(&dir).and_then(|()| fsx::write_new(&path, content.as_bytes()));
+        let written =
+            fsx::dir_inside(project.dir(), &dir).and_then(|()| fsx::write_new(&path, content.as_bytes()));
         written.map_err(|cause| NewStoryError::Write { path: project.shown(&path), cause })?;
         Ok(project.shown(&path))
     }

@@ -40,7 +40,7 @@ pub fn render(state: &StoryState) -> String {
 }
 
 pub fn write(project: &Project, state: &StoryState) -> io::Result<()> {
-    fsx::dir(&project.ralph_dir())?;
+    fsx::dir_inside(project.dir(), &project.ralph_dir())?;
     fsx::write_whole(&project.state(), render(state).as_bytes())
 }
 
@@ -168,6 +168,7 @@ fn understand(bytes: &[u8]) -> Result<Loaded, String> {
 }
 
 fn keep_aside(project: &Project, lossy: &Lossy) -> io::Result<std::path::PathBuf> {
+    fsx::check_inside(project.dir(), &project.ralph_dir())?;
     let mut number = 1;
     loop {
         let (aside, moved) = match lossy {

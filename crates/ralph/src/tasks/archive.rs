@@ -189,7 +189,7 @@ fn put_away(project: &Project, tasks: &TasksDir, name: &str, summary: &str) -> R
         CliError::failed(format!("cannot write the archive: {}", project.shown(&archives).display()))
             .cause(cause)
     };
-    fsx::dir(&archives).map_err(failed)?;
+    fsx::dir_inside(project.dir(), &archives).map_err(failed)?;
     let unfinished = tempfile::Builder::new().prefix(".ralph-").tempdir_in(&archives).map_err(failed)?;
     let begun = unfinished.path();
     for file in [tasks.prd(), tasks.list(), tasks.progress()] {

@@ -133,3 +133,38 @@ fn a_commit_of_what_is_left_takes_a_swapped_directory() {
     let branch = sandbox.sh("git for-each-ref --format='%(refname)' refs/heads/ralph");
     assert_eq!(sandbox.sh(&format!("git ls-tree --name-only {} lib lib/", branch.trim())), "lib\n");
 }
+
+/// Ralph is in no sandbox, and an agent may be.
+#[test]
+fn nothing_is_written_through_a_link_in_the_place_of_ralphs_directory() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&serde_json::json!({"context": false}));
+    let agent = sandbox.sh_agent(&format!(
+        "if [ $RALPH_ITERATION = 1 ]; then mkdir ../theirs; mv .ralph/settings.json ../theirs; rm -r .ralph; ln -s ../theirs .ralph; echo on it; else {DONE}; fi"
+    ));
+    let ran = sandbox.run(&["-p", "x", "--check", "true"], &agent).exits(0);
+    assert_eq!(sandbox.sh("ls ../theirs"), "settings.json\n");
+    ran.says("leads out of the project").says(".ralph.aside-1");
+    assert_eq!(sandbox.sh("readlink .ralph.aside-1"), "../theirs\n");
+    assert!(sandbox.read(".ralph/progress.md").contains("Iteration 2"));
+    assert!(sandbox.has(".ralph/guardrail_2_true.log"));
+    // At the start nothing has to be put aside: who has made it so is asked.
+    sandbox.sh("rm -r .ralph; mv .ralph.aside-1 .ralph");
+    sandbox.run(&["-p", "x"], &agent).exits(2).says("leads out of the project");
+    assert_eq!(sandbox.sh("ls ../theirs"), "settings.json\n");
+    // A link that stays in the project is nobody's harm.
+    sandbox.sh("rm .ralph; mkdir own; ln -s own .ralph");
+    sandbox.run(&["-p", "x"], &sandbox.sh_agent(DONE)).exits(0);
+    assert!(sandbox.has("own/progress.md"));
+}
+
+#[test]
+fn stories_write_nothing_through_such_a_link_either() {
+    let stage = Stage::new("1.1 1.2");
+    let plant = "mkdir ../theirs; cp specs/epic-1/story-1.1-part.md ../theirs/ 2>/dev/null || cp specs/epic-1/*1.1* ../theirs; \
+         rm -rf .ralph; ln -s ../theirs .ralph; rm specs/epic-1/*1.1*; ln -s \"$PWD/../theirs/$(ls ../theirs)\" specs/epic-1/";
+    stage.run(&[], &format!("[ $try != 1.1#1 ] || {{ {plant}; }}; DONE")).exits(0);
+    assert!(!stage.sandbox.sh("cat ../theirs/*").contains("status: done"));
+    assert_eq!(stage.sandbox.sh("ls ../theirs | wc -l").trim(), "1");
+    assert_eq!(stage.state(), "1.1 1.2 / - / 0");
+}

@@ -26,7 +26,7 @@ pub fn lay_out(project: &Project, feature: Option<&str>) -> Result<ExitCode, Cli
     let mut out = Out::stdout();
     let tasks = project.tasks_dir();
     let cannot = |what: &str, cause: io::Error| CliError::failed(format!("cannot write {what}")).cause(cause);
-    fsx::dir(tasks.dir()).map_err(|cause| cannot("ralph/", cause))?;
+    fsx::dir_inside(project.dir(), tasks.dir()).map_err(|cause| cannot("ralph/", cause))?;
     let mut kept_list = false;
     for (file, content) in Fresh::of(project, feature).files(&tasks) {
         let shown = project.shown(&file).display().to_string();

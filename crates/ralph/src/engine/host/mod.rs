@@ -112,7 +112,22 @@ impl<'r> RealHost<'r> {
         self.journal.settle()
     }
 
+    /// An agent may have put a link in the place of ralph's directory. Where it leads ralph does
+    /// not write, and there is a directory again.
+    fn put_link_aside(&mut self) {
+        let (dir, project) = (self.lane.project.ralph_dir(), self.lane.project.dir());
+        if !dir.is_symlink() || fsx::is_inside(project, &dir) {
+            return;
+        }
+        let told = match fsx::put_aside(&dir) {
+            Ok(aside) => format!("it is now {}", self.lane.project.shown(&aside).display()),
+            Err(cause) => cause.to_string(),
+        };
+        self.reporter.warn(&format!(".ralph has become a link that leads out of the project: {told}"));
+    }
+
     fn write_projections(&mut self) {
+        self.put_link_aside();
         if let Err(cause) = self.projections.write(&self.lane.project, self.lane.run_dir())
             && !std::mem::replace(&mut self.projections_warned, true)
         {
@@ -147,6 +162,7 @@ impl Host for RealHost<'_> {
             let why = directory_gone(&run.workspace);
             return self.due.push_back(self.ended(End::Impossible { why }));
         }
+        self.put_link_aside();
         let started = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let asked = (*iteration, *attempt, *agent);
