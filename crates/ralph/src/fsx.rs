@@ -10,7 +10,7 @@ use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 /// Creates a directory and its parents that only this user can read.
 pub fn private_dir(path: &Path) -> io::Result<()> {
@@ -147,6 +147,14 @@ pub fn nameless(dir: &Path) -> io::Result<File> {
     tempfile::tempfile_in(dir).map_err(|cause| named(&cause, "write in", dir))
 }
 
+/// A directory that goes, with what is in it, when it is dropped.
+pub fn scratch_dir(dir: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("scratch.")
+        .tempdir_in(dir)
+        .map_err(|cause| named(&cause, "write in", dir))
+}
+
 /// A file to be locked, created if missing, its content kept.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
@@ -178,6 +186,11 @@ pub fn probe(dir: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
 }
 
+/// Whether this user may create and remove files in a directory.
+pub fn is_writable(dir: &Path) -> bool {
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 /// Everybody may look into a directory that was made for this user alone.
 pub fn open_to_all(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -190,12 +203,13 @@ pub fn free_bytes(dir: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// How much a file or directory takes up on its disk; what cannot be looked at counts as nothing.
+/// How much a file or directory takes up on its disk. What cannot be looked at counts as nothing,
+/// and so does a file with another name elsewhere, which would go on to take up the same.
 pub fn disk_usage(path: &Path) -> u64 {
     let Ok(meta) = path.symlink_metadata() else { return 0 };
     let own = meta.blocks().saturating_mul(512);
     if !meta.is_dir() {
-        return own;
+        return if meta.nlink() > 1 { 0 } else { own };
     }
     let entries = fs::read_dir(path).into_iter().flatten();
     entries.filter_map(Result::ok).fold(own, |sum, entry| sum.saturating_add(disk_usage(&entry.path())))
@@ -217,6 +231,16 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
+}
+
+/// A second name for a file.
+pub fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)
+}
+
+/// A file of its own with the same content and permissions.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to).map(drop)
 }
 
 /// Gives something another name, so that it is not lost and no longer in the way; that name.

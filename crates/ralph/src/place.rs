@@ -5,9 +5,11 @@
 
 use crate::error::{CliError, Code};
 use crate::fsx;
+use crate::git::shadow::Shadow;
 use crate::git::{GitError, NoRepository, Repository};
-use crate::layout::Project;
+use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
+use ralph_loop::Run;
 use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -109,6 +111,15 @@ pub fn repository(place: &Place, workspace: &Path) -> Option<Repository> {
         Place::Here => Repository::around(workspace),
         Place::Worktree { path, .. } => Repository::around(path).filter(|found| found.top == *path),
     }
+}
+
+/// The checkpoints of a run. Once there are some, they need no repository any more.
+pub fn shadow(run: &Run, run_dir: &RunDir) -> Option<Shadow> {
+    let new = || {
+        let repository = repository(&run.place, &run.workspace)?;
+        Some(Shadow::over(repository, run_dir.checkpoints(), run.largest_file))
+    };
+    Shadow::open(run_dir.checkpoints(), run.largest_file).or_else(new)
 }
 
 /// Whether the place of a run is still what it was made as.

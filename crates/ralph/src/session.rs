@@ -70,7 +70,7 @@ pub fn open(
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     if run.place == Place::Here {
-        prepare_project(&run)?;
+        prepare_project(&run, &home.run(&run.id))?;
     }
     let workspace_lock = lock_workspace(home, &run, conduct)?;
     if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
@@ -113,7 +113,7 @@ pub fn open(
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     // Not before the record leads to it.
     if run.place != Place::Here
-        && let Err(refused) = lay_out(&run, &lock)
+        && let Err(refused) = lay_out(&run, &run_dir, &lock)
     {
         place::discard(&run.place);
         catalog::remove_record(&run_dir).map_err(unwritable)?;
@@ -182,11 +182,11 @@ pub fn resume(
         // It was killed while its worktree was laid out, or right after that.
         0 if run.place != Place::Here => {
             let workspace_lock = lock_workspace(home, &run, conduct)?;
-            lay_out(&run, &lock)?;
+            lay_out(&run, &run_dir, &lock)?;
             workspace_lock
         }
         _ => {
-            prepare_project(&run)?;
+            prepare_project(&run, &run_dir)?;
             lock_workspace(home, &run, conduct)?
         }
     };
@@ -337,8 +337,7 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
     if !run.wants_snapshots() {
         return None;
     }
-    let repository = place::repository(&run.place, &run.workspace)?;
-    let shadow = Shadow::over(repository, run_dir.checkpoints(), run.largest_file);
+    let shadow = place::shadow(run, run_dir)?;
     Some(Checkpoints::of(shadow, state.base_tree.clone(), run.plan.restores(), run.keep_checkpoints))
 }
 
@@ -429,12 +428,12 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
 }
 
 /// Makes the worktree that a run works in.
-fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
-    place::lay_out(&run.place, &run.workspace, lock).and_then(|()| prepare_project(run))
+fn lay_out(run: &Run, run_dir: &RunDir, lock: &RunLock) -> Result<(), CliError> {
+    place::lay_out(&run.place, &run.workspace, lock).and_then(|()| prepare_project(run, run_dir))
 }
 
 /// Checks and the progress file need a place in the project that is no change of it.
-fn prepare_project(run: &Run) -> Result<(), CliError> {
+fn prepare_project(run: &Run, run_dir: &RunDir) -> Result<(), CliError> {
     let project = Project::at(run.workspace.clone());
     if !place::is_whole(&run.place, &run.workspace) {
         return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
@@ -456,7 +455,11 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
     {
         return Err(place::no_repository(&cause, &run.workspace));
     }
-    if let Some(repository) = run.git.then(|| place::repository(&run.place, &run.workspace)).flatten() {
+    let repository = run.git.then(|| place::repository(&run.place, &run.workspace)).flatten();
+    // An agent may have deleted the run's own; one that lies around it is no concern of ralph's.
+    let began_in = Shadow::open(run_dir.checkpoints(), run.largest_file);
+    let is_own = |found: &Repository| began_in.as_ref().is_none_or(|shadow| shadow.top() == found.top);
+    if let Some(repository) = repository.filter(is_own) {
         repository
             .exclude_runtime_files(&run.workspace)
             .map_err(|cause| CliError::usage("cannot exclude ralph's own files from git").cause(cause))?;

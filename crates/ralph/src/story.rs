@@ -54,16 +54,14 @@ impl Story {
     pub fn shadow(&self) -> Result<Shadow, CliError> {
         let missing =
             |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
-        let repository =
-            place::repository(&self.run.place, &self.run.workspace).ok_or_else(|| match Repository::find(
-                &self.run.workspace,
-            ) {
+        let shadow = place::shadow(&self.run, &self.run_dir).ok_or_else(|| {
+            match Repository::find(&self.run.workspace) {
                 Err(cause @ NoRepository::Untrusted { .. }) => {
                     place::no_repository(&cause, &self.run.workspace)
                 }
                 Ok(_) | Err(NoRepository::None) => missing("its directory is no git repository, or is gone"),
-            })?;
-        let shadow = Shadow::over(repository, self.run_dir.checkpoints(), self.run.largest_file);
+            }
+        })?;
         if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
     }
 

@@ -2,6 +2,7 @@
 
 use super::args::ProjectArgs;
 use super::home;
+use super::undo::how_to_restore;
 use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
@@ -60,6 +61,9 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     out.flush();
     if !story.left_out.is_empty() {
         say(&format!("not recorded: {}", printable(&story.left_out.join(", "))));
+    }
+    if let Some(hint) = how_to_restore(&shadow, &story.run.id) {
+        say(&hint);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 //!
 //! Nothing is written before the last question is answered, and then the whole file at once.
 
-mod ask;
+pub(super) mod ask;
 mod detect;
 mod stories;
 mod tasks;

@@ -2,8 +2,11 @@
 
 use super::args::ProjectArgs;
 use super::home;
+use super::init::ask::{Asker, Stopped};
 use crate::catalog::find;
 use crate::error::{CliError, Code};
+use crate::git::kept::RestoreGitError;
+use crate::git::shadow::Shadow;
 use crate::layout::Project;
 use crate::lock::RunLock;
 use crate::report::Out;
@@ -13,13 +16,16 @@ use crate::story::Story;
 use clap::Args;
 use ralph_loop::plan::Plan;
 use ralph_loop::text::printable;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
 Files that the run made are removed, files that it changed or deleted come back. What is replaced is \
 kept first and named, so that an undo can be undone. Commits, branches and the index stay as they \
-are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched.
+are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched. \
+Checkpoints need no repository: if the run has deleted .git, --restore-git restores it as it was when \
+the run began.
 
 Examples:
   ralph undo 20261115-2215            as it was before the run
@@ -34,6 +40,9 @@ pub struct UndoArgs {
     /// Back to a tree that an earlier undo has kept
     #[arg(long, value_name = "ID", conflicts_with = "to", value_parser = tree_id)]
     tree: Option<String>,
+    /// Also restore a deleted .git as it was when the run began
+    #[arg(long)]
+    restore_git: bool,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -65,15 +74,18 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     shadow.set_up(&story.run.workspace).map_err(failed)?;
     let changes = shadow.changes().map_err(failed)?;
     let now = shadow.record(&changes).map_err(failed)?;
+    let prepared = shadow.prepare(&changes, &now, target, &[]).map_err(failed)?;
     let mut out = Out::stdout();
+    let hint = see_to_repository(args, &id, &shadow, &mut out)?;
     if now == target {
         out.tell("Nothing to undo: the tree is as it was.");
         put_stories_back(&story, before, &mut out)?;
+        hint.iter().for_each(|line| out.tell(line));
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
-    let done = shadow.put_back(&changes, &now, target, &[]).map_err(failed)?;
+    let done = shadow.put_back(prepared).map_err(failed)?;
     match &args.tree {
         Some(_) => out.tell(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
@@ -89,9 +101,68 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         out.tell(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
     }
     put_stories_back(&story, before, &mut out)?;
+    hint.iter().for_each(|line| out.tell(line));
     out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Restores a repository that is gone, if the user wants it; else how that can be done.
+fn see_to_repository(
+    args: &UndoArgs,
+    id: &str,
+    shadow: &Shadow,
+    out: &mut Out,
+) -> Result<Option<String>, CliError> {
+    let kept = shadow.kept();
+    if !args.restore_git {
+        let Some(hint) = how_to_restore(shadow, id) else { return Ok(None) };
+        let at_terminal = rustix::stdio::stdin().is_terminal() && rustix::stdio::stdout().is_terminal();
+        let wanted = at_terminal && asked(shadow, out)?;
+        if !wanted {
+            return Ok(Some(hint));
+        }
+    }
+    kept.restore(shadow.top()).map_err(|cause| {
+        let shown = CliError::from_error(&cause, Code::Failed);
+        match cause {
+            RestoreGitError::Exists(_) if shadow.repository().exists() => {
+                shown.hint("it is left as it is: leave --restore-git out")
+            }
+            RestoreGitError::Exists(_) => shown.hint("git cannot read it: move it away, then try again"),
+            RestoreGitError::MainGone(_) => {
+                shown.hint(format!("what is kept of it: git clone {}", kept.dir().display()))
+            }
+            RestoreGitError::Nothing | RestoreGitError::Io(_) => shown,
+        }
+    })?;
+    let place = shadow.top().join(".git");
+    out.tell(&match kept.has_history() {
+        true => format!("Restored {} as it was when the run began.", place.display()),
+        false => format!(
+            "Restored {} without its history, which could not be kept: it has the commit that the run \
+             began with and what was staged. Fetch the rest from a remote: git fetch --unshallow",
+            place.display()
+        ),
+    });
+    Ok(None)
+}
+
+/// The command that restores a repository, if it is gone and something is kept of it.
+pub fn how_to_restore(shadow: &Shadow, id: &str) -> Option<String> {
+    let gone = shadow.kept().exists() && shadow.top().join(".git").symlink_metadata().is_err();
+    gone.then(|| format!("The repository's .git is gone. Restore it: ralph undo {id} --restore-git"))
+}
+
+fn asked(shadow: &Shadow, out: &mut Out) -> Result<bool, CliError> {
+    out.flush();
+    let mut asker =
+        Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
+    asker.tell(&format!("The repository is gone: {}", shadow.top().join(".git").display()));
+    match asker.yes("Restore it as it was when the run began? (y/N): ") {
+        Ok(answer) => Ok(answer),
+        Err(Stopped) => Err(CliError::failed("interrupted, and nothing was changed")),
+    }
 }
 
 /// Which stories are done is mostly kept where no checkpoint looks. Without this their work would

@@ -5,7 +5,7 @@
 
 use super::restore::{self, PutAside, RestoreError, Target};
 use super::shadow::{Shadow, ShadowError};
-use ralph_loop::event::SnapshotEnd;
+use ralph_loop::event::{Head, SnapshotEnd};
 use ralph_loop::prompt::CONTEXT_CHARS;
 use std::path::Path;
 
@@ -16,6 +16,8 @@ pub struct Checkpoints {
     last: Option<Last>,
     /// Also record where the user's repository stands.
     with_head: bool,
+    /// Where it was last, which is kept.
+    head: Option<Head>,
     /// Bytes that they may take up; 0 is no limit.
     most: u64,
     /// Bytes that were recorded since they were last tidied.
@@ -51,7 +53,7 @@ pub type Restored = (Checkpoints, Result<PutAside, RestoreError>);
 impl Checkpoints {
     /// `base` is the run's first tree, if it has one already; `most` bytes are kept, 0 being all.
     pub fn of(shadow: Shadow, base: Option<String>, with_head: bool, most: u64) -> Checkpoints {
-        Checkpoints { shadow, base, last: None, with_head, most, untidied: 0 }
+        Checkpoints { shadow, base, last: None, with_head, head: None, most, untidied: 0 }
     }
 
     /// The top of the work tree.
@@ -65,6 +67,15 @@ impl Checkpoints {
             self.shadow.set_up(project)?;
         }
         restore::put_back(&self.shadow, self.shadow.repository(), target)
+    }
+
+    /// Where the user's repository is, kept so that it can be put back there.
+    fn head(&mut self) -> Head {
+        let head = self.shadow.repository().head();
+        if self.head.as_ref() != Some(&head) {
+            self.shadow.keep_head(&head);
+        }
+        self.head.insert(head).clone()
     }
 
     /// Records the tree. `project` is where ralph's own files lie, `needed` a tree that the run may
@@ -97,11 +108,12 @@ impl Checkpoints {
                 }
             },
         };
+        let head = self.with_head.then(|| self.head());
         let Last { tree, diff } = self.last.insert(last);
         let end = SnapshotEnd {
             tree: Some(tree.clone()),
             left_out: changes.left_out,
-            head: self.with_head.then(|| self.shadow.repository().head()),
+            head,
             ..SnapshotEnd::default()
         };
         let snapshot = Snapshot { end, diff: diff.clone(), older_gone: Ok(false) };

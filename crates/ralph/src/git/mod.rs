@@ -4,6 +4,8 @@
 //! has no [`Repository`].
 
 pub mod checkpoint;
+mod exchange;
+pub mod kept;
 pub mod restore;
 pub mod shadow;
 mod tidy;
@@ -63,7 +65,8 @@ impl Repository {
 
     /// The same, or why there is none.
     pub fn find(dir: &Path) -> Result<Repository, NoRepository> {
-        let answer = git(dir).args(["rev-parse", "--show-toplevel"]).run().map_err(|_| NoRepository::None)?;
+        let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT));
+        let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|_| NoRepository::None)?;
         let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
         top.map(|top| Repository { top }).ok_or_else(|| NoRepository::told_by(&answer))
     }
@@ -143,6 +146,21 @@ pub enum GitError {
 }
 
 impl Repository {
+    /// Whether it is still there.
+    pub fn exists(&self) -> bool {
+        self.succeeds(&["rev-parse", "--git-dir"])
+    }
+
+    /// How its objects are named.
+    fn object_format(&self) -> String {
+        let asked = git(&self.top).args(["rev-parse", "--show-object-format"]).run();
+        let answer = asked.ok().filter(ToolOutput::success).map(|answer| answer.stdout).unwrap_or_default();
+        match String::from_utf8_lossy(&answer).trim() {
+            "" => "sha1".to_owned(),
+            format => format.to_owned(),
+        }
+    }
+
     pub fn has_commit(&self) -> bool {
         self.succeeds(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
     }
@@ -417,10 +435,24 @@ pub fn tidy_in_foreground() -> Vec<(String, String)> {
     settings.chain([count]).collect()
 }
 
-/// A git command in a directory, untouched by what the environment says of repositories.
-fn git(dir: &Path) -> Tool<'static> {
-    let git = Tool::new("git").cwd(dir).timeout(TIMEOUT);
-    apart_from_hooks(git)
+/// A git command at the top of a repository, untouched by what the environment says of repositories.
+/// If an agent has deleted this one, another that lies around it is not taken for it.
+fn git(top: &Path) -> Tool<'static> {
+    let git = Tool::new("git").cwd(top).timeout(TIMEOUT);
+    let above = top.parent().unwrap_or(Path::new("/"));
+    apart_from_hooks(git).env("GIT_CEILING_DIRECTORIES", above)
+}
+
+/// A command on the user's repository that fetches nothing that a partial clone lacks.
+fn local(repository: &Repository) -> Tool<'static> {
+    git(&repository.top).env("GIT_NO_LAZY_FETCH", "1")
+}
+
+/// A command whose commits are ralph's own.
+fn by_ralph(tool: Tool<'_>) -> Tool<'_> {
+    ["AUTHOR", "COMMITTER"].into_iter().fold(tool, |tool, who| {
+        tool.env(format!("GIT_{who}_NAME"), "ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost")
+    })
 }
 
 /// A repository that answers no sooner is on a disk that hangs.

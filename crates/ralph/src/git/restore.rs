@@ -7,11 +7,11 @@
 
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{Shadow, ShadowError};
-use super::{GitError, Repository, checked, git};
+use super::{GitError, Repository, by_ralph, checked, git, local};
 use crate::fsx;
 use crate::process::tool::{Tool, ToolOutput};
 use ralph_loop::event::{Branch, Head};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -21,6 +21,12 @@ pub enum RestoreError {
     Shadow(#[from] ShadowError),
     #[error("{0}")]
     Git(#[from] GitError),
+    #[error("the repository is gone: {} (ralph undo RUN --restore-git restores it)", .0.display())]
+    Gone(PathBuf),
+    #[error(
+        "a commit or tree that the story began with is gone from the repository, and nothing was changed: {0}"
+    )]
+    Pruned(String),
     #[error("the branch was switched from {was} to {is}: git switch {was}, then resume")]
     Switched { was: Branch, is: Branch },
 }
@@ -65,6 +71,9 @@ pub fn put_back(
     repository: &Repository,
     target: &Target<'_>,
 ) -> Result<PutAside, RestoreError> {
+    if !repository.exists() {
+        return Err(RestoreError::Gone(repository.top.join(".git")));
+    }
     let is = repository.branch();
     if is != target.head.branch {
         return Err(RestoreError::Switched { was: target.head.branch.clone(), is });
@@ -85,20 +94,25 @@ pub fn put_back(
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();
     let committed = repository.answer(&["rev-parse", "--verify", "-q", "HEAD^{tree}"]);
+    // An attempt may have pruned what it has to go back to.
+    shadow.hand_over(&tree, target.head)?;
+    repository.can_go_back(target.head)?;
     // Nothing else holds what is staged, once the index has gone back.
     if let Some(index) = &found.index
         && staged
         && *index != tree
         && committed.as_ref() != Some(index)
     {
-        parents.push(shadow.commit(index, found.commit.as_slice(), "ralph: what was staged")?);
+        parents.push(repository.commit_tree(index, found.commit.as_slice(), "ralph: what was staged")?);
     }
-    shadow.hand_over(&tree, &parents, &kept)?;
+    let left = repository.commit_tree(&tree, &parents, "ralph: what an attempt has left")?;
+    checked("update-ref", quiet(&repository.top).args(["update-ref", &kept, &left]))?;
+    let prepared = shadow.prepare(&changes, &tree, target.tree, target.own_files)?;
     for command in unfinished {
         checked(command, quiet(&repository.top).args([command, "--quit"]))?;
     }
     repository.move_head(tip.as_deref(), target.head)?;
-    let done = shadow.put_back(&changes, &tree, target.tree, target.own_files)?;
+    let done = shadow.put_back(prepared)?;
     if let Some(index) = target.head.index.as_ref().filter(|_| staged) {
         // Unlike a plain one, this keeps what the index knows of a sparse checkout.
         checked("read-tree", quiet(&repository.top).args(["read-tree", "--reset", index]))?;
@@ -131,7 +145,7 @@ impl Repository {
         })
     }
 
-    fn commit(&self) -> Option<String> {
+    pub(super) fn commit(&self) -> Option<String> {
         self.answer(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
     }
 
@@ -176,6 +190,28 @@ impl Repository {
         found
     }
 
+    /// A commit by ralph that is on no branch.
+    fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {
+        let commit = by_ralph(quiet(&self.top)).args(["commit-tree", tree, "-m", message]);
+        let commit = parents.iter().fold(commit, |commit, parent| commit.args(["-p", parent]));
+        Ok(String::from_utf8_lossy(&checked("commit-tree", commit)?).trim().to_string())
+    }
+
+    /// Whether the commit and the index that work began with are still there.
+    fn can_go_back(&self, to: &Head) -> Result<(), RestoreError> {
+        let gone = |name: &str| Err(RestoreError::Pruned(name.to_owned()));
+        if let Some(commit) =
+            to.commit.as_ref().filter(|commit| !self.has_object(&format!("{commit}^{{tree}}")))
+        {
+            return gone(commit);
+        }
+        let walk = ["rev-list", "--objects", "--quiet", "--missing=allow-promisor"];
+        match &to.index {
+            Some(index) if checked("rev-list", local(self).args(walk).arg(index)).is_err() => gone(index),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// HEAD is on its branch again, and that where it was, if it still is where it was found.
     fn move_head(&self, tip: Option<&str>, to: &Head) -> Result<(), GitError> {
         let why = "ralph: back to where the work began";
@@ -209,24 +245,6 @@ impl Repository {
 }
 
 impl Shadow {
-    /// Gives a tree, as a commit after `parents`, to the user's repository under a name.
-    fn hand_over(&self, tree: &str, parents: &[String], name: &str) -> Result<(), ShadowError> {
-        let commit = self.commit(tree, parents, "ralph: what an attempt has left")?;
-        checked("update-ref", self.git().args(["update-ref", name, &commit]))?;
-        let fetch = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
-        let fetch = quiet(self.top()).args(fetch).arg(self.dir()).arg(format!("{name}:{name}"));
-        checked("fetch", fetch)?;
-        // The user's repository has it now.
-        checked("update-ref", self.git().args(["update-ref", "-d", name]))?;
-        Ok(())
-    }
-
-    fn commit(&self, tree: &str, parents: &[String], message: &str) -> Result<String, ShadowError> {
-        let commit = self.git().args(["commit-tree", tree, "-m", message]);
-        let commit = parents.iter().fold(commit, |commit, parent| commit.args(["-p", parent]));
-        Ok(String::from_utf8_lossy(&checked("commit-tree", commit)?).trim().to_string())
-    }
-
     /// Whether two trees differ in more than ralph's own files.
     fn differs(&self, from: &str, to: &str, own_files: &[String]) -> Result<bool, ShadowError> {
         let names = self.diff(from, to, &["--no-renames", "--name-only", "-z"], usize::MAX)?;
@@ -236,6 +254,6 @@ impl Shadow {
 }
 
 /// A command on the user's repository that runs nobody's hooks and starts no housekeeping.
-fn quiet(top: &Path) -> Tool<'static> {
+pub(super) fn quiet(top: &Path) -> Tool<'static> {
     git(top).args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
 }

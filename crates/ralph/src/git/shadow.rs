@@ -1,11 +1,13 @@
 //! A git directory of ralph's own over the user's work tree.
 //!
-//! Its objects borrow from the user's and its first index is a copy of the user's, but no
-//! configuration, hook or filter that an agent can edit is read, and the user's branch,
-//! index and stash are never touched. Trees are written; nothing points at them but the
+//! It borrows objects from what the run keeps of the user's repository (`kept.rs`) and its first
+//! index is a copy of the user's, but it needs nothing of the user's git directory any more once
+//! it is set up, no configuration, hook or filter that an agent can edit is read, and the user's
+//! branch, index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
-use super::{FORGET, GitError, Repository, checked, git, is_private, one_path, runtime_patterns};
+use super::kept::Kept;
+use super::{FORGET, GitError, Repository, by_ralph, checked, git, is_private, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -22,6 +24,10 @@ pub enum ShadowError {
     Git(#[from] GitError),
     #[error("{0}")]
     Io(#[from] io::Error),
+    #[error("the checkpoint cannot be read, and nothing was changed: {0}")]
+    Unreadable(GitError),
+    #[error("this directory cannot be written, and nothing was changed: {}", .0.display())]
+    NotWritable(PathBuf),
 }
 
 pub struct Shadow {
@@ -64,6 +70,19 @@ impl Shadow {
         Shadow { dir, index: None, repository, largest_file }
     }
 
+    /// The checkpoints of a run over the work tree that they are of, which need not be a
+    /// repository any more. Those of versions that did not note it need one.
+    pub fn open(dir: PathBuf, largest_file: u64) -> Option<Shadow> {
+        let noted = fs_err::read(dir.join(TOP)).ok()?;
+        let top = PathBuf::from(OsStr::from_bytes(&noted));
+        top.is_dir().then(|| Shadow::over(Repository { top }, dir, largest_file))
+    }
+
+    /// What is kept of the user's repository.
+    pub fn kept(&self) -> Kept {
+        Kept::below(&self.dir)
+    }
+
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -97,14 +116,17 @@ impl Shadow {
     }
 
     fn make(&self, project: &Path) -> Result<(), ShadowError> {
-        checked("init", git(self.top()).args(["init", "-q", "--bare"]).arg(&self.dir))?;
-        fsx::write_whole(&self.dir.join("config"), CONFIG.as_bytes())?;
+        let format = self.repository.object_format();
+        let init = ["init", "-q", "--bare", &format!("--object-format={format}")];
+        let init = git(self.top()).env("GIT_DEFAULT_REF_FORMAT", "files").args(init);
+        checked("init", init.arg(&self.dir))?;
+        let config =
+            if format == "sha1" { CONFIG.to_owned() } else { format!("{CONFIG}{}", extension(&format)) };
+        fsx::write_whole(&self.dir.join("config"), config.as_bytes())?;
         fsx::write_whole(&self.dir.join("info/exclude"), self.excluded(project).as_bytes())?;
-        if let Some(objects) = self.repository.git_path("objects") {
-            let mut line = objects.into_os_string();
-            line.push("\n");
-            fsx::write_whole(&self.dir.join("objects/info/alternates"), line.as_bytes())?;
-        }
+        self.kept().make(&self.repository, &format)?;
+        fsx::write_whole(&self.dir.join("objects/info/alternates"), Kept::ALTERNATES.as_bytes())?;
+        fsx::write_whole(&self.dir.join(TOP), self.top().as_os_str().as_bytes())?;
         // Bytes are recorded as they are: what is put back must be what was there.
         fsx::write_whole(&self.dir.join("info/attributes"), ATTRIBUTES.as_bytes())?;
         // With the user's index git knows which files it need not read. Where that does
@@ -280,50 +302,88 @@ impl Shadow {
         Ok(checked("diff", diff.args(all_but(own_files)).keep(most))?)
     }
 
-    /// Puts the work tree back from one recorded tree to another: only paths that differ are
-    /// written, and those that only the first has are removed. `now` is what stands in the
+    /// What it takes to put the work tree back from one recorded tree to another: only paths that
+    /// differ are written, and those that only the first has are removed. `now` is what is in the
     /// work tree beside the first: what it could not record is in no tree, so neither it nor
-    /// anything in its way is touched. `own_files` are ralph's and stay as they are.
-    pub fn put_back(
+    /// anything in its way is touched. `own_files` are ralph's and stay as they are. Nothing is
+    /// changed yet, but everything that is to be written has been read.
+    pub fn prepare(
         &self,
         now: &Changes,
         from: &str,
         to: &str,
         own_files: &[String],
-    ) -> Result<PutBack, ShadowError> {
+    ) -> Result<Prepared, ShadowError> {
         let names = self.diff(from, to, &["--no-renames", "--name-status", "-z"], usize::MAX)?;
         let mut fields = names.split(|byte| *byte == 0);
-        let (mut done, mut wanted) = (PutBack::default(), Vec::new());
+        let mut prepared = Prepared { to: to.to_owned(), ..Prepared::default() };
         while let (Some(status @ [_, ..]), Some(path)) = (fields.next(), fields.next()) {
             if own_files.iter().any(|own| own.as_bytes() == path) {
                 continue;
             }
             if now.unrecorded.contains(path) {
-                done.spare(path);
+                prepared.spared.push(path.to_vec());
             } else if status == b"D" {
-                self.remove_file(path)?;
-                done.removed += 1;
+                prepared.removed.push(path.to_vec());
             } else {
-                wanted.push(path);
+                prepared.wanted.push(path.to_vec());
             }
         }
+        self.can_finish(&prepared)?;
+        Ok(prepared)
+    }
+
+    /// Puts the work tree back.
+    pub fn put_back(&self, prepared: Prepared) -> Result<PutBack, ShadowError> {
+        let mut done = PutBack { removed: prepared.removed.len(), ..PutBack::default() };
+        prepared.spared.iter().for_each(|path| done.spare(path));
+        for path in prepared.removed {
+            self.remove_file(&path)?;
+        }
         let mut written = Vec::new();
-        for path in wanted {
-            if self.is_obstructed(path) {
-                done.spare(path);
+        for path in prepared.wanted {
+            if self.is_obstructed(&path) {
+                done.spare(&path);
             } else {
-                written.extend_from_slice(path);
+                written.extend(path);
                 written.push(0);
                 done.written += 1;
             }
         }
         // Unlike a plain one, this remembers which paths are not checked out.
-        checked("read-tree", self.git().args(["read-tree", "--reset", to]))?;
+        checked("read-tree", self.git().args(["read-tree", "--reset", &prepared.to]))?;
         if done.written > 0 {
             let checkout = ["checkout-index", "-f", "-u", "-z", "--stdin"];
             checked("checkout-index", self.git().args(checkout).stdin(&written))?;
         }
         Ok(done)
+    }
+
+    /// Reads all that is to be written, into files that nobody sees, and looks whether the
+    /// directories that change can be written.
+    fn can_finish(&self, prepared: &Prepared) -> Result<(), ShadowError> {
+        let Prepared { to, removed, wanted, .. } = prepared;
+        for path in removed.iter().chain(wanted) {
+            let path = self.top().join(OsStr::from_bytes(path));
+            let dir =
+                path.ancestors().skip(1).find(|dir| dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()));
+            if let Some(dir) = dir.filter(|dir| !fsx::is_writable(dir)) {
+                return Err(ShadowError::NotWritable(dir.to_path_buf()));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let scratch = fsx::scratch_dir(&self.dir)?;
+        let git = || self.git().env("GIT_INDEX_FILE", scratch.path().join("index"));
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(scratch.path().join("files/"));
+        let paths: Vec<u8> = wanted.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let checkout = git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).stdin(&paths);
+        checked("read-tree", git().args(["read-tree", to]))
+            .and_then(|_| checked("checkout-index", checkout))
+            .map_err(ShadowError::Unreadable)?;
+        Ok(())
     }
 
     /// Whether something that no tree holds stands where a file, or a directory above it,
@@ -374,9 +434,7 @@ impl Shadow {
             Some(index) => tool.env("GIT_INDEX_FILE", index),
             None => tool,
         };
-        ["AUTHOR", "COMMITTER"].into_iter().fold(tool, |tool, who| {
-            tool.env(format!("GIT_{who}_NAME"), "ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost")
-        })
+        by_ralph(tool)
     }
 }
 
@@ -384,6 +442,15 @@ impl Shadow {
 fn all_but(files: &[String]) -> impl Iterator<Item = String> + '_ {
     let excluded = files.iter().map(|file| format!(":(top,exclude,literal){file}"));
     ["--".to_string(), ":(top)".to_string()].into_iter().chain(excluded)
+}
+
+/// What is to be done to put a tree back; paths are as git names them.
+#[derive(Default)]
+pub struct Prepared {
+    to: String,
+    removed: Vec<Vec<u8>>,
+    wanted: Vec<Vec<u8>>,
+    spared: Vec<Vec<u8>>,
 }
 
 /// What putting a tree back has done.
@@ -399,6 +466,14 @@ impl PutBack {
     fn spare(&mut self, path: &[u8]) {
         self.spared.push(String::from_utf8_lossy(path).into_owned());
     }
+}
+
+/// Which work tree the checkpoints are of.
+const TOP: &str = "ralph-top";
+
+/// Objects are named like the user's, so that those can be borrowed.
+fn extension(format: &str) -> String {
+    format!("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = {format}\n")
 }
 
 /// No line endings, filters or encodings: an LFS file is its content, not its pointer.

@@ -5,8 +5,8 @@
 //! If they are still more than the cap, the older half of the run's trees goes, and again; the
 //! newest tree, those that the run still needs and whatever a ref holds stay.
 //!
-//! Only objects of ralph's own are touched, never those that are borrowed from the user. A new
-//! pack is complete before anything that it replaces is removed.
+//! Only objects that the run has recorded are touched, never those that are kept of the user's
+//! repository (`kept.rs`). A new pack is complete before anything that it replaces is removed.
 
 use super::checked;
 use super::shadow::{Shadow, ShadowError};
@@ -100,7 +100,10 @@ impl Shadow {
             return Ok(false);
         }
         trees.truncate(trees.len() / 2);
-        let wanted = trees.iter().chain(needed).map(|tree| format!("{tree}\n")).collect::<String>();
+        // What was there when the run began is kept elsewhere, and its history need not be walked.
+        let start = self.kept().start().map(|start| format!("^{start}\n"));
+        let wanted =
+            trees.iter().chain(needed).map(|tree| format!("{tree}\n")).chain(start).collect::<String>();
         let list = ["rev-list", "--objects", "--no-object-names", "--all", "--stdin"];
         let reachable = checked("rev-list", self.git().args(list).stdin(wanted.as_bytes()))?;
         let reachable = String::from_utf8_lossy(&reachable);

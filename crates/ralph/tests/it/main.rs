@@ -31,6 +31,7 @@ mod journal;
 mod limits;
 mod links;
 mod locks;
+mod lost_git;
 mod lost_ground;
 mod low_disk;
 mod prices;

@@ -1,0 +1,358 @@
+//! What a run keeps of the user's repository, as it was when the run began.
+//!
+//! An agent can prune the user's `.git`, or delete it. Checkpoints borrow objects from here and
+//! not from there, and a repository that is gone can be restored from here. Objects are hard
+//! links, which cost next to nothing; refs, HEAD, configuration, index, logs and hooks are copies.
+//! Where links cannot be made (another file system, another owner) objects are copied; if that
+//! is too much, only the last commit and what is staged is kept, in a pack, without the history.
+//!
+//! Deliberately absent: protection from a process that writes into an object file in place, which
+//! git never does. A restore reads everything that it needs before it changes the first file.
+
+use super::shadow::ShadowError;
+use super::{Repository, checked, git, local, one_path};
+use crate::fsx;
+use ralph_loop::event::Branch;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A copy of the user's git directory.
+pub struct Kept {
+    dir: PathBuf,
+}
+
+#[derive(Debug, Error)]
+pub enum RestoreGitError {
+    #[error("there is a repository already: {}", .0.display())]
+    Exists(PathBuf),
+    #[error("nothing was kept of the repository")]
+    Nothing,
+    #[error("the repository that this worktree belongs to is gone, too: {}", .0.display())]
+    MainGone(PathBuf),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// More bytes are not copied where links cannot be made.
+const MOST_COPIED: u64 = 64 << 20;
+/// Larger files are linked, although git or the user may change them in place.
+const MOST_COPIED_FILE: u64 = 16 << 20;
+/// No repository has alternates, or directories, as deep as this.
+const DEEPEST: usize = 32;
+/// `git gc` may be running: what it has just moved is found the next time.
+const LOOKS: usize = 3;
+
+const POINTER: &str = "ralph-pointer";
+const TIP_ONLY: &str = "ralph-tip-only";
+
+impl Kept {
+    pub(super) fn below(checkpoints: &Path) -> Kept {
+        Kept { dir: checkpoints.join("kept.git") }
+    }
+
+    /// Where it is, seen from the objects of the checkpoints: the two are moved together.
+    pub(super) const ALTERNATES: &str = "../kept.git/objects\n";
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn exists(&self) -> bool {
+        self.dir.join("HEAD").exists()
+    }
+
+    /// Whether all refs and commits are there.
+    pub fn has_history(&self) -> bool {
+        !self.dir.join(TIP_ONLY).exists()
+    }
+
+    /// The commit that HEAD was on, if all before it is there as well.
+    pub(super) fn start(&self) -> Option<String> {
+        let head = git(&self.dir).args(["--git-dir=.", "rev-parse", "-q", "--verify", "HEAD^{commit}"]);
+        let head = head.run().ok().filter(|head| self.has_history() && head.success())?;
+        lines(&head.stdout).next()
+    }
+
+    /// Keeps a repository. That nothing can be kept is no failure: the checkpoints then hold
+    /// every file by themselves.
+    pub(super) fn make(&self, repository: &Repository, format: &str) -> Result<(), ShadowError> {
+        let Some(source) = Source::of(repository) else { return Ok(fsx::private_dir(&self.objects())?) };
+        let kept = self.copy_all(&source).is_ok() || {
+            let _ = fsx::remove_tree(&self.dir);
+            self.keep_tip(repository, &source, format).is_ok()
+        };
+        if kept {
+            self.keep_pointer(repository, &source)?;
+        } else {
+            let _ = fsx::remove_tree(&self.dir);
+            fsx::private_dir(&self.objects())?;
+        }
+        Ok(())
+    }
+
+    fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    fn copy_all(&self, source: &Source) -> io::Result<()> {
+        let mut copier = Copier { left: MOST_COPIED, vanished: false };
+        copier.copy_dir(&source.common, &self.dir, 0)?;
+        fsx::private_dir(&self.objects().join("pack"))?;
+        for _ in 0..LOOKS {
+            copier.vanished = false;
+            for objects in &source.objects {
+                copier.link_objects(objects, &self.objects(), 0)?;
+            }
+            if !copier.vanished {
+                break;
+            }
+        }
+        // What a worktree has for itself.
+        if source.private != source.common {
+            for name in ["HEAD", "index"] {
+                copier.replace(&source.private.join(name), &self.dir.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The commit that HEAD is on and what is staged, as a shallow repository.
+    fn keep_tip(&self, repository: &Repository, source: &Source, format: &str) -> Result<(), ShadowError> {
+        let init = ["init", "-q", "--bare", &format!("--object-format={format}")];
+        checked(
+            "init",
+            git(&repository.top).env("GIT_DEFAULT_REF_FORMAT", "files").args(init).arg(&self.dir),
+        )?;
+        let head = repository.commit();
+        let mut names = BTreeSet::new();
+        if let Some(commit) = &head {
+            let list =
+                ["rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=allow-any", commit];
+            names.extend(lines(&checked("rev-list", local(repository).args(list))?));
+        }
+        // `mode name stage`, then the path.
+        let staged = checked("ls-files", local(repository).args(["ls-files", "-s", "-z"]))?;
+        let staged = staged.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        names.extend(staged.filter_map(|entry| entry.split(' ').nth(1).map(String::from)));
+        let asked: String = names.iter().map(|name| format!("{name}\n")).collect();
+        let check = ["cat-file", "--batch-check=%(objectname)", "--buffer"];
+        let found = checked("cat-file", local(repository).args(check).stdin(asked.as_bytes()))?;
+        let found: String =
+            lines(&found).filter(|line| !line.ends_with(" missing")).map(|name| name + "\n").collect();
+        let own = || git(&self.dir).args(["-c", "core.hooksPath=/dev/null", "--git-dir=."]);
+        if !found.is_empty() {
+            // Packed from here: git renames the pack into its place, on one file system only.
+            let mut from: Vec<u8> = Vec::new();
+            for objects in &source.objects {
+                from.extend(objects.as_os_str().as_bytes());
+                from.push(b'\n');
+            }
+            let alternates = self.objects().join("info/alternates");
+            fsx::write_whole(&alternates, &from)?;
+            let pack = own().args(["pack-objects", "-q", "objects/pack/pack"]);
+            checked("pack-objects", pack.stdin(found.as_bytes()))?;
+            fsx::remove(&alternates)?;
+        }
+        if let Some(commit) = &head {
+            fsx::write_whole(&self.dir.join("shallow"), format!("{commit}\n").as_bytes())?;
+            match repository.branch() {
+                Branch::Named(name) => {
+                    let name = format!("refs/heads/{name}");
+                    checked("update-ref", own().args(["update-ref", &name, commit]))?;
+                    checked("symbolic-ref", own().args(["symbolic-ref", "HEAD", &name]))?;
+                }
+                Branch::Detached => {
+                    checked("update-ref", own().args(["update-ref", "--no-deref", "HEAD", commit]))?;
+                }
+            }
+        }
+        let mut copier = Copier { left: MOST_COPIED, vanished: false };
+        for name in ["config", "info", "hooks", "description"] {
+            copier.replace(&source.common.join(name), &self.dir.join(name))?;
+        }
+        copier.replace(&source.private.join("index"), &self.dir.join("index"))?;
+        // The refs are in files here, wherever they were.
+        let _ = own().args(["config", "--file", "config", "--unset", "extensions.refStorage"]).run();
+        Ok(fsx::write_whole(&self.dir.join(TIP_ONLY), b"")?)
+    }
+
+    /// `.git` of a worktree or a submodule is a file, or a link, that says where the repository is.
+    fn keep_pointer(&self, repository: &Repository, source: &Source) -> io::Result<()> {
+        let place = repository.top.join(".git");
+        let meta = place.symlink_metadata()?;
+        if meta.is_dir() {
+            return Ok(());
+        }
+        let content = if meta.is_symlink() {
+            let mut line = OsString::from("gitdir: ");
+            line.push(&source.private);
+            line.push("\n");
+            line.into_vec()
+        } else {
+            fs_err::read(&place)?
+        };
+        fsx::write_whole(&self.dir.join(POINTER), &content)
+    }
+
+    /// Puts `.git` back, as it was when the run began. One that is there is never touched.
+    pub fn restore(&self, top: &Path) -> Result<(), RestoreGitError> {
+        let place = top.join(".git");
+        if place.symlink_metadata().is_ok() {
+            return Err(RestoreGitError::Exists(place));
+        }
+        if !self.exists() {
+            return Err(RestoreGitError::Nothing);
+        }
+        if let Ok(pointer) = fs_err::read(self.dir.join(POINTER)) {
+            let target = pointer.strip_prefix(b"gitdir: ").unwrap_or_default().trim_ascii_end();
+            let target = top.join(Path::new(OsStr::from_bytes(target)));
+            if !target.join("HEAD").exists() {
+                return Err(RestoreGitError::MainGone(target));
+            }
+            return Ok(fsx::write_new(&place, &pointer)?);
+        }
+        // Made beside its place, so that there is a whole one or none.
+        let beside = top.join(".git.ralph-restore");
+        let _ = fsx::remove_tree(&beside);
+        let mut copier = Copier { left: u64::MAX, vanished: false };
+        copier.copy_dir(&self.dir, &beside, 0)?;
+        copier.link_objects(&self.objects(), &beside.join("objects"), 0)?;
+        fsx::dir(&beside.join("refs"))?;
+        let _ = fsx::remove(&beside.join(TIP_ONLY));
+        Ok(fsx::rename(&beside, &place)?)
+    }
+}
+
+/// Where the user's repository is.
+struct Source {
+    /// What all worktrees share.
+    common: PathBuf,
+    /// What this one has for itself; mostly the same.
+    private: PathBuf,
+    /// The object directory and those that it borrows from.
+    objects: Vec<PathBuf>,
+}
+
+impl Source {
+    fn of(repository: &Repository) -> Option<Source> {
+        let path = |what: &str| {
+            let answer = git(&repository.top).args(["rev-parse", what]).run().ok()?;
+            repository.top.join(one_path(&answer)?).canonicalize().ok()
+        };
+        let (common, private) = (path("--git-common-dir")?, path("--git-dir")?);
+        let mut objects = vec![common.join("objects").canonicalize().ok()?];
+        let mut next = 0;
+        while let Some(dir) = objects.get(next).filter(|_| next < DEEPEST).cloned() {
+            let listed = fs_err::read(dir.join("info/alternates")).unwrap_or_default();
+            let paths =
+                listed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#');
+            let paths = paths.map(|line| dir.join(OsStr::from_bytes(line)));
+            let found: Vec<PathBuf> = paths.filter_map(|path| path.canonicalize().ok()).collect();
+            let new: Vec<PathBuf> = found.into_iter().filter(|path| !objects.contains(path)).collect();
+            objects.extend(new);
+            next += 1;
+        }
+        Some(Source { common, private, objects })
+    }
+}
+
+/// Copies and links files, as long as not too much has to be copied.
+struct Copier {
+    /// Bytes that may still be copied where a link cannot be made.
+    left: u64,
+    /// Something was gone when its turn came.
+    vanished: bool,
+}
+
+impl Copier {
+    /// A git directory but for its objects; those of submodules are linked.
+    fn copy_dir(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
+        fsx::private_dir(to)?;
+        for entry in fs_err::read_dir(from)?.flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            if is_passing(name.as_bytes()) || depth > DEEPEST {
+                continue;
+            }
+            // Links are followed: what is kept must not depend on another place.
+            let Ok(meta) = fs_err::metadata(&path) else { continue };
+            let to = to.join(&name);
+            match name.as_bytes() {
+                b"objects" if depth == 0 && meta.is_dir() => fsx::private_dir(&to)?,
+                b"objects" | b"lfs" if meta.is_dir() => self.link_objects(&path, &to, depth + 1)?,
+                _ if meta.is_dir() => self.copy_dir(&path, &to, depth + 1)?,
+                _ if meta.is_file() && meta.len() <= MOST_COPIED_FILE => self.copy(&path, &to)?,
+                _ if meta.is_file() => self.link(&path, &to)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that are never changed once they are there.
+    fn link_objects(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
+        fsx::private_dir(to)?;
+        for entry in fs_err::read_dir(from)?.flatten() {
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else { continue };
+            // Indexes over several packs, and graphs, may name what is not there; git does without.
+            let optional = name == "info" || name.as_bytes().starts_with(b"multi-pack-index");
+            if optional || is_passing(name.as_bytes()) || depth > DEEPEST {
+                continue;
+            }
+            if kind.is_dir() {
+                self.link_objects(&entry.path(), &to.join(name), depth + 1)?;
+            } else if kind.is_file() {
+                self.link(&entry.path(), &to.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        match fsx::link(from, to) {
+            Ok(()) => Ok(()),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                self.vanished = true;
+                Ok(())
+            }
+            Err(_) => {
+                let bytes = fs_err::metadata(from)?.len();
+                self.left = self.left.checked_sub(bytes).ok_or(ErrorKind::FileTooLarge)?;
+                self.copy(from, to)
+            }
+        }
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        match fsx::copy(from, to) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                self.vanished = true;
+                Ok(())
+            }
+            copied => copied,
+        }
+    }
+
+    /// The same in the place of what is there; nothing, if there is none to copy.
+    fn replace(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = if to.is_dir() { fsx::remove_tree(to) } else { fsx::remove(to) };
+        if from.is_dir() { self.copy_dir(from, to, 1) } else { self.copy(from, to) }
+    }
+}
+
+/// Locks, sockets and half-written files.
+fn is_passing(name: &[u8]) -> bool {
+    name.ends_with(b".lock")
+        || name.starts_with(b"tmp_")
+        || name.starts_with(b"fsmonitor--daemon")
+        || name == b"gc.pid"
+}
+
+fn lines(output: &[u8]) -> impl Iterator<Item = String> {
+    String::from_utf8_lossy(output).lines().map(String::from).collect::<Vec<_>>().into_iter()
+}
