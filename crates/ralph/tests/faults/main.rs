@@ -12,6 +12,9 @@
 //! same with `ralph spawn`. A round of worktrees (`worktrees`) has two projects in one home, whose runs are
 //! killed while their worktrees are laid out.
 //!
+//! A round of damage (`damage`) has agents that prune or delete the repository and swap directories
+//! for links, and ends with an undo.
+//!
 //! A seed reproduces the choice of scripts, faults, targets and delays, not the moment a
 //! process reached by then. Without variables a short round with a fixed seed is run;
 //! `make faults` sets `RALPH_FAULTS` (how many) and `RALPH_FAULT_SEED` (empty: by the clock).
@@ -23,6 +26,7 @@
 #![expect(clippy::panic, reason = "clippy.toml allows it in tests, but not in helpers")]
 
 mod checks;
+mod damage;
 mod fault;
 mod fold;
 mod life;
@@ -104,6 +108,12 @@ fn a_worker_does_the_same_whatever_dies_and_whoever_asks() {
 fn every_worktree_is_known_whatever_dies_while_it_is_laid_out() {
     let plan = Plan::of_environment();
     play(Plan { faults: (plan.faults / 3).max(8), ..plan }, worktrees::play);
+}
+
+#[test]
+fn an_undo_brings_everything_back_whatever_agents_damage_and_whatever_dies() {
+    let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 3).max(8), ..plan }, damage::play);
 }
 
 /// Rounds, until there were enough faults or failures.

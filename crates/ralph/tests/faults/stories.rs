@@ -1,7 +1,8 @@
 //! A round of `ralph stories`: twelve stories through all their deaths.
 //!
 //! Agents are a shell script that commits with git. The first attempts at some stories fail, and
-//! spoil what the user has not committed yet. Whatever dies meanwhile, in the end each story is
+//! spoil what the user has not committed yet; one prunes the repository, one swaps a directory for a
+//! link. Whatever dies meanwhile, in the end each story is
 //! done once: one `[DONE]` line, one commit, in an order that its dependencies allow.
 //!
 //! Left out: faults in git, which end a run by design.
@@ -41,6 +42,10 @@ case "$(wc -l < "$1/$RALPH_STORY" | tr -d ' ')/$RALPH_STORY" in
     1/1.2) echo spoiled > mine.txt; git add -A; git commit -q -m "story $RALPH_STORY"; echo "<ralph>FAIL 1.2: no</ralph>" ;;
     1/2.1) echo spoiled > tracked.txt; git rm -q --cached tracked.txt; exit 4 ;;
     1/3.1 | 2/3.1) rm mine.txt; git checkout -q -- .; echo "<ralph>DONE 9.9</ralph>" ;;
+    1/2.3)
+        git commit -q --amend --allow-empty -m amended; git reflog expire --expire=now --all; git gc -q --prune=now
+        echo spoiled > lib/a; exit 4 ;;
+    1/3.2) mv lib "$1/lib"; ln -s "$1/lib" lib; echo spoiled > mine.txt; echo "<ralph>FAIL 3.2: no</ralph>" ;;
     *)
         echo "$RALPH_STORY" > "made-$RALPH_STORY"
         git add "made-$RALPH_STORY" && git commit -q -m "story $RALPH_STORY" && echo "<ralph>DONE $RALPH_STORY</ralph>" ;;
@@ -83,6 +88,8 @@ fn set_up(ordeal: &Ordeal) -> Result<(), String> {
         let spec = format!("---\nstatus: pending\ndepends_on: {depends_on:?}\n---\n# Part {id}\n");
         put(&dir.join(format!("story-{id}-part.md")), spec.as_bytes())?;
     }
+    fs::create_dir(ordeal.path("repo/lib")).map_err(told("lib"))?;
+    put(&ordeal.path("repo/lib/a"), b"as committed\n")?;
     ordeal.first_commit()
 }
 
@@ -127,6 +134,9 @@ fn all_is_done(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
         }
     }
     ordeal.users_work_is_intact()?;
+    if repo.join("lib").is_symlink() || read("lib/a")? != "as committed\n" {
+        return Err("a directory was not put back".into());
+    }
     let staged = git(&repo, "diff --cached --name-only")?;
     if !staged.is_empty() || repo.join(".git/index.lock").exists() {
         return Err(format!("left in the user's index: {staged}"));
