@@ -8,7 +8,7 @@ use ralph_loop::history::History;
 use ralph_loop::money::Cost;
 use ralph_loop::review::{Reworded, Wording};
 use ralph_loop::run::Place;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Of one story, over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,14 @@ impl Tallies {
 
     pub fn reworded(&self, story: &str) -> Vec<Wording> {
         self.reworded.iter().filter(|found| found.story == story).map(|found| found.what).collect()
+    }
+
+    pub fn reworded_by_story(&self) -> HashMap<&str, Vec<Wording>> {
+        let mut by_story: HashMap<&str, Vec<Wording>> = HashMap::new();
+        for found in &self.reworded {
+            by_story.entry(&found.story).or_default().push(found.what);
+        }
+        by_story
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Item, Pick, PlanFact};
 use crate::story_id::StoryId;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -119,18 +120,17 @@ impl StoriesState {
         }
         let mut left = self.left.iter().filter_map(|index| self.todo.get(*index));
         let Some(first) = left.clone().next() else { return Pick::Done };
-        match left.find(|story| self.waits_for(story).is_none()) {
+        // The first dependency of a story that is not done.
+        let done: BTreeSet<StoryId> = self.done.iter().copied().collect();
+        let waits_for =
+            |story: &Story| story.depends_on.iter().copied().find(|needed| !done.contains(needed));
+        match left.find(|story| waits_for(story).is_none()) {
             Some(story) => Pick::Work(Item::Story { id: story.id, attempt: self.attempt(story.id) }),
             None => {
-                let needed = self.waits_for(first).map_or_else(String::new, |id| id.to_string());
+                let needed = waits_for(first).map_or_else(String::new, |id| id.to_string());
                 Pick::Stuck(format!("story {} waits for {needed}, which is not done", first.id))
             }
         }
-    }
-
-    /// The first dependency that is not done.
-    fn waits_for(&self, story: &Story) -> Option<StoryId> {
-        story.depends_on.iter().copied().find(|needed| !self.done.contains(needed))
     }
 
     /// The story whose last attempt has failed.

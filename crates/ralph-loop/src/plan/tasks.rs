@@ -13,6 +13,7 @@ use crate::task_list::{self, Mode, Story, Stuck, TaskList, field};
 use crate::text::clip;
 use crate::verdict::{Judgement, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -325,8 +326,10 @@ impl TasksState {
             Verdict::Green { .. } => None,
             Verdict::Red { .. } => {
                 let at_cap = |id: &String| after.list.story(id).and_then(Story::review_count);
-                let capped = said.iter().find(|id| at_cap(id) >= Some(u64::from(self.review_cap)));
-                if let Some(id) = capped.filter(|_| !self.skip_review) {
+                let capped = |id: &&String| at_cap(id) >= Some(u64::from(self.review_cap));
+                if !self.skip_review
+                    && let Some(id) = said.iter().find(capped)
+                {
                     self.stuck = Some(format!(
                         "{id} has had its {} reviews and its checks are red: it needs a person",
                         self.review_cap
@@ -342,9 +345,9 @@ impl TasksState {
 
     /// The stories that the agent says are right, and that were not before.
     fn newly_passing(&self, after: &TaskList) -> Vec<String> {
-        let before = self.known.as_ref().map(|known| &known.list);
-        let passed = |id: &str| before.and_then(|list| list.story(id)).is_some_and(Story::passes);
-        let new = after.stories.iter().filter(|story| story.passes() && !passed(story.id()));
+        let before = self.known.iter().flat_map(|known| &known.list.stories);
+        let passed: HashSet<&str> = before.filter(|story| story.passes()).map(Story::id).collect();
+        let new = after.stories.iter().filter(|story| story.passes() && !passed.contains(story.id()));
         new.map(|story| story.id().to_string()).collect()
     }
 }

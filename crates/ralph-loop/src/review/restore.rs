@@ -93,23 +93,43 @@ fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'
 
 /// Each after the story that it came after, as far as that one is there.
 fn put_vanished_back(list: &mut TaskList, before: &TaskList, terms: &Terms<'_>) {
-    let mut next = 0;
+    let mut known = places(list);
+    let (mut next, mut vanished) = (0, Vec::new());
     for story in &before.stories {
-        match list.stories.iter().position(|other| other.id() == story.id()) {
+        match known.get(story.id()) {
             Some(at) => next = at + 1,
             None if story.is_done(terms.skip_review) => {}
             None => {
-                list.stories.insert(next, story.clone());
-                next += 1;
+                known.insert(story.id().to_owned(), next);
+                vanished.push((next, story.clone()));
             }
         }
     }
+    if vanished.is_empty() {
+        return;
+    }
+    vanished.sort_by_key(|(next, _)| *next);
+    let mut vanished = vanished.into_iter().peekable();
+    let there = std::mem::take(&mut list.stories);
+    for (at, story) in there.into_iter().map(Some).chain([None]).enumerate() {
+        while let Some((_, gone)) = vanished.next_if(|(next, _)| *next == at) {
+            list.stories.push(gone);
+        }
+        list.stories.extend(story);
+    }
+}
+
+/// Where each story is. Of two with the same id the first is the story.
+fn places(list: &TaskList) -> HashMap<String, usize> {
+    list.stories.iter().enumerate().rev().map(|(at, story)| (story.id().to_owned(), at)).collect()
 }
 
 fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+    let places = places(list);
     for violation in transitions(before, list, terms) {
         let Some(id) = violation.story else { continue };
-        let Some(story) = list.story_mut(&id) else { continue };
+        let Some(at) = places.get(&id) else { continue };
+        let story = &mut list.stories[*at];
         match (old.get(&*id), violation.rule) {
             (_, Rule::AtCap) => approve_at_cap(story),
             (Some(before), _) => put_back(story, before),
@@ -121,9 +141,11 @@ fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, 
 /// What is still wrong is wrong in combination: passing without notes, approved without passing.
 fn undo_standing(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
     let known: HashSet<Violation> = standing(Ok(before), terms).into_iter().collect();
+    let places = places(list);
     for violation in standing(Ok(list), terms) {
         let Some(id) = violation.story.as_ref().filter(|_| !known.contains(&violation)) else { continue };
-        let Some(story) = list.story_mut(id) else { continue };
+        let Some(at) = places.get(id) else { continue };
+        let story = &mut list.stories[*at];
         match old.get(&**id) {
             Some(before) if REVIEW_FIELDS.iter().all(|name| story.field(name) == before.field(name)) => {
                 story.take_field(before, field::NOTES);

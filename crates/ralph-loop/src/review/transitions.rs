@@ -13,15 +13,23 @@ pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Ve
     for story in named(after) {
         now.entry(story.id()).or_insert(story);
     }
-    let mut found = Vec::new();
+    let mut missing = Vec::new();
     let mut changes = Vec::new();
     for (at, old) in named(before).enumerate() {
         match now.remove(old.id()) {
             Some(new) => changes.extend(Change::between(old, new)),
             None if old.is_done(terms.skip_review) => {}
-            None if named(before).take(at).any(|first| first.id() == old.id()) => {}
-            None => found.push(vanished(old)),
+            None => missing.push((at, old)),
         }
+    }
+    let mut found = Vec::new();
+    if !missing.is_empty() {
+        let mut first = HashMap::with_capacity(before.stories.len());
+        for (at, old) in named(before).enumerate() {
+            first.entry(old.id()).or_insert(at);
+        }
+        let missing = missing.into_iter().filter(|(at, old)| first.get(old.id()) == Some(at));
+        found.extend(missing.map(|(_, old)| vanished(old)));
     }
     if terms.skip_review {
         return found;
@@ -63,8 +71,11 @@ fn waited(story: &&Story) -> bool {
 
 /// Whether something was said of a story that waited for a review, rightly or not.
 pub(super) fn gave_verdict(before: &TaskList, after: &TaskList) -> bool {
+    // Of two with the same id the first is the story: it is entered last.
+    let now: HashMap<&str, &Story> = after.stories.iter().rev().map(|story| (story.id(), story)).collect();
     let touched = |old: &Story| {
-        after.story(old.id()).is_none_or(|new| WATCHED.iter().any(|name| old.field(name) != new.field(name)))
+        let new = now.get(old.id());
+        new.is_none_or(|new| WATCHED.iter().any(|name| old.field(name) != new.field(name)))
     };
     before.stories.iter().filter(waited).any(touched)
 }

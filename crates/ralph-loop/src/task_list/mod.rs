@@ -8,6 +8,7 @@
 //! Deliberately absent: what an agent may change. That is [`crate::review`].
 
 mod added;
+mod circles;
 mod json;
 mod pick;
 mod places;

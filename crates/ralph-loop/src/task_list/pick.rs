@@ -4,6 +4,7 @@
 //! before anything new is begun. Within a mode the smallest priority comes first, then the
 //! order of the file.
 
+use super::circles::Circles;
 use super::{ReviewStatus, Story, TaskList};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -57,13 +58,16 @@ pub struct Blocked<'a> {
 pub enum Why<'a> {
     /// Depends on ids that no story has.
     Unknown(Vec<&'a str>),
-    /// Depends on itself: through these, in a circle.
-    Cycle(Vec<&'a str>),
+    /// Depends on itself: through these, in a circle, and so many more.
+    Cycle { way: Vec<&'a str>, more: usize },
     /// Depends on stories that are not done and cannot be worked on either.
     WaitsFor(Vec<&'a str>),
     /// `passes` and `reviewStatus` contradict each other, so no mode takes it.
     Contradiction,
 }
+
+/// So many stories of a circle are named: more would not be read.
+const CIRCLE_TOLD: usize = 10;
 
 pub fn pick(list: &TaskList, skip_review: bool) -> Pick<'_> {
     if list.stories.is_empty() {
@@ -99,6 +103,7 @@ fn is_new(story: &Story, skip_review: bool) -> bool {
 }
 
 fn blocked<'a>(list: &'a TaskList, skip_review: bool, done: &HashMap<&str, bool>) -> Vec<Blocked<'a>> {
+    let circles = Circles::of(list, done);
     let why = |story: &'a Story| {
         if !is_new(story, skip_review) {
             return Why::Contradiction;
@@ -108,8 +113,8 @@ fn blocked<'a>(list: &'a TaskList, skip_review: bool, done: &HashMap<&str, bool>
         if !unknown.is_empty() {
             return Why::Unknown(unknown);
         }
-        match circle(list, story, done) {
-            Some(circle) => Why::Cycle(circle),
+        match circles.through(story.id(), CIRCLE_TOLD) {
+            Some((way, more)) => Why::Cycle { way, more },
             None => Why::WaitsFor(known.into_iter().filter(|id| done.get(id) == Some(&false)).collect()),
         }
     };
@@ -121,36 +126,8 @@ fn blocked<'a>(list: &'a TaskList, skip_review: bool, done: &HashMap<&str, bool>
 pub fn dead_ends(list: &TaskList, skip_review: bool) -> Vec<Blocked<'_>> {
     let done: HashMap<&str, bool> =
         list.stories.iter().map(|story| (story.id(), story.is_done(skip_review))).collect();
-    let never = |blocked: &Blocked<'_>| matches!(blocked.why, Why::Unknown(_) | Why::Cycle(_));
+    let never = |blocked: &Blocked<'_>| matches!(blocked.why, Why::Unknown(_) | Why::Cycle { .. });
     blocked(list, skip_review, &done).into_iter().filter(never).collect()
-}
-
-/// The way from a story through its dependencies back to itself.
-fn circle<'a>(list: &'a TaskList, start: &'a Story, done: &HashMap<&str, bool>) -> Option<Vec<&'a str>> {
-    let by_id: HashMap<&str, &'a Story> = list.stories.iter().map(|story| (story.id(), story)).collect();
-    // Where each story was come from, so that the way can be told.
-    let mut came_from: HashMap<&str, &'a str> = HashMap::new();
-    let mut ahead = vec![start];
-    while let Some(story) = ahead.pop() {
-        // What is done holds nobody up, whatever it depends on.
-        for id in story.depends_on().into_iter().filter(|id| done.get(id) != Some(&true)) {
-            if id == start.id() {
-                let mut way = vec![story.id()];
-                while let Some(before) = came_from.get(way[way.len() - 1]) {
-                    way.push(before);
-                }
-                way.reverse();
-                return Some(way);
-            }
-            if let Some(next) = by_id.get(id)
-                && !came_from.contains_key(id)
-            {
-                came_from.insert(next.id(), story.id());
-                ahead.push(next);
-            }
-        }
-    }
-    None
 }
 
 impl fmt::Display for Blocked<'_> {
@@ -158,7 +135,13 @@ impl fmt::Display for Blocked<'_> {
         let story = self.story;
         match &self.why {
             Why::Unknown(ids) => write!(f, "{story} depends on {}, which no story has", ids.join(", ")),
-            Why::Cycle(way) => write!(f, "{story} depends on itself: {} → {story}", way.join(" → ")),
+            Why::Cycle { way, more } => {
+                write!(f, "{story} depends on itself: {} → ", way.join(" → "))?;
+                if *more > 0 {
+                    write!(f, "({more} more) → ")?;
+                }
+                f.write_str(story)
+            }
             Why::WaitsFor(ids) => write!(f, "{story} waits for {}", ids.join(", ")),
             Why::Contradiction => {
                 write!(f, "{story} has a passes and a reviewStatus that contradict each other")

@@ -13,6 +13,7 @@ use ralph_loop::review;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
 use ralph_loop::text::clip;
 use ralph_loop::{Run, State};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -261,9 +262,9 @@ fn put_links_aside(workspace: &Path, dir: &Path) -> io::Result<()> {
 }
 
 fn amend(list: &mut TaskList, amendment: &Amendment, skip_review: bool, red: &str) {
-    for id in &amendment.stories {
-        // One that does not pass any more was taken back by a life that could not say so.
-        let Some(story) = list.story_mut(id).filter(|story| story.passes()) else { continue };
+    let mut said: HashSet<&str> = amendment.stories.iter().map(String::as_str).collect();
+    // One that does not pass any more was taken back by a life that could not say so.
+    for story in list.stories.iter_mut().filter(|story| said.remove(story.id()) && story.passes()) {
         story.set_passes(false);
         if skip_review {
             continue;

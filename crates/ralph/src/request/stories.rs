@@ -12,6 +12,7 @@ use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::stories::{StoriesPlan, Story};
 use ralph_loop::story_id::StoryId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -131,7 +132,7 @@ fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>
         return Err(CliError::usage(message)
             .hint(first.filter(|_| errors.len() == 1).unwrap_or_else(|| way_out.into())));
     }
-    let skipped: Vec<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
+    let skipped: BTreeSet<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
     let mut notes: Vec<String> = warnings.iter().map(|problem| told(problem)).collect();
     notes.extend(errors.iter().map(|problem| format!("skipped: {}", told(problem))));
     backlog.specs.retain(|spec| !skipped.contains(&spec.id));
@@ -146,7 +147,12 @@ fn choose(
     asked: &StoriesRequest,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Story>, CliError> {
-    let spec = |id: &StoryId| backlog.specs.iter().find(|spec| spec.id == *id);
+    let (done, known): (BTreeSet<StoryId>, BTreeMap<StoryId, &Spec>) = (
+        done.iter().copied().collect(),
+        // Of two with the same number the first is the story: it is entered last.
+        backlog.specs.iter().rev().map(|spec| (spec.id, spec)).collect(),
+    );
+    let spec = |id: &StoryId| known.get(id).copied();
     let mut specs: Vec<&Spec> = match order {
         [] => backlog.specs.iter().collect(),
         order => order.iter().filter_map(spec).collect(),
@@ -163,7 +169,7 @@ fn choose(
         }
         specs.retain(|spec| !done.contains(&spec.id));
     }
-    let chosen: Vec<StoryId> = specs.iter().map(|spec| spec.id).collect();
+    let chosen: BTreeSet<StoryId> = specs.iter().map(|spec| spec.id).collect();
     let overrides = asked.only.is_some() || asked.from.is_some();
     let story = |spec: &Spec| {
         let mut depends_on = spec.depends_on.clone();

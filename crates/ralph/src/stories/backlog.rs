@@ -45,6 +45,7 @@ pub fn not_done(project: &Project, done: &[StoryId]) -> Vec<StoryId> {
 impl Backlog {
     /// Forgets that stories have no spec which are done: nobody has to run them any more.
     pub fn forgive_missing(&mut self, done: &[StoryId]) {
+        let done: BTreeSet<&StoryId> = done.iter().collect();
         self.problems.retain(|problem| problem.missing.is_none_or(|missing| !done.contains(&missing)));
     }
 

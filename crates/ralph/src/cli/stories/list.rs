@@ -17,6 +17,7 @@ use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,9 +72,10 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let running = WorkspaceLock::is_held(&home, stories.project.dir());
     let tallies = tally(&home, &stories.project, Plan::STORIES, 0)?;
+    let done = stories.state.completed_stories.iter().copied().collect();
     let line = |spec: &Spec| {
         let Tally { iterations, cost, duration_ms } = tallies.of(&spec.id.to_string());
-        let status = status(spec, &stories.state, running);
+        let status = status(spec, &stories.state, &done, running);
         // The state may know of attempts that are in no journal here.
         let failed = if let Status::Failed { failed_attempts } = status { failed_attempts } else { 0 };
         StoryLine {
@@ -102,8 +104,8 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
 
 /// The state names a story that is worked on also after its run was killed: whether a run is
 /// `running` decides.
-fn status(spec: &Spec, state: &StoryState, running: bool) -> Status {
-    let is_done = |id: &StoryId| state.completed_stories.contains(id);
+fn status(spec: &Spec, state: &StoryState, done: &BTreeSet<StoryId>, running: bool) -> Status {
+    let is_done = |id: &StoryId| done.contains(id);
     if state.current_story == Some(spec.id) {
         match state.retry_count {
             _ if running => return Status::Running,
@@ -249,13 +251,14 @@ mod tests {
             current_story: Some(id("1.3")),
             retry_count: 2,
         };
-        let told = |text: &str, on: &[&str], running| status(&spec(text, on), &state, running).words();
+        let done = state.completed_stories.iter().copied().collect();
+        let told = |text: &str, on: &[&str], running| status(&spec(text, on), &state, &done, running).words();
         assert_eq!(told("1.1", &["9.9"], false), "done");
         assert_eq!(told("1.3", &[], true), "running");
         assert_eq!(told("1.3", &[], false), "failed 2 times");
         assert_eq!(told("1.4", &["1.1", "1.2"], true), "pending");
         assert_eq!(told("1.4", &["1.1", "1.3", "1.5"], false), "blocked by 1.3, 1.5");
         let state = StoryState { retry_count: 0, ..state.clone() };
-        assert_eq!(status(&spec("1.3", &[]), &state, false), Status::Pending);
+        assert_eq!(status(&spec("1.3", &[]), &state, &done, false), Status::Pending);
     }
 }

@@ -1,7 +1,7 @@
 //! `ralph tasks list`: all stories, and how far each is.
 
 use super::WhichArgs;
-use super::standing::Standing;
+use super::standing::{Standing, passing};
 use crate::cli::args::ListFormat;
 use crate::cli::table::{Column, Shape, table};
 use crate::cli::{home, print_list};
@@ -67,12 +67,14 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
         Pick::Work { story, .. } => story.id(),
         Pick::Done | Pick::Stuck(_) => "",
     };
+    let passing = passing(&list);
+    let mut reworded = tallies.reworded_by_story();
     let line = |story: &task_list::Story| {
         let tally = tallies.of(story.id());
         TaskLine {
             id: story.id().to_string(),
             title: story.title().to_string(),
-            standing: Standing::of(story, &list),
+            standing: Standing::of(story, &passing),
             next: story.id() == next,
             reviews: story.review_count().unwrap_or(0),
             iterations: tally.iterations,
@@ -80,7 +82,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
             duration: tally.duration_ms as f64 / 1000.0,
             priority: story.priority(),
             depends_on: story.depends_on().into_iter().map(String::from).collect(),
-            reworded: tallies.reworded(story.id()),
+            reworded: reworded.remove(story.id()).unwrap_or_default(),
         }
     };
     let lines: Vec<TaskLine> = list.stories.iter().map(line).collect();

@@ -1,7 +1,7 @@
 //! `ralph tasks show`: all of one story.
 
 use super::WhichArgs;
-use super::standing::Standing;
+use super::standing::{Standing, passing};
 use crate::cli::args::Format;
 use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
@@ -60,7 +60,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     })?;
     let tallies = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?;
     let tally = tallies.of(story.id());
-    let standing = Standing::of(story, &list);
+    let standing = Standing::of(story, &passing(&list));
     let Tally { iterations, cost, duration_ms } = tally;
     let (duration, reworded) = (duration_ms as f64 / 1000.0, tallies.reworded(story.id()));
     let shown = Shown { story, standing, iterations, cost, duration, reworded };

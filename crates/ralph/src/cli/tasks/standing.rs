@@ -3,6 +3,7 @@
 use ralph_loop::review::AT_CAP;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList};
 use serde::Serialize;
+use std::collections::HashSet;
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "standing", rename_all = "kebab-case")]
@@ -21,8 +22,13 @@ pub enum Standing {
     },
 }
 
+/// The stories that others need not wait for.
+pub fn passing(list: &TaskList) -> HashSet<&str> {
+    list.stories.iter().filter(|story| story.passes()).map(Story::id).collect()
+}
+
 impl Standing {
-    pub fn of(story: &Story, list: &TaskList) -> Standing {
+    pub fn of(story: &Story, passing: &HashSet<&str>) -> Standing {
         match (story.passes(), story.review_status()) {
             (true, Some(ReviewStatus::Approved)) if story.review_feedback().starts_with(AT_CAP) => {
                 Standing::ApprovedAtCap
@@ -32,7 +38,7 @@ impl Standing {
             (false, Some(ReviewStatus::ChangesRequested)) => Standing::ReviewFix,
             (false, Some(ReviewStatus::NeedsReview)) => Standing::Review,
             (false, _) => {
-                let is_open = |id: &&str| !list.story(id).is_some_and(Story::passes);
+                let is_open = |id: &&str| !passing.contains(id);
                 let waits_for: Vec<String> =
                     story.depends_on().into_iter().filter(is_open).map(String::from).collect();
                 if waits_for.is_empty() { Standing::Implement } else { Standing::Waits { waits_for } }
