@@ -73,13 +73,26 @@ impl Story {
         plan.done.iter().copied().chain(ids).collect()
     }
 
+    /// Whether these stories were the ones that were done at some moment of the run. Each
+    /// iteration adds one at most.
+    pub fn were_done(&self, plan: &StoriesPlan, stories: &[StoryId]) -> bool {
+        stories.len() >= plan.done.len() && self.stories_done(plan, None).starts_with(stories)
+    }
+
+    /// The trees before and after an iteration.
+    pub fn trees_around(&self, iteration: u32) -> Option<(&str, &str)> {
+        Some((self.trees.get(&iteration)?, self.trees.get(&(iteration + 1))?))
+    }
+
     /// The tree before an iteration, if it is still there.
     pub fn tree_before(&self, shadow: &Shadow, iteration: u32) -> Result<&str, CliError> {
         let tree = self.recorded_before(iteration)?;
         if shadow.has(tree) {
             return Ok(tree);
         }
-        let kept = self.trees.iter().find(|(of, tree)| **of > iteration && shadow.has(tree));
+        let later: Vec<&str> = self.trees.range(iteration + 1..).map(|(_, tree)| tree.as_str()).collect();
+        let kept = shadow.first_of(&later);
+        let kept = kept.and_then(|kept| self.trees.range(iteration + 1..).find(|(_, tree)| *tree == kept));
         let gone = format!("the tree before iteration {iteration} of run {} is no longer kept", self.run.id);
         let gone = CliError::failed(gone).cause("the oldest checkpoints go first (keepCheckpoints)");
         Err(match kept {

@@ -4,6 +4,7 @@ use super::args::{Format, ProjectArgs};
 use super::{home, print_json};
 use crate::catalog::{self, find_or_newest};
 use crate::error::CliError;
+use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::{self, RunDir};
@@ -71,6 +72,9 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
     Ok(())
 }
 
+/// So many iterations are asked about in one go: the first are printed before the last are looked up.
+const AT_ONCE: usize = 1000;
+
 fn tell(story: &Story) {
     let mut out = Out::stdout();
     let run = &story.run;
@@ -83,15 +87,15 @@ fn tell(story: &Story) {
         out.tell(&format!("check      {}", printable(&check.command)));
     }
     let (shadow, width) = (story.shadow().ok(), Style::of_stdout().edge());
-    for iteration in &story.iterations {
+    let changed = story.iterations.chunks(AT_ONCE).flat_map(|part| changed(story, shadow.as_ref(), part));
+    for (iteration, changed) in story.iterations.iter().zip(changed) {
         out.line("");
         out.tell(&headline(iteration));
         if let Some(asked) = story.asked.get(&iteration.iteration) {
             told_of_agent(&mut out, story, iteration.iteration, asked, width);
         }
-        if let Some(changed) = shadow.as_ref().and_then(|shadow| changed(story, shadow, iteration.iteration))
-        {
-            out.line(&fit(&format!("  changed  {changed}"), width));
+        if let Some(changed) = changed {
+            out.line(&fit(&format!("  changed  {}", names(&changed)), width));
         }
         for reworded in &iteration.reworded {
             out.tell(&format!("  reworded {}", printable(&reworded.to_string())));
@@ -136,7 +140,11 @@ fn headline(iteration: &Iteration) -> String {
 
 fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, width: usize) {
     let dialect = story.run.agents.get(asked.agent).map_or(Dialect::Plain, |agent| agent.dialect);
-    out.line(&format!("  asked    {}", story.run_dir.text(&asked.prompt).display()));
+    let prompt = story.run_dir.text(&asked.prompt);
+    match prompt.exists() {
+        true => out.line(&format!("  asked    {}", prompt.display())),
+        false => out.line("  asked    no longer kept (keepStreams)"),
+    }
     let stream = story.run_dir.stdout(iteration, asked.attempt);
     if let Some(words) = last_words(&stream, dialect) {
         out.line(&fit(&format!("  said     {words}"), width));
@@ -213,16 +221,21 @@ fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
     last
 }
 
-fn changed(story: &Story, shadow: &Shadow, iteration: u32) -> Option<String> {
-    let (before, after) = (story.trees.get(&iteration)?, story.trees.get(&(iteration + 1))?);
-    let names = shadow.diff(before, after, &["--name-only", "--no-renames"], 64 << 10).ok()?;
-    let names = String::from_utf8_lossy(&names).into_owned();
-    let names: Vec<&str> = names.lines().collect();
-    Some(match names.len() {
-        0 => "nothing".to_string(),
-        1 => names[0].to_string(),
-        n => format!("{n} files: {}", names.join(", ")),
-    })
+/// What each of these iterations has changed, where its trees are there.
+fn changed(story: &Story, shadow: Option<&Shadow>, iterations: &[Iteration]) -> Vec<Option<Changed>> {
+    let Some(shadow) = shadow else { return vec![None; iterations.len()] };
+    let around = |past: &Iteration| story.trees_around(past.iteration);
+    let pairs: Vec<(&str, &str)> = iterations.iter().filter_map(around).collect();
+    let mut found = shadow.changed(&pairs).into_iter();
+    iterations.iter().map(|past| around(past).and_then(|_| found.next().flatten())).collect()
+}
+
+fn names(changed: &Changed) -> String {
+    match &changed.paths[..] {
+        [] => "nothing".to_string(),
+        [path] if changed.count == 1 => path.clone(),
+        paths => format!("{} files: {}", changed.count, paths.join(", ")),
+    }
 }
 
 fn ending(state: &State, last_at: i64) -> String {

@@ -177,8 +177,7 @@ fn put_stories_back(story: &Story, before: Option<u32>, out: &mut Out) -> Result
         return Ok(());
     }
     let file = project.shown(&project.state()).display().to_string();
-    let mut moments = story.iterations.iter().map(|past| Some(past.iteration)).chain([None]);
-    if !moments.any(|before| story.stories_done(plan, before) == now) {
+    if !story.were_done(plan, &now) {
         out.tell(&format!("{file} is not as this run has left it: see to the stories that are done there"));
         return Ok(());
     }

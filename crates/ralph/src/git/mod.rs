@@ -3,6 +3,7 @@
 //! Everything here works without git as well: a directory that is no repository simply
 //! has no [`Repository`].
 
+pub mod changed;
 pub mod checkpoint;
 mod exchange;
 pub mod kept;

@@ -538,3 +538,28 @@ fn names_that_would_speak_to_the_terminal_do_not() {
         );
     }
 }
+
+#[test]
+fn showing_many_iterations_starts_as_many_programs_as_showing_few() {
+    let gits = |iterations: u32| {
+        let sandbox = Sandbox::git();
+        sandbox.settings(&json!({"context": false, "stallAfter": 0}));
+        let agent = sandbox.sh_agent(
+            "echo $RALPH_ITERATION > a; [ $RALPH_ITERATION = 2 ] || touch b$RALPH_ITERATION; echo on it",
+        );
+        sandbox.run(&["-p", "x", "-n", &iterations.to_string(), "-q"], &agent).exits(1);
+        let git = sandbox.sh("command -v git");
+        let counting = sandbox.root().join("counting");
+        fs::create_dir(&counting).unwrap();
+        let script =
+            format!("#!/bin/sh\necho . >> '{}/calls'\nexec {} \"$@\"\n", counting.display(), git.trim());
+        fs::write(counting.join("git"), script).unwrap();
+        fs::set_permissions(counting.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("PATH='{}':$PATH", counting.display());
+        let shown = sandbox.sh(&format!("{path} '{}' show {}", RALPH, sandbox.only_run()));
+        assert_eq!(shown.matches("  changed  ").count(), iterations as usize, "{shown}");
+        assert!(shown.contains("  changed  2 files: a, b1\n") && shown.contains("  changed  a\n"), "{shown}");
+        fs::read_to_string(counting.join("calls")).unwrap().lines().count()
+    };
+    assert_eq!(gits(3), gits(12));
+}
