@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 const LOOKED_AT: [&str; 4] = ["17", "5a", "9c", "e1"];
 const MANY: usize = 8 * LOOKED_AT.len();
 
+/// Every git that looks for an object looks through all packs.
+const MOST_PACKS: usize = 8;
+
 impl Shadow {
     /// Remembers a tree as the newest of the run.
     pub(super) fn note(&self, tree: &str) -> io::Result<()> {
@@ -36,6 +39,7 @@ impl Shadow {
     /// than `most` bytes, 0 being no limit. Whether something had to be dropped.
     pub(super) fn tidy(&self, most: u64, needed: &[&str]) -> Result<bool, ShadowError> {
         self.pack_loose()?;
+        self.merge_packs()?;
         let mut dropped = false;
         while most > 0 && fsx::disk_usage(&self.objects()) > most && self.drop_older_half(needed)? {
             dropped = true;
@@ -74,6 +78,42 @@ impl Shadow {
         if !names.is_empty() {
             self.pack(&names)?;
             checked("prune-packed", self.git().args(["prune-packed", "-q"]))?;
+        }
+        Ok(())
+    }
+
+    /// Makes one pack of the small ones where there are many. Much larger ones are left as they are,
+    /// so that an object is packed again a few times only.
+    fn merge_packs(&self) -> Result<(), ShadowError> {
+        let mut packs: Vec<(u64, PathBuf)> = Vec::new();
+        for index in self.indexes()?.into_iter().filter(|index| !index.with_extension("keep").exists()) {
+            let bytes = index.with_extension("pack").metadata().map_or(0, |pack| pack.len());
+            packs.push((bytes, index));
+        }
+        if packs.len() <= MOST_PACKS {
+            return Ok(());
+        }
+        packs.sort_unstable();
+        let (mut small, mut bytes) = (Vec::new(), 0);
+        for (size, index) in packs {
+            if small.len() > 1 && size > 2 * bytes {
+                break;
+            }
+            bytes += size;
+            small.push(index);
+        }
+        let mut names = BTreeSet::new();
+        for index in &small {
+            names.extend(self.objects_in(index)?);
+        }
+        let merged = self.pack(&names.into_iter().collect::<Vec<_>>())?;
+        for index in
+            small.iter().filter(|index| !file_name(index).is_some_and(|name| name.starts_with(&merged)))
+        {
+            // Without its index a pack is not looked at: that goes first.
+            fsx::remove(index)?;
+            let rest = ["pack", "rev"].map(|end| index.with_extension(end));
+            rest.iter().filter(|file| file.exists()).try_for_each(|file| fsx::remove(file))?;
         }
         Ok(())
     }
@@ -125,15 +165,25 @@ impl Shadow {
     /// The names of all objects in packs of its own.
     fn packed(&self) -> Result<Vec<String>, ShadowError> {
         let mut names = Vec::new();
-        for path in entries(&self.packs())? {
-            if path.extension().is_some_and(|end| end == "idx") {
-                let index = fs_err::read(&path)?;
-                let listing = checked("show-index", self.git().args(["show-index"]).stdin(&index))?;
-                let listing = String::from_utf8_lossy(&listing);
-                names.extend(listing.lines().filter_map(|line| line.split(' ').nth(1)).map(String::from));
-            }
+        for index in self.indexes()? {
+            names.extend(self.objects_in(&index)?);
         }
         Ok(names)
+    }
+
+    /// The index of each pack.
+    fn indexes(&self) -> Result<Vec<PathBuf>, ShadowError> {
+        let mut indexes = entries(&self.packs())?;
+        indexes.retain(|path| path.extension().is_some_and(|end| end == "idx"));
+        Ok(indexes)
+    }
+
+    /// The names of the objects in the pack of an index.
+    fn objects_in(&self, index: &Path) -> Result<Vec<String>, ShadowError> {
+        let index = fs_err::read(index)?;
+        let listing = checked("show-index", self.git().args(["show-index"]).stdin(&index))?;
+        let listing = String::from_utf8_lossy(&listing);
+        Ok(listing.lines().filter_map(|line| line.split(' ').nth(1)).map(String::from).collect())
     }
 }
 

@@ -122,3 +122,24 @@ fn where_a_story_began_stays_however_much_its_attempts_leave() {
     assert!(kib < 2_600, "{kib} KiB");
     assert_eq!(sandbox.sh("git for-each-ref refs/ralph").lines().count(), 6, "what they left is kept");
 }
+
+#[test]
+fn packs_stay_few_and_hold_every_tree() {
+    let sandbox = Sandbox::git();
+    // So little is recorded before it is packed that every iteration leaves a pack.
+    sandbox.settings(&json!({"context": false, "stallAfter": 0, "keepCheckpoints": 4}));
+    let agent = sandbox.sh_agent("yes $RALPH_ITERATION | head -c 1200000 > big; echo on it");
+    let ran = sandbox.run(&["-p", "x", "-n", "22", "-q"], &agent).exits(1);
+    assert_eq!(ran.stderr, "");
+    let packs = sandbox.run_dir().join("checkpoints.git/objects/pack");
+    let named = |end: &str| sandbox.sh(&format!("find '{}' -name '*.{end}' | wc -l", packs.display()));
+    assert_eq!(named("pack"), named("idx"));
+    let count: usize = named("pack").trim().parse().unwrap();
+    assert!((1..=8).contains(&count), "{count} packs");
+    let trees = trees(&sandbox);
+    assert_eq!(trees.len(), 23);
+    assert!(trees.iter().all(|tree| is_whole(&sandbox, tree)));
+    let id = sandbox.only_run();
+    sandbox.ralph(&["undo", &id, "--to", "4"]).exits(0);
+    assert!(sandbox.read("big").starts_with("3\n3\n"));
+}
