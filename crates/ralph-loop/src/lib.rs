@@ -19,6 +19,7 @@ pub mod event;
 pub mod history;
 pub mod limits;
 pub mod money;
+mod needed;
 mod next;
 pub mod plan;
 pub mod price;
@@ -36,6 +37,7 @@ pub mod text;
 pub mod time;
 pub mod verdict;
 
+pub use needed::{needed_logs, needed_texts};
 pub use next::{Action, GRACE_MS, next, space_wanted, wake_at};
 pub use run::Run;
 pub use state::State;

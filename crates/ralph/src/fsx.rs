@@ -4,6 +4,10 @@
 //! place and renamed into it; an interrupted write leaves the old one.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that writes state")]
 
+mod held;
+
+pub use held::{Held, HeldFile};
+
 use fs_err as fs;
 use rustix::fs::OFlags;
 use std::fs::{File, Permissions};
@@ -115,6 +119,16 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The last byte of a regular file, or nothing if it is empty.
+pub fn read_last_byte(path: &Path) -> io::Result<Vec<u8>> {
+    let (mut file, mut content) = (open_regular(path)?, Vec::new());
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+    }
+    file.take(1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Makes an empty file that only this user can read. Whether it is new: of several that try at
 /// once, one is told so.
 pub fn mark(path: &Path) -> io::Result<bool> {
@@ -160,6 +174,12 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.open(path).map_err(|cause| named(&cause, "open", path))
+}
+
+/// Makes a file as new as one that was just written.
+pub fn touch(path: &Path) -> io::Result<()> {
+    let file = File::open(path).map_err(|cause| named(&cause, "open", path))?;
+    file.set_modified(std::time::SystemTime::now()).map_err(|cause| named(&cause, "touch", path))
 }
 
 /// Nobody else may touch it.

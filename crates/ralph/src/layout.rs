@@ -195,6 +195,10 @@ impl RunDir {
         self.texts().join(hash)
     }
 
+    pub fn is_text(name: &str) -> bool {
+        name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
     pub fn streams(&self) -> PathBuf {
         self.dir.join("streams")
     }
@@ -222,9 +226,9 @@ impl RunDir {
         self.streams().join(format!("{iteration}-message.txt"))
     }
 
-    /// What the agent of an iteration was sent to do, for its hooks.
-    pub fn assignment(&self, iteration: u32) -> PathBuf {
-        self.dir.join(format!("assignment-{iteration}.json"))
+    /// What the agent at work was sent to do, for its hooks.
+    pub fn assignment(&self) -> PathBuf {
+        self.dir.join("assignment.json")
     }
 
     /// The settings that tell agents of the hooks.
@@ -424,6 +428,12 @@ impl Project {
     /// Relative to the project, as the agent is told it.
     pub fn check_log(iteration: u32, name: &str) -> PathBuf {
         PathBuf::from(".ralph").join(format!("guardrail_{iteration}_{name}.log"))
+    }
+
+    /// Whether a file in `.ralph` is the log of a check.
+    pub fn is_check_log(name: &str) -> bool {
+        let rest = name.strip_prefix("guardrail_").and_then(|rest| rest.strip_suffix(".log"));
+        rest.and_then(|rest| rest.split_once('_')).is_some_and(|(number, _)| number.parse::<u32>().is_ok())
     }
 }
 

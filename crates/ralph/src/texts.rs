@@ -2,24 +2,39 @@
 //!
 //! A text is what its name says or it is refused: a power cut can leave a file that is there
 //! and empty, and an agent must not be sent half a prompt.
+//!
+//! A text is as old as its last use, so that old ones can be removed beside the loop: see
+//! `engine/retention.rs`. Removing one and finding it still there exclude each other.
 
 use crate::fsx;
 use crate::layout::{self, RunDir};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 pub struct Texts {
     run: RunDir,
     /// The prompt mostly stays the same from one iteration to the next.
     last: Option<String>,
-    /// Written and not yet known to be on the disk.
-    unsettled: Vec<PathBuf>,
+    /// Written and not yet known to be on the disk: the newest.
+    unsettled: VecDeque<PathBuf>,
+    /// How many were written, and bytes.
+    written: (usize, u64),
+    gate: Gate,
 }
+
+/// Held while a text is looked for, or looked at and removed.
+pub type Gate = Arc<Mutex<()>>;
+
+/// More than an iteration writes. What was written before those has long been on its way to the disk.
+const MOST_UNSETTLED: usize = 256;
 
 impl Texts {
     pub fn of(run: &RunDir) -> Texts {
-        Texts { run: run.clone(), last: None, unsettled: Vec::new() }
+        let (unsettled, gate) = (VecDeque::new(), Gate::default());
+        Texts { run: run.clone(), last: None, unsettled, written: (0, 0), gate }
     }
 
     /// Keeps a text and returns its name.
@@ -27,14 +42,24 @@ impl Texts {
         let hash = layout::hash(text.as_bytes());
         if self.last.as_ref() != Some(&hash) {
             let path = self.run.text(&hash);
-            let kept = path.metadata().is_ok_and(|file| file.len() == text.len() as u64);
-            if !kept {
+            if !self.is_kept(&path, text.len() as u64) {
                 fsx::write_whole(&path, text.as_bytes())?;
-                self.unsettled.push(path);
+                self.written.0 += 1;
+                self.written.1 += text.len() as u64;
+                if self.unsettled.len() == MOST_UNSETTLED {
+                    self.unsettled.pop_front();
+                }
+                self.unsettled.push_back(path);
             }
             self.last = Some(hash.clone());
         }
         Ok(hash)
+    }
+
+    /// Whether it is there; if so, it is as new as if it were written now.
+    fn is_kept(&self, path: &std::path::Path, bytes: u64) -> bool {
+        let _gate = self.gate.lock();
+        path.metadata().is_ok_and(|file| file.len() == bytes) && fsx::touch(path).is_ok()
     }
 
     pub fn get(&self, hash: &str) -> io::Result<String> {
@@ -49,7 +74,28 @@ impl Texts {
     /// What returns once every text so far is on the disk, wherever it is called.
     pub fn settling(&mut self) -> impl FnOnce() -> io::Result<()> + Send + use<> {
         let unsettled = std::mem::take(&mut self.unsettled);
-        move || unsettled.into_iter().try_for_each(|path| File::open(path)?.sync_data())
+        move || {
+            unsettled.into_iter().try_for_each(|path| match File::open(path) {
+                Ok(file) => file.sync_data(),
+                // It is no longer kept.
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+                Err(cause) => Err(cause),
+            })
+        }
+    }
+
+    /// The text that was put last: it is not looked for again while it stays the same.
+    pub fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    /// How many texts were written since this was last asked, and their bytes.
+    pub fn take_written(&mut self) -> (usize, u64) {
+        std::mem::take(&mut self.written)
+    }
+
+    pub fn gate(&self) -> Gate {
+        Arc::clone(&self.gate)
     }
 }
 
@@ -58,15 +104,35 @@ mod tests {
     use super::*;
     use crate::layout::Home;
 
+    fn run_dir(dir: &tempfile::TempDir) -> RunDir {
+        let run = Home::at(dir.path().to_path_buf()).run("r");
+        fsx::private_dir(&run.texts()).unwrap();
+        run
+    }
+
     #[test]
     fn a_damaged_text_is_refused_and_written_again() {
         let dir = tempfile::tempdir().unwrap();
-        let run = Home::at(dir.path().to_path_buf()).run("r");
-        fsx::private_dir(&run.texts()).unwrap();
+        let run = run_dir(&dir);
         let hash = Texts::of(&run).put("do it").unwrap();
         fsx::write_whole(&run.text(&hash), b"").unwrap();
         assert_eq!(Texts::of(&run).get(&hash).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert_eq!(Texts::of(&run).put("do it").unwrap(), hash);
         assert_eq!(Texts::of(&run).get(&hash).unwrap(), "do it");
+    }
+
+    #[test]
+    fn what_waits_to_be_on_the_disk_is_bounded_and_may_be_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = run_dir(&dir);
+        let mut texts = Texts::of(&run);
+        for number in 0..3 * MOST_UNSETTLED {
+            texts.put(&number.to_string()).unwrap();
+        }
+        assert_eq!(texts.unsettled.len(), MOST_UNSETTLED);
+        let last = texts.put("last").unwrap();
+        fsx::remove(&run.text(&last)).unwrap();
+        texts.settling()().unwrap();
+        assert!(texts.unsettled.is_empty());
     }
 }

@@ -192,6 +192,11 @@ impl TasksState {
         self.reopened.as_ref().or(self.after.as_ref()).or(self.known.as_ref())
     }
 
+    /// The texts of all lists that something may still be compared with, by hash.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        [&self.known, &self.after, &self.reopened].into_iter().flatten().map(|known| known.text.as_str())
+    }
+
     /// What the agent of this iteration has reworded, if that was found out already.
     pub fn rewording(&self) -> &[Reworded] {
         if self.after.is_some() { &self.rewording } else { &[] }

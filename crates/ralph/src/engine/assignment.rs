@@ -52,7 +52,7 @@ pub(super) fn hand_out(
         review_cap: plan.review_cap,
         check_commits: run.git && agent_can_commit(run, state),
     };
-    let path = run_dir.assignment(state.iteration());
+    let path = run_dir.assignment();
     assignment.write(&path, &before, &text)?;
     let hooks = plan.hooks.then(|| forms(run, run_dir, ralph)).transpose()?;
     Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })

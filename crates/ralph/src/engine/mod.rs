@@ -14,6 +14,7 @@ mod lane;
 mod pipe;
 mod projections;
 mod raw_log;
+mod retention;
 mod scm;
 mod service;
 mod signals;

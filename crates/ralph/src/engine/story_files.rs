@@ -112,7 +112,10 @@ impl StoryFiles {
             return Ok(());
         }
         let path = project.progress_txt();
-        let before = match fsx::read_regular(&path) {
+        // It grows with the run, and mostly only its end is of interest.
+        let from_start = self.all || self.unsure;
+        let read = if from_start { fsx::read_regular(&path) } else { fsx::read_last_byte(&path) };
+        let before = match read {
             Ok(text) => String::from_utf8_lossy(&text).into_owned(),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
             Err(cause) => return Err(cause),

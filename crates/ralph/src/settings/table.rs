@@ -200,8 +200,9 @@ pub const KEYS: &[Key] = &[
         name: "keepStreams",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(200),
-        doc: "MiB of what agents printed that are kept of a run, and as much of a worker's output; the \
-              oldest goes first. 0 is all.",
+        doc: "MiB of what agents printed that are kept of a run, as much of its prompts, of the logs of \
+              checks and of a worker's output; the oldest goes first, and of prompts and logs all but the \
+              newest 2,000 files. 0 is all.",
     },
     Key {
         name: "stories",

@@ -24,6 +24,7 @@ mod disk;
 mod doctor;
 mod floods;
 mod formats;
+mod growth;
 mod history;
 mod hooks;
 mod hooks_stop;

@@ -6,6 +6,7 @@ use super::Host;
 use super::clock::{Clock, wall_ms};
 use super::lane::{Current, Lane};
 use super::projections::Projections;
+use super::retention::{MOST_FILES, Notice, Retention};
 use super::signals::Signals;
 use crate::control::{Answer, Control};
 use crate::fsx;
@@ -14,7 +15,7 @@ use crate::journal::Journal;
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::KeeperProgram;
-use crate::report::Reporter;
+use crate::report::{self, Reporter};
 use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId, directory_gone};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
@@ -48,6 +49,7 @@ pub struct RealHost<'r> {
     projections: Projections,
     projections_warned: bool,
     streams_warned: bool,
+    retention: Retention,
     tidying_told: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
@@ -81,10 +83,12 @@ impl<'r> RealHost<'r> {
             control,
             reporter,
         } = equipment;
+        let lane = Lane::new(run_dir, project, lock, checkpoints, keeper);
         Ok(RealHost {
             clock,
             journal,
-            lane: Lane::new(run_dir, project, lock, checkpoints, keeper),
+            retention: Retention::new(lane.run_dir(), &lane.project, &lane.texts),
+            lane,
             projections,
             projections_warned: false,
             streams_warned: false,
@@ -108,6 +112,8 @@ impl<'r> RealHost<'r> {
             let _ = fsx::remove(&self.lane.project.active());
         }
         self.write_projections();
+        let notices = self.retention.close();
+        self.tell_of_removal(run, notices);
         self.reporter.rest();
         self.journal.settle()
     }
@@ -135,6 +141,21 @@ impl<'r> RealHost<'r> {
         }
     }
 
+    fn tell_of_removal(&mut self, run: &Run, notices: Vec<Notice>) {
+        for notice in notices {
+            self.reporter.warn(&match notice {
+                Notice::Removed(what) => {
+                    let most = report::bytes(run.keep_streams);
+                    format!(
+                        "the oldest {what} are no longer kept: there were more than {MOST_FILES} files or \
+                         {most} (keepStreams)"
+                    )
+                }
+                Notice::Failed(why) => why,
+            });
+        }
+    }
+
     fn ended(&self, end: End) -> Fact {
         Fact::Ended { id: self.step, end }
     }
@@ -153,6 +174,11 @@ impl Host for RealHost<'_> {
         self.projections.follow(run, state, event);
         self.reporter.event(run, state, event);
         self.note_asked(&event.fact);
+        if let Fact::Judged(_) = &event.fact {
+            let Lane { project, texts, .. } = &mut self.lane;
+            let notices = self.retention.iteration_over((run, state), project, texts, event.at);
+            self.tell_of_removal(run, notices);
+        }
     }
 
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step) {
