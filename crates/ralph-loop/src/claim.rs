@@ -4,10 +4,13 @@
 //! `<promise>X</promise>` for a completion, in a text that arrives in pieces. Invariant: how the
 //! text is cut into pieces changes nothing, and no more than a tag's length is ever kept.
 //!
+//! Of a plain agent, whose words are not told from what it shows, only a tag that ends its line
+//! counts: [`ends_its_line`].
+//!
 //! Deliberately absent: whose text it is. Tool results, sub-agents and echoes of the prompt
 //! are kept away by the dialects; what is fed here counts as the agent's own word.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 /// A tag's content longer than this is no claim but prose with a stray tag in it.
 const CONTENT_MAX: usize = 4096;
@@ -39,6 +42,19 @@ const SIGNAL: Vocabulary =
     &[(b"<ralph>", Token::Open(Name::Ralph)), (b"</ralph>", Token::Close(Name::Ralph))];
 
 const TOKEN_MAX: usize = b"</response>".len();
+
+/// Whether no tag of either vocabulary ends in this line but at its end.
+pub(crate) fn ends_its_line(line: &str) -> bool {
+    let text = line.trim_end().as_bytes();
+    let ends = |at: usize| {
+        [COMPLETION, SIGNAL].into_iter().flatten().find_map(|(spelling, token)| {
+            let found = text.get(at..at + spelling.len())?;
+            (matches!(token, Token::Close(_)) && found.eq_ignore_ascii_case(spelling))
+                .then_some(at + spelling.len())
+        })
+    };
+    memchr_iter(b'<', text).filter_map(ends).next_back().is_none_or(|end| end == text.len())
+}
 
 /// Looks for the first complete tag. Further ones are not looked at.
 #[derive(Clone, Debug)]
@@ -240,6 +256,19 @@ mod tests {
         check("<<response>ä<b></response>", Some("ä<b>"));
         check("<response<response>x</response>", Some("x"));
         check("<response>x</respo</response>", Some("x</respo"));
+    }
+
+    #[test]
+    fn a_tag_ends_its_line_or_is_only_mentioned() {
+        for line in
+            ["<response>x</response>", "a <promise>x</PROMISE> \t", "<ralph>DONE 1.1</ralph>", "a", ""]
+        {
+            assert!(ends_its_line(line), "{line}");
+        }
+        assert!(ends_its_line("<response>a</response> <response>b</response>"));
+        for line in ["<response>x</response>.", "</response> x", "<ralph>DONE</ralph> <b>", "</promise>\""] {
+            assert!(!ends_its_line(line), "{line}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum DonePatternError {
 /// Longer lines are matched by their beginning.
 const LINE_MAX: usize = 64 << 10;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DonePattern {
     regex: Regex,
     line: String,

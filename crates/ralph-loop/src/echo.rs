@@ -6,17 +6,19 @@
 //! it. Invariant: a line that alone, or with one neighbour, equals a line of the prompt is
 //! kept, so an honest tag counts even if the prompt shows the very same line.
 //!
-//! How: lines are compared without their trailing white space, blank ones not at all. All
-//! windows of three consecutive prompt lines are kept as hashes, and an output line that is
-//! part of such a window is dropped. Only lines that occur in the prompt are held back, two
-//! at most, so memory is a few bytes for each prompt line and three lines of output.
+//! How: lines are compared without indentation, quote marks and numbering, lines that are nothing
+//! else not at all. All windows of three consecutive prompt lines are kept as hashes, and an output
+//! line that is part of such a window is dropped. Only lines that occur in the prompt are held
+//! back, two at most, so memory is a few bytes for each prompt line and three lines of output.
 //!
-//! Deliberately absent: echoes that were rewrapped, indented or quoted line by line. To find
-//! those means to guess, and a wrong guess would swallow an honest claim.
+//! Deliberately absent: echoes that were rewrapped. To find those means to guess, and a wrong
+//! guess would swallow an honest claim.
 
+use crate::quoting::bare;
 use crate::text::printable;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 /// Consecutive lines that make an echo. A shorter prompt is compared as a whole.
 const WINDOW: usize = 3;
@@ -72,7 +74,8 @@ impl EchoFilter {
     pub fn new(prompt: &str) -> EchoFilter {
         // Output is compared as it looks, so the prompt is too.
         let prompt = printable(prompt);
-        let lines: Vec<&str> = prompt.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let lines = prompt.lines().map(|line| &line[bare(line)]);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         EchoFilter(match lines.as_slice() {
             [] => Kind::Open,
             [line] => Kind::OneLine((*line).to_owned()),
@@ -91,6 +94,21 @@ impl EchoFilter {
 
     /// Passes on what was held back.
     pub fn finish(mut self, out: &mut impl FnMut(&str)) {
+        self.release(out);
+    }
+
+    /// Whether a text by itself has an echo in it.
+    pub(crate) fn is_in(&mut self, text: &str) -> bool {
+        let (mut given, mut kept) = (0, 0);
+        for line in text.lines() {
+            given += bare(line).len();
+            self.feed_line(line, &mut |line| kept += bare(line).len());
+        }
+        self.release(&mut |line| kept += bare(line).len());
+        kept < given
+    }
+
+    fn release(&mut self, out: &mut impl FnMut(&str)) {
         if let Kind::Lines(filter) = &mut self.0 {
             filter.release(0, out);
         }
@@ -99,7 +117,7 @@ impl EchoFilter {
 
 /// A prompt of one line is taken out wherever it stands.
 fn without_prompt(line: &str, prompt: &str, out: &mut impl FnMut(&str)) {
-    if line.trim_end() == prompt {
+    if &line[bare(line)] == prompt {
         return;
     }
     // A prompt without a tag cannot be mistaken for a claim, and taking a word like `fix` or
@@ -129,14 +147,15 @@ impl LineFilter {
     }
 
     fn feed_line(&mut self, line: &str, out: &mut impl FnMut(&str)) {
-        if line.trim_end().is_empty() {
+        let text = bare(line);
+        if text.is_empty() {
             match self.held.back_mut() {
                 Some(held) => held.blank_lines_after = held.blank_lines_after.saturating_add(1),
                 None => out(line),
             }
             return;
         }
-        match self.candidate(line) {
+        match self.candidate(line, text) {
             None => {
                 self.release(0, out);
                 out(line);
@@ -150,14 +169,14 @@ impl LineFilter {
     }
 
     /// The line, if it can be part of an echo.
-    fn candidate(&self, line: &str) -> Option<Held> {
+    fn candidate(&self, line: &str, text: Range<usize>) -> Option<Held> {
         if line.len() > self.line_max {
             return None;
         }
-        let bare = line.trim_end();
+        let bare = &line[text.clone()];
         let whole = hash(&bare);
-        let first_at = bare.ends_with(&self.first).then(|| bare.len() - self.first.len());
-        let last_end = bare.starts_with(&self.last).then_some(self.last.len());
+        let first_at = bare.ends_with(&self.first).then(|| text.end - self.first.len());
+        let last_end = bare.starts_with(&self.last).then_some(text.start + self.last.len());
         let possible = first_at.is_some() || last_end.is_some() || self.lines.binary_search(&whole).is_ok();
         possible.then(|| Held {
             text: line.to_owned(),
@@ -287,6 +306,42 @@ mod tests {
         check(PROMPT, &format!("{PROMPT}Done.\n{TAG}\n"), &["", "Done.", TAG]);
     }
 
+    /// The prompt as a program may show it, each line put into `{}`, its number into `#`.
+    fn shown(form: &str) -> String {
+        let lines = PROMPT.lines().enumerate();
+        let shown = lines.map(|(i, line)| form.replace('#', &(i + 1).to_string()).replace("{}", line));
+        shown.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn an_echo_is_known_whatever_marks_stand_around_its_lines() {
+        for form in
+            ["  {}", "> {}", "│ {}   │", "\"{}\"", "`{}`", "#. {}", "   # | {}", "  #\t{}", "# {}", "> #: {}"]
+        {
+            let own = |line: &String| !line[bare(line)].is_empty();
+            let kept: Vec<String> =
+                kept(PROMPT, &format!("{}\n{TAG}\n", shown(form))).into_iter().filter(own).collect();
+            assert_eq!(kept, [TAG], "{form}");
+        }
+        let numbered = "1. Fix the bug.\n2. When done, print:\n3. <response>DONE</response>";
+        check(numbered, "Fix the bug.\n> When done, print:\n<response>DONE</response>", &[]);
+    }
+
+    #[test]
+    fn a_fence_around_an_echo_is_kept_and_one_inside_it_is_dropped() {
+        check(PROMPT, &format!("```\n{PROMPT}```\n{TAG}"), &["```", "", "```", TAG]);
+        let prompt = "Run:\n```sh\nmake\n```\nThen print:\n<response>DONE</response>\n";
+        check(prompt, &format!("{prompt}{TAG}"), &[TAG]);
+    }
+
+    #[test]
+    fn an_echo_is_found_in_a_text_by_itself() {
+        let mut filter = EchoFilter::new(PROMPT);
+        assert!(filter.is_in(&format!("user: {PROMPT}")));
+        assert!(!filter.is_in("Not before.\nI am done.\n"));
+        assert!(!filter.is_in(TAG));
+    }
+
     #[test]
     fn lines_in_another_order_are_no_echo() {
         let output = "Not before.\n<response>DONE</response>\nWhen done, print:";
@@ -295,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_stands_around_an_echo_on_its_own_lines_is_kept() {
-        check(PROMPT, &format!("> {}", PROMPT.trim_end()), &["> ", ""]);
+        check(PROMPT, &format!("user: {}", PROMPT.trim_end()), &["user: ", ""]);
         check(PROMPT, &format!("{} {TAG}", PROMPT.trim_end()), &["", " <response>DONE</response>"]);
         check("a <b>\nc", "say a <b>\nc and d", &["say ", " and d"]);
     }
@@ -307,7 +362,8 @@ mod tests {
         check(two, "Then <response>DONE</response>", &["Then <response>DONE</response>"]);
         let one = "Print <response>DONE</response> at the end";
         check(one, one, &[]);
-        check(one, &format!("> {one}\nok {TAG}"), &["> ", &format!("ok {TAG}")]);
+        check(one, &format!("> {one}\nok {TAG}"), &[&format!("ok {TAG}")]);
+        check(one, &format!("user: {one}\nok {TAG}"), &["user: ", &format!("ok {TAG}")]);
         check(one, &format!("{one}{TAG} x {one}"), &[&format!("{TAG} x ")]);
         check(" \n ", "anything\n\nat all", &["anything", "", "at all"]);
     }

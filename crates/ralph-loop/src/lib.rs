@@ -25,6 +25,7 @@ pub mod plan;
 pub mod price;
 pub mod progress;
 pub mod prompt;
+mod quoting;
 pub mod review;
 pub mod run;
 pub mod scm;

@@ -219,7 +219,7 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
     }
     let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
-    if let Some((reason, note)) = reason_to_stop(state) {
+    if let Some((reason, note)) = unreadable(run, state).or_else(|| reason_to_stop(state)) {
         // The tree at the end belongs to the history as well.
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
         return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
@@ -236,6 +236,14 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
 /// Whether a pause keeps the next agent from being begun. Work that is proven needs none.
 fn rests(state: &State) -> bool {
     state.asked.paused() && state.plan.pick() != Pick::Done
+}
+
+/// An agent that can never be heard to be done would only use up the iterations.
+fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
+    let work_left = matches!(state.plan.pick(), Pick::Work(_));
+    let fix = run.plan.without_words(&state.plan).filter(|_| work_left && state.heard.json_only)?;
+    let note = format!("all that the agent printed is JSON in a format that ralph does not know: {fix}");
+    Some((StopReason::Error, Some(note)))
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.

@@ -3,6 +3,7 @@
 //! Tasks run in order after an iteration whose checks are green, the completing one
 //! included. A failed task ends the tasks of its iteration and nothing else.
 
+use crate::claim::TagScanner;
 use crate::echo::EchoFilter;
 use serde::{Deserialize, Serialize};
 
@@ -56,11 +57,14 @@ pub enum TaskOutcome {
 /// The message in an agent's last words: what stands in its first response tag, else the
 /// first line with something on it that is not an echo of the prompt.
 pub fn message_in(words: &str, tag: Option<&str>) -> Option<String> {
-    if let Some(tag) = tag.map(str::trim).filter(|tag| !tag.is_empty()) {
-        return Some(tag.to_string());
+    let given = |tag: Option<&str>| tag.map(str::trim).filter(|tag| !tag.is_empty()).map(String::from);
+    if let Some(tag) = given(tag) {
+        return Some(tag);
     }
-    let mut first = None;
+    let (mut first, mut tags) = (None, TagScanner::new());
     let mut take = |line: &str| {
+        tags.feed(line);
+        tags.feed("\n");
         if first.is_none() && !line.trim().is_empty() {
             first = Some(line.trim().to_string());
         }
@@ -70,7 +74,7 @@ pub fn message_in(words: &str, tag: Option<&str>) -> Option<String> {
         own.feed_line(line, &mut take);
     }
     own.finish(&mut take);
-    first
+    given(tags.tag()).or(first)
 }
 
 #[cfg(test)]
@@ -83,6 +87,7 @@ mod tests {
         assert_eq!(message_in("\n  fix it  \nbecause", None), Some("fix it".into()));
         assert_eq!(message_in("\n \n", None), None);
         assert_eq!(message_in("fix", Some("  ")), Some("fix".into()));
+        assert_eq!(message_in("Here:\n\"<response>add x</response>\", ok?", None), Some("add x".into()));
     }
 
     #[test]

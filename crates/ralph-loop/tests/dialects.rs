@@ -6,7 +6,9 @@
 //! run it tells of.
 
 use proptest::prelude::*;
-use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Listen, Seen, StreamReader, answer};
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Line, Listen, Seen, StreamReader, answer};
+use ralph_loop::done_pattern::DonePattern;
+use ralph_loop::signal::{LegacySignal, Signals};
 use ralph_loop::text::clip;
 use std::fmt::Write;
 
@@ -471,6 +473,139 @@ fn a_plain_agent_that_echoes_its_prompt_claims_nothing() {
     assert_eq!((honest.tag.as_deref(), honest.text), (Some("DONE"), true));
 }
 
+/// What agents print in JSON formats that ralph does not read. `USER` is the prompt that they got.
+const JSON: &[(&str, &str, &str)] = &[
+    ("gemini", include_str!("captures/json/gemini.ndjson"), "\"Make a file\""),
+    ("copilot", include_str!("captures/json/copilot.ndjson"), "\"x\""),
+    ("pi", include_str!("captures/json/pi.ndjson"), "\"Make a file\""),
+    ("continue", include_str!("captures/json/continue.ndjson"), ""),
+    ("cline", include_str!("captures/json/cline.ndjson"), ""),
+    ("droid", include_str!("captures/json/droid.ndjson"), "\"x\""),
+    ("opencode", include_str!("captures/json/opencode.ndjson"), ""),
+    ("qwen", include_str!("captures/json/qwen.ndjson"), ""),
+];
+
+const PROMPT: &str = "Make a file.\n\nWhen the whole task is done, end your answer with this line:\n\
+                      <response>DONE</response>\n<ralph>DONE 1.1</ralph>\nor say: All tasks complete\n";
+
+/// The output of an agent that was asked `PROMPT`.
+fn asked(output: &str, user: &str) -> String {
+    if user.is_empty() {
+        return output.to_owned();
+    }
+    let prompt = serde_json::to_string(PROMPT).unwrap_or_default();
+    let asked = output.replace(user, &prompt);
+    assert!(asked.contains(&prompt), "the prompt is in it");
+    asked
+}
+
+#[test]
+fn no_json_is_a_claim() {
+    for (name, output, user) in JSON {
+        let output = asked(output, user);
+        let whole = read(Dialect::Plain, PROMPT, &[output.as_bytes()]);
+        let Seen { tag, signals, json, text, .. } = &whole.1;
+        assert_eq!((tag, signals.done.as_ref(), *json, *text), (&None, None, true, true), "{name}");
+        let bytes: Vec<&[u8]> = output.as_bytes().chunks(1).collect();
+        assert_eq!(read(Dialect::Plain, PROMPT, &bytes), whole, "{name}");
+        // Beside JSON, text is heard.
+        let seen = plain(PROMPT, &format!("{output}{DONE}\n"));
+        assert_eq!((seen.tag.as_deref(), seen.json), (Some("DONE"), false), "{name}");
+    }
+}
+
+#[test]
+fn a_done_pattern_is_not_found_where_json_repeats_the_prompt() {
+    let matched = |output: &str| {
+        let pattern = DonePattern::new("All tasks complete").ok();
+        let mut reader = StreamReader::watching(Dialect::Plain, PROMPT, Listen::Completion, pattern);
+        reader.feed(output.as_bytes(), &mut |_| ());
+        reader.finish(&mut |_| ()).matched
+    };
+    for (name, output, user) in JSON {
+        let output = asked(output, user);
+        assert!(!matched(&output), "{name}");
+        assert!(matched(&format!("{output}{{\"text\":\"All tasks complete\"}}\n")), "{name}");
+    }
+}
+
+#[test]
+fn a_plain_agents_claim_is_a_tag_that_ends_its_line() {
+    let tag = "<response>DONE</response>";
+    for output in [
+        "TAG",
+        "All done. TAG \t",
+        "  TAG",
+        "1. TAG",
+        "- TAG",
+        "TAG\x1b[0m\x1b[K",
+        "<response>\nDONE\n</response>",
+        "```\nTAG\n```\nTAG",
+        "{\n\"a\": \"TAG\"\n}\nTAG",
+        "I will say TAG later.\nNow: TAG",
+    ] {
+        let output = output.replace("TAG", tag);
+        assert_eq!(plain("", &output).tag.as_deref(), Some("DONE"), "{output}");
+    }
+    for output in [
+        "I will say TAG when it is done.",
+        "TAG.",
+        "\"TAG\"",
+        "\"TAG",
+        "`TAG`",
+        "> TAG",
+        "│ TAG",
+        "  │ printf 'All done.\n  │ TAG\n  │ '",
+        "│ printf 'TAG'",
+        " 12 | TAG",
+        "     4\tTAG",
+        "```\nTAG\n```",
+        "~~~text\nTAG",
+        "{\"text\":\"TAG\"}",
+        "{\n  \"text\": \"TAG\"\n}",
+        "data: {\"text\":\"TAG\"}",
+    ] {
+        let output = output.replace("TAG", tag);
+        assert_eq!(plain("", &output).tag, None, "{output}");
+        let output = output.replace(tag, "<ralph>DONE 1.1</ralph>");
+        assert_eq!(plain("", &output).signals, Signals::default(), "{output}");
+    }
+    assert_eq!(plain("", "```\n[DONE]\n```\n").signals, Signals::default());
+    assert_eq!(plain("", "[DONE]\n").signals.legacy, Some(LegacySignal::Done));
+}
+
+#[test]
+fn an_echo_of_the_prompt_is_no_claim_whatever_marks_it_has() {
+    for form in ["    {}", "> {}", "│ {} │", "\"{}\"", "#. {}", "  # | {}", "  #\t{}", "# {}", "- {}", "+ {}"]
+    {
+        let lines = PROMPT.lines().enumerate();
+        let shown: Vec<String> =
+            lines.map(|(i, line)| form.replace('#', &(i + 1).to_string()).replace("{}", line)).collect();
+        let seen = plain(PROMPT, &shown.join("\n"));
+        assert_eq!((seen.tag, seen.signals), (None, Signals::default()), "{form}");
+    }
+}
+
+#[test]
+fn a_done_pattern_is_also_looked_for_on_a_plain_agents_standard_error() {
+    let matched = |dialect: Dialect, prompt: &str, errors: &str| {
+        let pattern = DonePattern::new("All tasks complete").ok();
+        let mut reader = StreamReader::watching(dialect, prompt, Listen::Completion, pattern);
+        errors.lines().for_each(|line| reader.feed_stderr(&Line::Whole(line.as_bytes())));
+        reader.finish(&mut |_| ()).matched
+    };
+    assert!(matched(Dialect::Plain, "", "so:\n\x1b[1mAll tasks\x1b[0m complete"));
+    assert!(!matched(Dialect::Plain, PROMPT, PROMPT));
+    assert!(!matched(Dialect::Claude, "", "All tasks complete"));
+}
+
+#[test]
+fn a_line_of_json_that_is_too_long_makes_no_claim() {
+    let long = format!("{{\"text\":\"{}{DONE}\"}}\n", "x".repeat(9 << 20));
+    let seen = plain("", &format!("{long}{{\"a\":1}}\n"));
+    assert_eq!((seen.tag, seen.unparsed, seen.json), (None, 1, true));
+}
+
 #[test]
 fn a_claim_of_many_words_is_kept_short() {
     let seen = plain("", &format!("<promise>{}</promise>", "ü".repeat(300)));
@@ -504,6 +639,13 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
         b"\xff".to_vec(),
         b"{\"type\":".to_vec(),
         b"\"user\"}".to_vec(),
+        b"{".to_vec(),
+        b"}".to_vec(),
+        b"\"".to_vec(),
+        b"\n```\n".to_vec(),
+        b"> ".to_vec(),
+        b"\n 12 | ".to_vec(),
+        "│ ".as_bytes().to_vec(),
     ]);
     let noise = prop::collection::vec(any::<u8>(), 0..20);
     prop::collection::vec(prop_oneof![4 => word, 1 => noise], 0..30).prop_map(|words| words.concat())

@@ -89,7 +89,7 @@ enum Reader {
     /// Amp's too.
     Claude(Claude),
     Codex(Codex),
-    Plain(Plain),
+    Plain(Box<Plain>),
 }
 
 impl StreamReader {
@@ -106,12 +106,12 @@ impl StreamReader {
         listen: Listen,
         pattern: Option<DonePattern>,
     ) -> StreamReader {
-        let ear = Ear::new(listen, pattern);
+        let ear = |pattern| Ear::new(listen, pattern);
         let reader = match dialect {
-            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, ear)),
-            Dialect::Codex => Reader::Codex(Codex::new(ear)),
-            Dialect::Amp => Reader::Claude(amp::reader(ear)),
-            Dialect::Plain => Reader::Plain(Plain::new(prompt, ear)),
+            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, ear(pattern))),
+            Dialect::Codex => Reader::Codex(Codex::new(ear(pattern))),
+            Dialect::Amp => Reader::Claude(amp::reader(ear(pattern))),
+            Dialect::Plain => Reader::Plain(Box::new(Plain::new(prompt, listen, pattern.as_ref()))),
         };
         StreamReader { lines: Lines::default(), reader, seen: Seen::default() }
     }
@@ -120,6 +120,14 @@ impl StreamReader {
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) {
         let StreamReader { lines, reader, seen } = self;
         lines.feed(bytes, &mut |line| reader.line(line, seen, sink));
+    }
+
+    /// A line of standard error. Only a plain agent has words there that count.
+    pub fn feed_stderr(&mut self, line: &Line<'_>) {
+        match &mut self.reader {
+            Reader::Claude(_) | Reader::Codex(_) => {}
+            Reader::Plain(plain) => plain.error_line(line),
+        }
     }
 
     /// The output is over; what it came to.

@@ -1,17 +1,21 @@
 //! Any command's output, as text.
 //!
 //! Each line is an event as soon as it is whole. Invariant: what counts as the agent's own
-//! words, and is searched for a tag, is the output as a person would read it, without control
-//! sequences and without the prompt's echo.
+//! words is the output as a person would read it, without control sequences and without the
+//! prompt's echo. A claim or a signal is a tag that ends its line, outside quotes, code fences and
+//! JSON. A done pattern is looked for in all of its words, on standard error too.
 //!
 //! Deliberately absent: tools, costs, limits. To find those in prose is to guess.
 
 use super::Sink;
-use super::ear::Ear;
+use super::ear::{Ear, Listen};
 use super::event::AgentEvent;
 use super::lines::Line;
 use super::seen::Seen;
+use crate::claim::ends_its_line;
+use crate::done_pattern::DonePattern;
 use crate::echo::EchoFilter;
+use crate::quoting::{JsonOnly, Manner, Surroundings, json_strings};
 use crate::text::printable;
 use std::borrow::Cow;
 
@@ -19,6 +23,8 @@ use std::borrow::Cow;
 pub(super) struct Plain {
     echo: EchoFilter,
     words: Words,
+    json: JsonOnly,
+    errors: Option<Errors>,
 }
 
 /// The agent's own words, as far as anyone needs to know them.
@@ -26,21 +32,49 @@ pub(super) struct Plain {
 struct Words {
     any: bool,
     ear: Ear,
+    surroundings: Surroundings,
+    matcher: Option<Matcher>,
+}
+
+/// What it prints on standard error, which only a done pattern is looked for in.
+#[derive(Debug)]
+struct Errors {
+    echo: EchoFilter,
+    surroundings: Surroundings,
+    matcher: Matcher,
+}
+
+/// Looks for a done pattern.
+#[derive(Debug)]
+struct Matcher {
+    pattern: DonePattern,
+    /// For the strings of a JSON line: many agents print the prompt back in one.
+    echo: EchoFilter,
 }
 
 impl Plain {
-    pub(super) fn new(prompt: &str, ear: Ear) -> Plain {
-        Plain { echo: EchoFilter::new(prompt), words: Words { any: false, ear } }
+    pub(super) fn new(prompt: &str, listen: Listen, pattern: Option<&DonePattern>) -> Plain {
+        let echo = || EchoFilter::new(prompt);
+        let matcher = || pattern.map(|pattern| Matcher { pattern: pattern.clone(), echo: echo() });
+        let surroundings = Surroundings::default;
+        let words = Words {
+            any: false,
+            ear: Ear::new(listen, None),
+            surroundings: surroundings(),
+            matcher: matcher(),
+        };
+        let errors = matcher().map(|matcher| Errors { echo: echo(), surroundings: surroundings(), matcher });
+        Plain { echo: echo(), words, json: JsonOnly::default(), errors }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
         match line {
             Line::Whole(bytes) => {
-                // The plain check is several times faster than the one that also mends.
-                let text =
-                    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
+                let text = text_of(bytes);
                 if !self.words.settled() {
-                    self.echo.feed_line(&printable(&text), &mut |line| self.words.hear(line));
+                    let line = printable(&text);
+                    self.json.follow(&line);
+                    self.echo.feed_line(&line, &mut |line| self.words.hear(line));
                 }
                 sink(AgentEvent::Text { text, parent: None });
             }
@@ -48,9 +82,21 @@ impl Plain {
             Line::TooLong { bytes } => {
                 self.words.any = true;
                 self.words.ear.boundary();
+                self.words.surroundings.skip();
                 seen.unparsed = seen.unparsed.saturating_add(1);
                 sink(AgentEvent::Unparsed { bytes, sample: Cow::Borrowed("") });
             }
+        }
+    }
+
+    pub(super) fn error_line(&mut self, line: &Line<'_>) {
+        if let (Some(errors), Line::Whole(bytes)) = (&mut self.errors, line)
+            && !errors.matcher.pattern.matched()
+        {
+            let Errors { echo, surroundings, matcher } = errors;
+            echo.feed_line(&printable(&text_of(bytes)), &mut |line| {
+                matcher.line(line, surroundings.follow(line));
+            });
         }
     }
 
@@ -58,19 +104,54 @@ impl Plain {
         self.echo.finish(&mut |line| self.words.hear(line));
         seen.text = self.words.any;
         seen.steps = u32::from(self.words.any);
+        seen.json = self.json.is_json();
         self.words.ear.finish(seen);
+        seen.matched = self.words.matcher.is_some_and(|matcher| matcher.pattern.matched());
+        if let Some(Errors { echo, mut surroundings, mut matcher }) = self.errors {
+            echo.finish(&mut |line| matcher.line(line, surroundings.follow(line)));
+            seen.matched = seen.matched || matcher.pattern.matched();
+        }
     }
+}
+
+/// The plain check is several times faster than the one that also replaces.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 impl Words {
     fn hear(&mut self, line: &str) {
         self.any = self.any || !line.trim().is_empty();
-        self.ear.feed(line);
-        self.ear.feed("\n");
+        let manner = self.surroundings.follow(line);
+        match manner {
+            Manner::Own if ends_its_line(line) => {
+                self.ear.feed(line);
+                self.ear.feed("\n");
+            }
+            Manner::Own | Manner::Quoted | Manner::Json => self.ear.boundary(),
+        }
+        if let Some(matcher) = &mut self.matcher {
+            matcher.line(line, manner);
+        }
     }
 
     /// Nothing that follows can change what was heard.
     fn settled(&self) -> bool {
-        self.any && self.ear.settled()
+        let matched = self.matcher.as_ref().is_none_or(|matcher| matcher.pattern.matched());
+        self.any && self.ear.settled() && matched
+    }
+}
+
+impl Matcher {
+    /// A line of the agent's own words.
+    fn line(&mut self, line: &str, manner: Manner) {
+        let echoed = match manner {
+            Manner::Json => json_strings(line).any(|text| self.echo.is_in(&text)),
+            Manner::Own | Manner::Quoted => false,
+        };
+        if !echoed {
+            self.pattern.feed(line);
+            self.pattern.boundary();
+        }
     }
 }

@@ -26,6 +26,9 @@ pub struct Seen {
     /// Its own words match the run's done pattern.
     #[serde(skip_serializing_if = "is_default")]
     pub matched: bool,
+    /// All that a plain agent printed is JSON: whatever it said, nothing could be heard.
+    #[serde(skip_serializing_if = "is_default")]
+    pub json: bool,
     /// What it signals about a story, where that is listened for.
     #[serde(skip_serializing_if = "is_default")]
     pub signals: Signals,
@@ -133,7 +136,8 @@ impl Answer {
 
 /// Judges the stream and the exit code together.
 ///
-/// The stream's own error comes first, because it tells more than `exit code 1`.
+/// The stream's own error comes first, because it tells more than `exit code 1`. Words that match
+/// the run's done pattern count whatever the exit code.
 pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
     let failed = |why: String| Answer::Failed { why };
     let result_missing = match dialect {
@@ -144,6 +148,8 @@ pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
         refusal(error, seen)
     } else if !exit.is_success() && seen.blocked_until.is_some() {
         Answer::Limited { why: exit.to_string(), until: seen.blocked_until }
+    } else if matches!((exit, dialect), (Exit::Code(_), Dialect::Plain)) && seen.matched {
+        Answer::Said
     } else if !exit.is_success() {
         failed(exit.to_string())
     } else if result_missing {
@@ -239,6 +245,9 @@ mod tests {
         assert_eq!(answer(Dialect::Plain, Exit::Code(0), &said), Answer::Said);
         assert_eq!(answer(Dialect::Plain, Exit::Code(0), &Seen::default()), Answer::Empty);
         assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said), why("exit code 2"));
+        let matched = Seen { matched: true, ..Seen::default() };
+        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &matched), Answer::Said);
+        assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched), why("ended by signal 9"));
     }
 
     #[test]

@@ -197,6 +197,22 @@ impl Plan {
         }
     }
 
+    /// What to do about an agent whose words cannot be read, where nothing is done without them.
+    pub fn without_words(&self, state: &PlanState) -> Option<&'static str> {
+        match (self, state) {
+            (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.completion(plan) {
+                Completion::Response(_) => {
+                    Some("make it print text, or let the checks decide with --checks-only")
+                }
+                // A pattern is looked for in JSON as well.
+                Completion::Pattern(_) | Completion::ChecksOnly | Completion::Never => None,
+            },
+            (Plan::Stories(_), _) => Some("make it print text"),
+            // The list tells what is done.
+            (Plan::Prompt(_) | Plan::Tasks(_), _) => None,
+        }
+    }
+
     /// Whether an answer without any text is asked for again, as the hiccup it mostly is.
     pub fn repeats_empty_answers(&self) -> bool {
         match self {

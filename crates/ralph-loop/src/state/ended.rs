@@ -139,6 +139,9 @@ impl State {
                 if silence.is_none() {
                     self.streaks.failures = 0;
                 }
+                if let (Step::Agent { agent, .. }, true) = (&flight.step, end.seen.text) {
+                    self.heard.answered(*agent, end.seen.json);
+                }
                 let claim = Claim::of(&end.seen);
                 self.phase = Phase::Answered { claim, empty, silence, results: Vec::new() };
             }

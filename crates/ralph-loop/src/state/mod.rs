@@ -8,7 +8,7 @@
 mod ended;
 mod parts;
 
-pub use parts::{Base, Cancel, Costs, Flight, Illegal, Phase, Service, Stall, Stopped, Streaks};
+pub use parts::{Base, Cancel, Costs, Flight, Heard, Illegal, Phase, Service, Stall, Stopped, Streaks};
 
 use crate::ask::Asked;
 use crate::check::CheckResult;
@@ -39,6 +39,7 @@ pub struct State {
     /// Until when each agent's service refuses, in the run's own time; free where missing.
     pub blocked_until_ms: Vec<u64>,
     pub service: Service,
+    pub heard: Heard,
     pub stall: Stall,
     /// The run waits for room on a disk.
     pub cramped: Option<Cramped>,
@@ -103,6 +104,7 @@ impl State {
             streaks: Streaks::default(),
             blocked_until_ms: Vec::new(),
             service: Service::default(),
+            heard: Heard::default(),
             stall: Stall::default(),
             cramped: None,
             base_tree: None,
@@ -262,6 +264,7 @@ impl State {
         // Whoever resumes has seen to it, or wants to know.
         self.blocked_until_ms.clear();
         self.service = Service::default();
+        self.heard = Heard::default();
         self.cramped = None;
         Ok(())
     }

@@ -99,6 +99,25 @@ pub struct Service {
     pub refused: Option<String>,
 }
 
+/// What the agents' output could be read as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// By agent: it has printed something besides JSON.
+    text: Vec<bool>,
+    /// The last one printed nothing but JSON, as always before.
+    pub json_only: bool,
+}
+
+impl Heard {
+    pub(super) fn answered(&mut self, agent: usize, json: bool) {
+        if self.text.len() <= agent {
+            self.text.resize(agent + 1, false);
+        }
+        self.text[agent] |= !json;
+        self.json_only = !self.text[agent];
+    }
+}
+
 /// Iterations in a row that were no use: they left the same checks red and the tree as it was, or
 /// brought the plan no further.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

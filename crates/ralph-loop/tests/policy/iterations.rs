@@ -291,3 +291,21 @@ fn the_tree_at_the_end_is_recorded_too() {
     check("git n:1", "start tree:A talk tree:B", "stop max_iterations");
     check("git scm:commit", "start tree:A done message did", "snapshot 2");
 }
+
+const JSON_STOP: &str = "stop error (all that the agent printed is JSON in a format that ralph does not know: \
+                         make it print text, or let the checks decide with --checks-only)";
+
+#[test]
+fn an_agent_that_prints_json_alone_is_run_once_where_its_word_counts() {
+    check("", "start json", &format!("judged 1 green, {JSON_STOP}"));
+    check("n:1 checks:1", "start json red", &format!("judged 1 red 1, {JSON_STOP}"));
+    check("", "start talk json", "judged 2 green, agent 3");
+    check("agents:2", "start talk limited json", &format!("judged 2 green, {JSON_STOP}"));
+    check("", "start json resumed", "agent 2");
+    check("", "start json resumed json", &format!("judged 2 green, {JSON_STOP}"));
+    check("checks:1 checks-only", "start json red", "judged 1 red 1, agent 2");
+    check("never", "start json", "judged 1 green, agent 2");
+    check("pattern:x", "start json", "judged 1 green, agent 2");
+    let stop = "stop error (all that the agent printed is JSON in a format that ralph does not know: make it print text)";
+    check("stories:1.1", "start json", &format!("judged 1 retry (No completion signal in output), {stop}"));
+}

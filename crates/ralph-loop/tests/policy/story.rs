@@ -9,6 +9,7 @@
 //! | `start`                 | the run is opened; always the first                      |
 //! | `done` `said:X` `talk`  | the agent ends with the tag DONE, the tag X, no tag      |
 //! | `empty` `fail`          | the agent ends without a word, with exit code 1          |
+//! | `json`                  | the agent ends, and all that it printed is JSON          |
 //! | `green` `red`           | the check ends with exit code 0, 1                       |
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
@@ -402,7 +403,8 @@ pub fn end(word: &str, step: &Step) -> End {
         let exit = if matches!(answer, Answer::Failed { .. }) { Exit::Code(1) } else { Exit::Code(0) };
         let tag = tag.map(String::from);
         let matched = name == "matched";
-        let mut seen = Seen { matched, text: answer == Answer::Said, tag, steps: 1, cost, ..Seen::default() };
+        let (text, json) = (answer == Answer::Said, name == "json");
+        let mut seen = Seen { matched, text, json, tag, steps: 1, cost, ..Seen::default() };
         if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
             match signal {
                 "DONE" => seen.signals.done = Some(id.into()),
@@ -451,7 +453,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
-        ("talk" | "matched", Step::Agent { .. }) => agent(Answer::Said, None),
+        ("talk" | "matched" | "json", Step::Agent { .. }) => agent(Answer::Said, None),
         ("empty", Step::Agent { .. }) => agent(Answer::Empty, None),
         ("fail", Step::Agent { .. }) => failed("exit code 1"),
         ("limited", Step::Agent { .. }) => agent(Answer::Limited { why: "429".into(), until: None }, None),

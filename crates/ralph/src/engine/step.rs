@@ -104,7 +104,13 @@ impl AgentStep {
                     reporter.agent(&event);
                 });
             }
-            Source::Stderr => self.stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter)),
+            Source::Stderr => {
+                let reader = &mut self.reader;
+                self.stderr_lines.feed(bytes, &mut |line| {
+                    reader.feed_stderr(&line);
+                    show_stderr(&line, reporter);
+                });
+            }
         }
         if let Err(cause) = self.keep(source, bytes, reporter) {
             self.problem.get_or_insert(cause);
@@ -141,7 +147,10 @@ impl AgentStep {
         reporter: &mut dyn Reporter,
     ) -> End {
         self.drain(buffer, reporter);
-        self.stderr_lines.finish(&mut |line| show_stderr(&line, reporter));
+        self.stderr_lines.finish(&mut |line| {
+            self.reader.feed_stderr(&line);
+            show_stderr(&line, reporter);
+        });
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         reporter.rest();
         if let Some(cause) = self.problem {

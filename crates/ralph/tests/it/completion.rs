@@ -59,7 +59,7 @@ fn the_word_and_the_tag_can_be_others_in_any_case() {
     for (word, said) in [
         ("SHIPPED", "<response>shipped</response>"),
         ("shipped", "<promise> SHIPPED\n</promise>"),
-        ("all done", "so: <PROMISE>All Done</PROMISE>, really"),
+        ("all done", "so: <PROMISE>All Done</PROMISE>"),
     ] {
         let sandbox = Sandbox::bare();
         let agent = sandbox.agent(&json!([[{"say": DONE}], [{"say": said}], [{"say": "I said so."}]]));
@@ -127,4 +127,51 @@ fn every_check_must_pass_in_the_same_iteration() {
         results.iter().map(|check| check["passed"].as_bool().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!([passed(0), passed(1), passed(2)], [[true, false], [false, true], [true, true]]);
+}
+
+/// An agent that prints its prompt back in a line of JSON, as gemini, copilot and pi do.
+const JSON_AGENT: &str = r#"p=$(sed -e 's/\\/\\\\/g; s/"/\\"/g' | awk '{printf "%s\\n", $0}')
+printf '{"type":"message","role":"user","content":"%s"}\n' "$p"
+printf '{"type":"message","role":"assistant","content":"Not done yet."}\n'"#;
+
+#[test]
+fn an_agent_that_prints_json_alone_stops_the_run_and_is_told_what_to_do() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.sh_agent(JSON_AGENT);
+    let result = sandbox.run(&with(&["-n", "3", "--check", "true"]), &agent).stops(1, "error", 1);
+    let error = result["error"]["message"].as_str().unwrap();
+    assert!(
+        error.contains("JSON") && error.contains("print text") && error.contains("--checks-only"),
+        "{error}"
+    );
+    assert_eq!(result["iterations"][0]["completion_tag_found"], false);
+}
+
+#[test]
+fn where_the_checks_alone_decide_an_agent_may_print_json() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.sh_agent(&format!("{JSON_AGENT}\necho x >> count"));
+    let args = with(&["-n", "3", "--checks-only", "--check", "test $(wc -l < count) -ge 2"]);
+    sandbox.run(&args, &agent).stops(0, "completed", 2);
+}
+
+#[test]
+fn an_echo_of_the_prompt_is_no_claim_however_it_is_shown() {
+    for shown in
+        ["sed 's/^/    /'", "sed 's/^/> /'", "sed 's/^/  │ /'", "cat -n", "nl -ba -s' | '", "nl -s'. '"]
+    {
+        let sandbox = Sandbox::bare();
+        let agent = sandbox.sh_agent(&format!("{shown}; echo 'Not done yet.'"));
+        sandbox.run(&with(&["-n", "1"]), &agent).stops(1, "max_iterations", 1);
+    }
+}
+
+#[test]
+fn a_done_pattern_on_standard_error_counts_whatever_the_exit_code() {
+    let sandbox = Sandbox::bare();
+    let agent = sandbox.sh_agent("cat >/dev/null; echo x >> count; echo 'All tasks complete' >&2; exit 3");
+    let args =
+        with(&["-n", "3", "--done-pattern", "All tasks complete", "--check", "test $(wc -l < count) -ge 2"]);
+    let result = sandbox.run(&args, &agent).stops(0, "completed", 2);
+    assert!(result["iterations"][0]["error"].is_null());
 }

@@ -367,7 +367,9 @@ fn loop_behavior_prompt_construction() {
 #[test]
 fn completion_detection() {
     for (said, code) in [
-        ("so: <response>DONE</response>, really", 0),
+        ("so: <response>DONE</response>", 0),
+        // Decided: a plain agent's tag ends its line.
+        ("I say <response>DONE</response> when it is so", 1),
         ("<RESPONSE>done</Response>", 0),
         ("DONE", 1),
         ("<response>DONE already</response>", 1),

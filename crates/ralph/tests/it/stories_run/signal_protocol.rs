@@ -23,7 +23,9 @@ fn check_failure(said: &str, why: &str) {
 #[test]
 fn primary_signals() {
     check("<ralph>DONE 8.3</ralph>", &[DONE]);
-    check("So <ralph> DONE 8.3 </ralph>, I think.\nBye.", &[DONE]);
+    check("So: <ralph> DONE 8.3 </ralph>\nBye.", &[DONE]);
+    check_failure("I print <ralph>DONE 8.3</ralph> when it is.", "No completion signal in output");
+    check_failure("> <ralph>DONE 8.3</ralph>", "No completion signal in output");
     check_failure("<ralph>FAIL 8.3: no network: offline</ralph>", "no network: offline");
     check_failure("<ralph>FAIL 8.3</ralph>", "the agent says FAIL and not why");
 }
@@ -52,7 +54,7 @@ fn a_signal_about_another_story_is_a_failure() {
 #[test]
 fn learnings_are_kept_even_if_the_story_fails() {
     check(
-        "<ralph>LEARN: a</ralph> <ralph>LEARN: b\nc</ralph>\n<ralph>FAIL 8.3: x</ralph><ralph>LEARN: a</ralph>",
+        "<ralph>LEARN: a</ralph>\n<ralph>LEARN: b\nc</ralph>\n<ralph>FAIL 8.3: x</ralph><ralph>LEARN: a</ralph>",
         &["[LEARN] a", "[LEARN] b c", "[FAIL] Story 8.3 - x - TIME (attempt 1/1)"],
     );
     check(
