@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 ///
 /// 2: stories, task lists, trees that are put back, and what people ask of a loop.
 /// 3: disks that are nearly full.
-pub const VERSION: u32 = 3;
+/// 4: the tree is also recorded after an empty answer.
+pub const VERSION: u32 = 4;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -193,6 +194,9 @@ pub struct SnapshotEnd {
     /// Why there is no tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The commit that the user's repository is on, for source control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Where the user's repository stood, for plans that put trees back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,

@@ -10,8 +10,8 @@ use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAG
 use crate::money::Cost;
 use crate::plan::{Item, Pick};
 use crate::run::{Place, Run};
-use crate::scm::{self, Message};
-use crate::state::{Cancel, Flight, Phase, State};
+use crate::scm::{self, Message, News};
+use crate::state::{Cancel, Flight, Phase, Reply, State};
 use crate::verdict::{Claim, Judgement, Verdict};
 
 /// Recorded as a fact first, then carried out.
@@ -150,13 +150,19 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     match &state.phase {
-        Phase::Answered { empty, results, .. } => {
+        Phase::Answered { reply, results, .. } => {
             if out_of_time(state) {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
-            if worth_another_try(run, state, *empty) {
+            if worth_another_try(run, state, *reply) {
                 let waits = rests(state) || state.up_ms < next_look(state);
-                return if waits { None } else { start_agent(run, state) };
+                return match reply {
+                    _ if waits => None,
+                    Reply::Empty { .. } if run.wants_snapshots() => {
+                        Some(Action::Start(Step::Snapshot { iteration: state.iteration() }))
+                    }
+                    _ => start_agent(run, state),
+                };
             }
             Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
         }
@@ -179,11 +185,11 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
     let (claim, verdict, silence) = match &state.phase {
         Phase::Ready { .. } => return None,
         Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }, None),
-        Phase::Answered { claim, empty, silence, results } => {
-            if results.len() < run.checks.len() || worth_another_try(run, state, *empty) {
+        Phase::Answered { claim, reply, results } => {
+            if results.len() < run.checks.len() || worth_another_try(run, state, *reply) {
                 return None;
             }
-            (claim.clone(), Verdict::of(results), *silence)
+            (claim.clone(), Verdict::of(results), reply.silence())
         }
     };
     let Pick::Work(item) = state.plan.pick() else { return None };
@@ -191,12 +197,17 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
     Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement, silence })
 }
 
-/// An empty answer is mostly a hiccup of the model's service and costs little to repeat;
-/// where nobody listens to the answer it means nothing. What a person may have changed meanwhile
-/// is another iteration's to begin with.
-fn worth_another_try(run: &Run, state: &State, empty: bool) -> bool {
-    empty
-        && run.plan.repeats_empty_answers()
+/// An empty answer without any work is mostly a hiccup of the model's service and costs little to
+/// repeat; where nobody listens to the answer it means nothing. Where the tree is not recorded, a
+/// stream tells whether the agent has worked, and a plain agent is taken to have. What a person may
+/// have changed meanwhile is another iteration's to begin with.
+fn worth_another_try(run: &Run, state: &State, reply: Reply) -> bool {
+    let idle = match reply {
+        Reply::Words | Reply::Silent(_) | Reply::EmptyChanged => false,
+        Reply::Empty { idle } => idle || run.wants_snapshots(),
+        Reply::EmptyUnchanged => true,
+    };
+    idle && run.plan.repeats_empty_answers()
         && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
         && state.plan.wants(false).is_none()
 }
@@ -205,8 +216,12 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
     if let Some(what) = state.plan.wants(false) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
+    let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
     if let Some(step) = source_control(run, state) {
-        return Some(Action::Start(step));
+        let unknown = state.scm.as_ref().is_some_and(|due| due.news == News::Unknown);
+        let look = unknown && run.wants_snapshots() && !snapshot_taken;
+        let waits = look && state.up_ms < next_look(state);
+        return if waits { None } else { Some(if look { snapshot } else { Action::Start(step) }) };
     }
     if let Some(item) = state.left_due.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
         return Some(Action::Start(Step::Left { iteration: state.judged, item }));
@@ -218,7 +233,6 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         let attempt = state.restored + 1;
         return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
     }
-    let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
     if let Some((reason, note)) = unreadable(run, state).or_else(|| reason_to_stop(state)) {
         // The tree at the end belongs to the history as well.
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
@@ -299,7 +313,7 @@ fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> A
 fn source_control(run: &Run, state: &State) -> Option<Step> {
     let (scm, due) = (run.scm.as_ref()?, state.scm.as_ref()?);
     let iteration = state.judged;
-    let task = scm.tasks.get(due.tasks_done)?;
+    let task = scm.tasks.get(due.tasks_done).filter(|_| due.news != News::None)?;
     if task == scm::COMMIT && due.message == Message::Unasked {
         return Some(Step::Message { iteration, agent: free_agent(run, state, &Item::Prompt).unwrap_or(0) });
     }

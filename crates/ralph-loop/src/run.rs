@@ -59,12 +59,12 @@ impl Run {
         }
     }
 
-    /// The tree is recorded for the history, because it may have to be put back, or because a
-    /// stall can be told from it alone.
+    /// The tree is recorded for the history, because it may have to be put back, or because only it
+    /// tells a stall, or whether there is anything new for source control.
     pub fn wants_snapshots(&self) -> bool {
         let tells_stalls =
             self.limits.stall_after > 0 && (!self.checks.is_empty() || self.plan.tells_advances());
-        self.git && (self.checkpoints || self.plan.restores() || tells_stalls)
+        self.git && (self.checkpoints || self.plan.restores() || tells_stalls || self.scm.is_some())
     }
 
     /// The agents that may do a piece of work, the wanted one first. Another one's specialist is

@@ -1,7 +1,8 @@
 //! Source control: committing and pushing what has passed its checks.
 //!
 //! Tasks run in order after an iteration whose checks are green, the completing one
-//! included. A failed task ends the tasks of its iteration and nothing else.
+//! included, if anything has changed since they last ran. A failed task ends the tasks of its
+//! iteration and nothing else.
 
 use crate::claim::TagScanner;
 use crate::echo::EchoFilter;
@@ -23,14 +24,25 @@ pub const MESSAGE_PROMPT: &str = "Provide a short imperative commit message for 
                                   message, no explanation.";
 
 /// The tasks that are due for an iteration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
+    pub news: News,
     pub message: Message,
     pub tasks_done: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Whether anything has changed since the tasks were last done, or since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum News {
+    #[default]
+    Unknown,
+    None,
+    Some,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Message {
+    #[default]
     Unasked,
     Text(String),
     /// There is nothing to commit.

@@ -37,7 +37,7 @@ impl State {
     pub(crate) fn run_short(&mut self, shortage: &Shortage, now: u64) -> Result<(), Illegal> {
         let begins = match &self.phase {
             Phase::Ready { .. } => true,
-            Phase::Answered { empty, results, .. } => *empty && results.is_empty(),
+            Phase::Answered { reply, results, .. } => reply.is_empty() && results.is_empty(),
             Phase::Failed { .. } => false,
         };
         if !begins || !self.flights.is_empty() {

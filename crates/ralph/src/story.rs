@@ -7,6 +7,7 @@ use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Replayed};
 use crate::layout::{Home, RunDir};
 use crate::place;
+use ralph_loop::dialect::Answer;
 use ralph_loop::event::{End, Event, Fact, Step, StepId};
 use ralph_loop::history::{History, Iteration};
 use ralph_loop::plan::stories::StoriesPlan;
@@ -121,6 +122,8 @@ impl Story {
 #[derive(Default)]
 struct Notes {
     begun: Option<(StepId, Step)>,
+    /// The last agent has answered with nothing: what is recorded then is the tree after it.
+    answered: bool,
     trees: BTreeMap<u32, String>,
     left_out: Vec<String>,
     asked: BTreeMap<u32, Asked>,
@@ -129,27 +132,31 @@ struct Notes {
 impl Notes {
     fn take(&mut self, event: &Event) {
         match &event.fact {
-            Fact::Began { id, step } => self.begun = Some((*id, step.clone())),
+            Fact::Began { id, step } => {
+                self.answered &= !matches!(step, Step::Agent { .. });
+                self.begun = Some((*id, step.clone()));
+            }
             Fact::Ended { id, end } => {
                 let Some((_, step)) = self.begun.take().filter(|(begun, _)| begun == id) else { return };
                 match (step, end) {
-                    (Step::Snapshot { iteration }, End::Snapshot(end)) => {
+                    (Step::Snapshot { iteration }, End::Snapshot(end)) if !self.answered => {
                         if let Some(tree) = &end.tree {
                             self.trees.insert(iteration, tree.clone());
                         }
                         self.left_out.clone_from(&end.left_out);
                     }
                     (Step::Agent { iteration, attempt, agent, .. }, End::Agent(end)) => {
+                        self.answered = end.answer == Answer::Empty;
                         self.asked.insert(iteration, Asked { prompt: end.prompt.clone(), agent, attempt });
                     }
                     _ => {}
                 }
             }
+            Fact::Judged(_) => self.answered = false,
             Fact::Opened(_)
             | Fact::Resumed { .. }
             | Fact::Answered { .. }
             | Fact::Cancelled { .. }
-            | Fact::Judged(_)
             | Fact::StopAsked
             | Fact::Asked(_)
             | Fact::Silent { .. }

@@ -1,12 +1,12 @@
 //! What the end of a step, and the judgement of an iteration, make of the state.
 
-use super::{Base, Cancel, Flight, Illegal, Phase, Service, State};
+use super::{Base, Cancel, Flight, Illegal, Mark, Phase, Reply, Service, State};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why, directory_gone};
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS};
 use crate::plan::{Pick, PlanFact};
-use crate::scm::{self, MessageOutcome, TaskOutcome};
+use crate::scm::{self, MessageOutcome, News, TaskOutcome};
 use crate::time;
 use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 
@@ -81,11 +81,21 @@ impl State {
     }
 
     fn end_snapshot(&mut self, end: &SnapshotEnd) {
+        if let Phase::Answered { reply, .. } = &mut self.phase {
+            let same = match (&end.tree, &reply) {
+                (Some(tree), _) => self.stall.knows(tree),
+                (None, Reply::Empty { idle }) => *idle,
+                (None, _) => false,
+            };
+            *reply = if same { Reply::EmptyUnchanged } else { Reply::EmptyChanged };
+            return;
+        }
         if let Some(moved) = end.head.as_ref().and_then(|head| self.switched_branch(&head.branch)) {
             self.trouble = Some(moved);
             return;
         }
         self.phase = Phase::Ready { snapshot_taken: true };
+        self.compare_with_mark(end);
         self.stall.learn(end.tree.as_deref());
         if self.base_tree.is_none() {
             self.base_tree.clone_from(&end.tree);
@@ -95,6 +105,17 @@ impl State {
             self.branch.get_or_insert_with(|| head.branch.clone());
         }
         self.diff.clone_from(&end.diff);
+    }
+
+    /// Whether there is anything new for source control. An unknown tree is a changed one.
+    fn compare_with_mark(&mut self, end: &SnapshotEnd) {
+        let now = end.tree.clone().map(|tree| Mark { tree, commit: end.commit.clone() });
+        if let Some(due) = self.scm.as_mut().filter(|due| due.news == News::Unknown) {
+            due.news = if now.is_some() && now == self.mark { News::None } else { News::Some };
+        }
+        if self.mark.is_none() {
+            self.mark = now;
+        }
     }
 
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
@@ -134,16 +155,19 @@ impl State {
                 self.phase = Phase::Failed { why };
             }
             None => {
-                let empty = silence.is_none() && end.answer == Answer::Empty;
-                self.streaks.empty_answers += u32::from(empty);
+                let reply = match (silence, &end.answer) {
+                    (Some(silence), _) => Reply::Silent(silence),
+                    (None, Answer::Empty) => Reply::Empty { idle: end.seen.result && end.seen.tools == 0 },
+                    (None, _) => Reply::Words,
+                };
+                self.streaks.empty_answers += u32::from(reply.is_empty());
                 if silence.is_none() {
                     self.streaks.failures = 0;
                 }
                 if let (Step::Agent { agent, .. }, true) = (&flight.step, end.seen.text) {
                     self.heard.answered(*agent, end.seen.json);
                 }
-                let claim = Claim::of(&end.seen);
-                self.phase = Phase::Answered { claim, empty, silence, results: Vec::new() };
+                self.phase = Phase::Answered { claim: Claim::of(&end.seen), reply, results: Vec::new() };
             }
         }
     }
@@ -217,6 +241,11 @@ impl State {
     }
 
     fn end_task(&mut self, outcome: &TaskOutcome) {
+        // The commit is another, and a hook can have changed the tree.
+        (self.base, self.phase) = (None, Phase::Ready { snapshot_taken: false });
+        if !matches!(outcome, TaskOutcome::Failed { .. }) {
+            self.mark = None;
+        }
         match (&mut self.scm, outcome) {
             (Some(due), TaskOutcome::Done | TaskOutcome::NothingToCommit) => due.tasks_done += 1,
             (_, TaskOutcome::Failed { .. }) => self.scm = None,
@@ -229,8 +258,8 @@ impl State {
             return Err(Illegal::OutOfPlace("judged"));
         }
         let (founded, silence) = match &self.phase {
-            Phase::Answered { claim, results, silence, .. } => {
-                (judgement.claim == *claim && judgement.verdict == Verdict::of(results), *silence)
+            Phase::Answered { claim, reply, results } => {
+                (judgement.claim == *claim && judgement.verdict == Verdict::of(results), reply.silence())
             }
             Phase::Failed { why } => (judgement.verdict == Verdict::AgentFailed { why: why.clone() }, None),
             Phase::Ready { .. } => (false, None),
@@ -259,7 +288,7 @@ impl State {
         self.stall.judge(&judgement.verdict, self.plan.advance());
         // Nobody commits what is put back next.
         let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
-        self.scm = kept.then_some(scm::Due { message: scm::Message::Unasked, tasks_done: 0 });
+        self.scm = kept.then_some(scm::Due::default());
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();

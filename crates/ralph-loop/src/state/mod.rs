@@ -8,7 +8,9 @@
 mod ended;
 mod parts;
 
-pub use parts::{Base, Cancel, Costs, Flight, Heard, Illegal, Phase, Service, Stall, Stopped, Streaks};
+pub use parts::{
+    Base, Cancel, Costs, Flight, Heard, Illegal, Mark, Phase, Reply, Service, Stall, Stopped, Streaks,
+};
 
 use crate::ask::Asked;
 use crate::check::CheckResult;
@@ -52,6 +54,8 @@ pub struct State {
     pub left_due: Option<Item>,
     /// Source control tasks of the last iteration, until the next one begins.
     pub scm: Option<scm::Due>,
+    /// Where the repository stood when the run began, or when source control was last done.
+    pub mark: Option<Mark>,
     /// Where the current item began, for plans that go back there.
     pub base: Option<Base>,
     /// The branch that the run works on, where it has to stay the same.
@@ -112,6 +116,7 @@ impl State {
             feedback: Vec::new(),
             left_due: None,
             scm: None,
+            mark: None,
             base: None,
             branch: None,
             restore_due: false,
@@ -277,13 +282,17 @@ impl State {
                 (Step::Snapshot { iteration: of }, Phase::Ready { snapshot_taken: false }) => {
                     *of == iteration
                 }
+                (
+                    Step::Snapshot { iteration: of },
+                    Phase::Answered { reply: Reply::Empty { .. }, results, .. },
+                ) => *of == iteration && results.is_empty(),
                 (Step::Agent { iteration: of, attempt, .. }, Phase::Ready { .. }) => {
                     *of == iteration && *attempt == self.attempts + 1 && !self.must_restore()
                 }
-                (
-                    Step::Agent { iteration: of, attempt, .. },
-                    Phase::Answered { empty: true, results, .. },
-                ) => *of == iteration && *attempt == self.attempts + 1 && results.is_empty(),
+                (Step::Agent { iteration: of, attempt, .. }, Phase::Answered { reply, results, .. }) => {
+                    let again = reply.is_empty() && results.is_empty();
+                    *of == iteration && *attempt == self.attempts + 1 && again
+                }
                 (Step::Check { iteration: of, index }, Phase::Answered { results, .. }) => {
                     *of == iteration && *index == results.len()
                 }

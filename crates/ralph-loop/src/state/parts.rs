@@ -24,9 +24,48 @@ pub enum Phase {
         snapshot_taken: bool,
     },
     /// The agent has answered, or was ended for its silence; the checks are next.
-    Answered { claim: Claim, empty: bool, silence: Option<Silence>, results: Vec<CheckResult> },
+    Answered { claim: Claim, reply: Reply, results: Vec<CheckResult> },
     /// The agent has failed.
     Failed { why: String },
+}
+
+/// What came with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Words,
+    /// It was ended for its silence, whatever it had said before.
+    Silent(Silence),
+    /// Nothing. `idle`: its stream shows that it has used no tool.
+    Empty {
+        idle: bool,
+    },
+    /// Nothing, and the tree is as it was.
+    EmptyUnchanged,
+    /// Nothing, but the agent has worked on the tree.
+    EmptyChanged,
+}
+
+impl Reply {
+    pub fn is_empty(self) -> bool {
+        match self {
+            Reply::Words | Reply::Silent(_) => false,
+            Reply::Empty { .. } | Reply::EmptyUnchanged | Reply::EmptyChanged => true,
+        }
+    }
+
+    pub fn silence(self) -> Option<Silence> {
+        match self {
+            Reply::Silent(silence) => Some(silence),
+            Reply::Words | Reply::Empty { .. } | Reply::EmptyUnchanged | Reply::EmptyChanged => None,
+        }
+    }
+}
+
+/// A tree and the commit that it is based on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub tree: String,
+    pub commit: Option<String>,
 }
 
 /// A step that has begun and not ended.
@@ -174,6 +213,11 @@ impl Stall {
             }
             (Verdict::Green { .. }, Advance::Untold | Advance::Made) => self.iterations = 0,
         }
+    }
+
+    /// Whether a tree is the one that the iteration began with.
+    pub(super) fn knows(&self, tree: &str) -> bool {
+        self.tree.as_deref() == Some(tree)
     }
 
     /// The tree as the last iteration left it. An unknown tree is a changed one: a run is

@@ -289,7 +289,7 @@ fn the_tree_at_the_end_is_recorded_too() {
     check("git", "start tree:A done", "judged 1 done, snapshot 2");
     check("git", "start tree:A done tree:B", "stop completed");
     check("git n:1", "start tree:A talk tree:B", "stop max_iterations");
-    check("git scm:commit", "start tree:A done message did", "snapshot 2");
+    check("git scm:commit", "start tree:A done tree:B message did", "snapshot 2");
 }
 
 const JSON_STOP: &str = "stop error (all that the agent printed is JSON in a format that ralph does not know: \
@@ -308,4 +308,41 @@ fn an_agent_that_prints_json_alone_is_run_once_where_its_word_counts() {
     check("pattern:x", "start json", "judged 1 green, agent 2");
     let stop = "stop error (all that the agent printed is JSON in a format that ralph does not know: make it print text)";
     check("stories:1.1", "start json", &format!("judged 1 retry (No completion signal in output), {stop}"));
+}
+
+#[test]
+fn an_empty_answer_is_repeated_only_if_the_tree_is_as_it_was() {
+    check("git", "start tree:A quiet", "snapshot 1");
+    check("git", "start tree:A quiet tree:A", "agent 1.2");
+    check("git n:1", "start tree:A quiet tree:B", "judged 1 green, snapshot 2");
+    check("git checks:1", "start tree:A quiet tree:B", "check 1.1");
+    check("git checks:1", "start tree:A quiet tree:A quiet tree:B", "check 1.1");
+    check("git", "start tree:A quiet tree:?", "judged 1 green, snapshot 2");
+    check("git", "start tree:A empty tree:?", "agent 1.2");
+    check("git", "start tree:A pause quiet", "wait");
+    check("git", "start tree:A quiet resumed", "snapshot 1");
+    // Where the tree is not recorded, a plain agent is taken to have worked.
+    check("checks:1", "start quiet", "check 1.1");
+    check("checks:1", "start empty", "agent 1.2");
+    // What an empty answer left is no tree before an iteration.
+    check("git checks:1 stall:1", "start tree:A quiet tree:B red tree:B", "agent 2");
+}
+
+#[test]
+fn source_control_has_nothing_to_do_where_nothing_has_changed() {
+    let scm = "git scm:commit+push";
+    check(scm, "start tree:A talk", "judged 1 green, snapshot 2");
+    check(scm, "start tree:A talk tree:A", "agent 2");
+    check(scm, "start tree:A talk tree:B", "message 1");
+    check(scm, "start tree:A talk tree:?", "message 1");
+    check(scm, "start tree:A talk tree:B message did did", "snapshot 2");
+    let committed = "start tree:A talk tree:B message did did tree:B talk";
+    check(scm, &format!("{committed} tree:B"), "agent 3");
+    check(scm, &format!("{committed} tree:C"), "message 2");
+    // What could not be committed, or has not been green, is still to be.
+    check(scm, "start tree:A talk tree:B message undone tree:B talk tree:B", "message 2");
+    let red = "git scm:commit+push checks:1";
+    check(red, "start tree:A talk red tree:B talk green tree:B", "message 2");
+    // Another program than git cannot be asked.
+    check("scm:commit", "start talk", "judged 1 green, message 1");
 }

@@ -153,7 +153,10 @@ fn what_waits_for_something_that_is_not_done_is_not_begun() {
 #[test]
 fn only_what_is_done_is_committed() {
     let committed = "stories:1.1+1.2 scm:commit backoff:0-0 git";
-    check(committed, "start tree:A@main told:DONE-1.1@main", "judged 1 done, message 1");
+    check(committed, "start tree:A@main told:DONE-1.1@main tree:B@main", "message 1");
+    // The next story begins after that commit.
+    let (story, did) = tell(committed, "start tree:A@main told:DONE-1.1@main tree:B@main message did");
+    assert_eq!((did.as_str(), story.state.base), ("snapshot 2", None));
     let failed = "judged 1 retry (too hard), restore 2";
     check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
 }

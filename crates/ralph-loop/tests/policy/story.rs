@@ -8,7 +8,8 @@
 //! |-------------------------|----------------------------------------------------------|
 //! | `start`                 | the run is opened; always the first                      |
 //! | `done` `said:X` `talk`  | the agent ends with the tag DONE, the tag X, no tag      |
-//! | `empty` `fail`          | the agent ends without a word, with exit code 1          |
+//! | `empty` `fail`          | the agent ends without a word or tool, with exit code 1  |
+//! | `quiet`                 | a plain agent ends without a word                        |
 //! | `json`                  | the agent ends, and all that it printed is JSON          |
 //! | `green` `red`           | the check ends with exit code 0, 1                       |
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
@@ -404,7 +405,8 @@ pub fn end(word: &str, step: &Step) -> End {
         let tag = tag.map(String::from);
         let matched = name == "matched";
         let (text, json) = (answer == Answer::Said, name == "json");
-        let mut seen = Seen { matched, text, json, tag, steps: 1, cost, ..Seen::default() };
+        let result = name == "empty";
+        let mut seen = Seen { matched, text, json, tag, result, steps: 1, cost, ..Seen::default() };
         if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
             match signal {
                 "DONE" => seen.signals.done = Some(id.into()),
@@ -454,7 +456,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),
         ("said", Step::Agent { .. }) => agent(Answer::Said, Some(rest)),
         ("talk" | "matched" | "json", Step::Agent { .. }) => agent(Answer::Said, None),
-        ("empty", Step::Agent { .. }) => agent(Answer::Empty, None),
+        ("empty" | "quiet", Step::Agent { .. }) => agent(Answer::Empty, None),
         ("fail", Step::Agent { .. }) => failed("exit code 1"),
         ("limited", Step::Agent { .. }) => agent(Answer::Limited { why: "429".into(), until: None }, None),
         ("down", Step::Agent { .. }) => agent(Answer::Unavailable { why: "529".into() }, None),

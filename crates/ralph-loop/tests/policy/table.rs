@@ -353,7 +353,8 @@ fn after_an_empty_answer() {
         kill: stop killed
         set: agent 1.2
         say: agent 1.2
-        illegal: judged, opened, began snapshot, ended snapshot, ended agent, ended check, lost
+        began snapshot: wait
+        illegal: judged, opened, ended snapshot, ended agent, ended check, lost
         illegal: began message, began scm, ended message, ended scm
         illegal: impossible, asked to end, killed
         low disk: wait until 1s

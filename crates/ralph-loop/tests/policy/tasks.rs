@@ -111,7 +111,7 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     check(TASKS, &format!("{paused} continue"), "read");
     check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
     // Also where an agent that said nothing would have been sent again.
-    let silent = "start list:A=new tree:X empty list:A=new";
+    let silent = "start list:A=new tree:X empty list:A=new tree:X";
     check(TASKS, silent, "implement A in 1");
     let paused = "start list:A=new tree:X pause empty list:A=new";
     check(TASKS, paused, "wait");
@@ -124,7 +124,7 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
 #[test]
 fn what_commits_and_pushes_leave_of_the_list_is_looked_at_before_anything_else() {
     let scm = "tasks:5 git checks:1 n:15 scm:commit+push";
-    let judged = "start list:A=new tree:X talk list:A=waiting green list:A=waiting list:A=waiting";
+    let judged = "start list:A=new tree:X talk list:A=waiting green list:A=waiting list:A=waiting tree:Y";
     check(scm, judged, "message 1");
     check(scm, &format!("{judged} message"), "read");
     check(scm, &format!("{judged} message list:A=waiting"), "scm 1.1");

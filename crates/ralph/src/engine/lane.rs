@@ -399,8 +399,12 @@ impl Lane {
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
         let own_files = self.own_files(run, checkpoints.top());
         let needed = state.base.as_ref().map(|base| base.tree.clone());
+        let place = run.scm.is_some().then(|| (run.place.clone(), run.workspace.clone()));
         self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
-            let taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
+            let mut taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
+            if let (Ok(snapshot), Some((place, workspace))) = (&mut taken, place) {
+                snapshot.end.commit = place::repository(&place, &workspace).and_then(|found| found.commit());
+            }
             (checkpoints, taken)
         }));
     }

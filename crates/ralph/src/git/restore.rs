@@ -145,7 +145,8 @@ impl Repository {
         })
     }
 
-    pub(super) fn commit(&self) -> Option<String> {
+    /// The commit that HEAD is on.
+    pub fn commit(&self) -> Option<String> {
         self.answer(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
     }
 

@@ -219,7 +219,7 @@ fn a_journal_from_a_newer_version_is_shown_and_not_resumed() {
         event.to_string()
     };
     rewrite(&sandbox, &id, 2, newer);
-    is_told_everywhere(&sandbox, &id, "newer", "was written by a newer ralph (version 99, this one knows 3)");
+    is_told_everywhere(&sandbox, &id, "newer", "was written by a newer ralph (version 99, this one knows 4)");
     sandbox.ralph(&["show", &id, "--format", "ndjson"]).exits(0).says("\"dreamt\"");
 }
 

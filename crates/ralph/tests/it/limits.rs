@@ -12,8 +12,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn an_empty_answer_is_run_again_three_times_without_using_up_an_iteration() {
-    let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    let sandbox = Sandbox::git();
     let agent = sandbox.agent(&json!([[], [], [], [{"say": "<response>DONE</response>"}]]));
     sandbox.run(&with(&["-n", "1"]), &agent).stops(0, "completed", 1);
     assert_eq!(sandbox.agents_begun(), 4);
@@ -21,13 +20,12 @@ fn an_empty_answer_is_run_again_three_times_without_using_up_an_iteration() {
 
 #[test]
 fn four_empty_answers_are_an_iteration() {
-    let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
+    let sandbox = Sandbox::git();
     let agent =
-        sandbox.agent(&json!([[{"save_env": {"path": "it-{{call}}", "names": ["RALPH_ITERATION"]}}]]));
+        sandbox.agent(&json!([[{"save_env": {"path": "../it-{{call}}", "names": ["RALPH_ITERATION"]}}]]));
     sandbox.run(&with(&["-n", "2"]), &agent).stops(1, "max_iterations", 2);
     assert_eq!(sandbox.agents_begun(), 8);
-    let numbers: Vec<String> = (1..=8).map(|call| sandbox.read(&format!("it-{call}"))).collect();
+    let numbers: Vec<String> = (1..=8).map(|call| sandbox.read(&format!("../it-{call}"))).collect();
     assert!(numbers[..4].iter().all(|line| line == "RALPH_ITERATION=1\n"), "{numbers:?}");
     assert!(numbers[4..].iter().all(|line| line == "RALPH_ITERATION=2\n"), "{numbers:?}");
 }

@@ -22,6 +22,7 @@ mod completion;
 mod demo;
 mod disk;
 mod doctor;
+mod empty_answers;
 mod floods;
 mod formats;
 mod growth;

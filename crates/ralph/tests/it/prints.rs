@@ -37,7 +37,7 @@ fn a_run_with_claude_is_told_and_shown_and_listed() {
 
 #[test]
 fn a_run_that_fails_and_runs_out_of_iterations_is_told() {
-    let sandbox = Sandbox::bare();
+    let sandbox = Sandbox::git();
     sandbox.plain_settings();
     let agent = sandbox.agent(&json!([
         [{"stderr": "oh dear"}, {"exit": 7}],

@@ -170,12 +170,31 @@ fn a_directory_with_the_name_of_a_pattern_still_has_no_runtime_files_in_git() {
 }
 
 #[test]
-fn with_nothing_to_commit_the_task_is_skipped_and_says_so() {
-    let sandbox = with_tasks(&["commit"]);
-    plain_agent(&sandbox, "echo '<response>DONE</response>'", "touch ../asked; echo never");
-    run(&sandbox, &[]).exits(0).says("nothing to commit");
-    assert_eq!(subjects(&sandbox), [""; 0]);
+fn an_iteration_that_changed_nothing_is_neither_committed_nor_pushed() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    sandbox
+        .sh("git init -q --bare ../far.git && git remote add origin ../far.git && git push -q -u origin main
+         git commit -q --allow-empty -m mine && echo mine > mine");
+    let work = "echo hm; [ $RALPH_ITERATION = 1 ] || echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "touch ../asked; echo never");
+    run(&sandbox, &[]).exits(0);
     assert!(!sandbox.root().join("asked").exists(), "no message is asked for");
+    assert_eq!(outcomes(&sandbox), [json!(null); 0]);
+    assert_eq!(sandbox.sh("git --git-dir=../far.git log --format=%s main -1"), "settings\n");
+    assert_eq!(sandbox.sh("git status --porcelain"), "?? mine\n", "what was there before is the user's");
+}
+
+#[test]
+fn what_an_agent_has_committed_itself_is_pushed() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    sandbox
+        .sh("git init -q --bare ../far.git && git remote add origin ../far.git && git push -q -u origin main
+         echo mine > mine");
+    let work = "git add -A && git commit -q -m own; echo '<response>DONE</response>'";
+    plain_agent(&sandbox, work, "touch ../asked; echo never");
+    run(&sandbox, &[]).exits(0).says("nothing to commit");
+    assert!(!sandbox.root().join("asked").exists(), "no message is asked for");
+    assert_eq!(sandbox.sh("git --git-dir=../far.git log --format=%s main -1"), "own\n");
 }
 
 fn hook(sandbox: &Sandbox, name: &str, body: &str) {
@@ -193,7 +212,7 @@ fn the_users_hook_runs_and_its_no_is_told_without_losing_the_run() {
     assert_eq!(outcomes(&sandbox).len(), 1, "the tasks after it are left out");
     assert_eq!(sandbox.read("new"), "new\n");
     hook(&sandbox, "pre-commit", "touch .git/hook-ran");
-    sandbox.write("more", "1");
+    sandbox.sh("rm new");
     run(&sandbox, &[]).exits(0);
     assert!(sandbox.has(".git/hook-ran"));
     assert_eq!(subjects(&sandbox), ["work"]);
