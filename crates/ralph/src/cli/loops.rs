@@ -92,6 +92,7 @@ impl LoopArgs {
             tool_silence: self.watch.tool_timeout,
             notify: self.watch.notify.clone(),
             seated: seat::current().is_some(),
+            unplanned: seat::current().is_some_and(|seat| seat.unplanned),
         }
     }
 

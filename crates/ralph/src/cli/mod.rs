@@ -164,7 +164,7 @@ pub fn main() -> ExitCode {
             }
         }
         Some(seat::WORKER) => match seated(&args[1..]) {
-            Ok(words) => return act(words),
+            Ok(words) => return act(&words),
             Err(error) => return fail(&error, Format::Human),
         },
         _ => {}
@@ -173,13 +173,15 @@ pub fn main() -> ExitCode {
 }
 
 /// Makes this process a worker; the words that are left are its command.
-fn seated(args: &[OsString]) -> Result<&[OsString], CliError> {
+fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
     match args {
         [name, dashes, words @ ..] if dashes == "--" => {
             let name = name.to_str().unwrap_or_default();
             check_name(name)?;
-            seat::take(&home()?, name)?;
-            Ok(words)
+            let flags =
+                words.split_first().filter(|(first, _)| *first == seat::PROMPT).map(|(_, flags)| flags);
+            seat::take(&home()?, name, flags.is_some())?;
+            Ok(flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat()))
         }
         _ => Err(CliError::usage("a worker is started by `ralph spawn`")),
     }

@@ -51,11 +51,12 @@ Examples:
 
 A run is done when all checks pass and the agent has said <response>DONE</response>.";
 
-/// What a spawned prompt has to be told, said before anything else is looked at.
+/// What a prompt that is spawned without `run` has to be told, said before anything else is looked at.
 pub(super) fn check_spawned(words: &[OsString]) -> Result<(), CliError> {
+    let words = [&["run".into()][..], words].concat();
     let Ok(parsed) = Spawned::try_parse_from(words) else { return Ok(()) }; // the worker says it
     let mut request = parsed.run.request();
-    request.terms.seated = true;
+    request.terms.unplanned = true;
     prompt::check_spawned(&request)
 }
 

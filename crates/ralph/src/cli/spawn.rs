@@ -31,7 +31,7 @@ pub struct SpawnArgs {
     /// As always: an agent is asked once it is ready
     #[arg(long)]
     ready_wait: bool,
-    /// A loop command (run, stories, tasks) with its arguments; without one, those of `ralph run`
+    /// A loop command (run, stories, tasks) with its arguments; without one, the flags of a prompt
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "LOOP")]
     rest: Vec<OsString>,
 }
@@ -44,7 +44,8 @@ Examples:
   ralph spawn --name epic-2 stories
   ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
 
-A prompt's worker ends after --max-iterations, or when -c, --done-pattern or its checks say so. An \
+`spawn run …`, `stories` and `tasks` end as without spawn. A prompt without `run` ends after \
+--max-iterations, or when -c, --done-pattern or its checks say so. An \
 agent that is silent for --inactivity-timeout (10 minutes, or 60 s if it prints plain text) is ended, and \
 the next iteration begins. \
 The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with \
@@ -91,17 +92,20 @@ impl SpawnArgs {
 pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let own = args.own()?;
-    let plan = plan_words(&own.rest);
-    if plan[0] == "run" {
-        run::check_spawned(&plan)?;
-    }
+    let planned = own.rest.first().and_then(|word| word.to_str()).is_some_and(|word| LOOPS.contains(&word));
+    let words = if planned {
+        own.rest
+    } else {
+        run::check_spawned(&own.rest)?;
+        [vec![seat::PROMPT.into()], own.rest].concat()
+    };
     let Some(name) = own.name else {
         return Err(CliError::usage("spawn requires --name").hint("ralph spawn --name agent …"));
     };
     check_name(&name)?;
     tmux::check()?;
     refuse_taken(&home, &name)?;
-    let opened = seat_worker(&name, &plan)?;
+    let opened = seat_worker(&name, &words)?;
     let opened = match opened {
         Ok(opened) => opened,
         // It has said why by itself.
@@ -113,12 +117,6 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     out.line(&format!("spawned {name} ({window}) [ralph mode: iteration {iteration}/{of}]"));
     out.flush();
     if own.wait { end_of(&home, &run) } else { Ok(ExitCode::SUCCESS) }
-}
-
-/// The loop command that is meant.
-fn plan_words(rest: &[OsString]) -> Vec<OsString> {
-    let named = rest.first().and_then(|word| word.to_str()).is_some_and(|word| LOOPS.contains(&word));
-    if named { rest.to_vec() } else { [&["run".into()][..], rest].concat() }
 }
 
 /// A worker that has ended gives its name away; one that could go on by itself does not.

@@ -53,8 +53,10 @@ pub struct Terms {
     pub tool_silence: Option<u64>,
     /// A command that tells people how it goes.
     pub notify: Option<String>,
-    /// For a worker, whom nobody watches: other defaults.
+    /// For a worker, whom nobody watches: it is not silent for long.
     pub seated: bool,
+    /// Spawned without a plan's name: its iterations are the work, unless it is told when it is done.
+    pub unplanned: bool,
 }
 
 impl Terms {
@@ -136,7 +138,7 @@ fn assemble(
         prompt: PromptOptions {
             context: settings.context,
             iteration_count: settings.include_iteration_count_in_prompt,
-            may_be_empty: terms.seated,
+            may_be_empty: terms.unplanned,
         },
         log: None,
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),

@@ -44,7 +44,7 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
     })
 }
 
-/// What is wrong with a worker's prompt, without making anything.
+/// What is wrong with the prompt of a worker without a plan's name, without making anything.
 pub fn check_spawned(asked: &PromptRequest) -> Result<(), CliError> {
     prompt_source(asked)?;
     let most = asked.terms.max_iterations;
@@ -67,7 +67,7 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         given.remove(0);
     }
     match given[..] {
-        [] if asked.terms.seated => {
+        [] if asked.terms.unplanned => {
             return Err(CliError::usage("spawn requires --prompt-file")
                 .hint("`ralph init prompt` writes one to begin with; or say it in words with --prompt"));
         }
@@ -84,17 +84,17 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
     }
     if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((flag, (*path)?))) {
         let unreadable = |cause: std::io::Error| {
-            if asked.terms.seated && cause.kind() == std::io::ErrorKind::NotFound {
+            if asked.terms.unplanned && cause.kind() == std::io::ErrorKind::NotFound {
                 return CliError::usage(format!("prompt file not found: {}", path.display()));
             }
-            let the = if asked.terms.seated { "" } else { "the " };
+            let the = if asked.terms.unplanned { "" } else { "the " };
             CliError::usage(format!("cannot read {the}prompt file: {}", path.display()))
                 .cause(cause)
                 .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
-        if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.seated {
+        if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.unplanned {
             return Err(CliError::usage(format!("the prompt file is empty: {}", path.display()))
                 .hint("say in it what is to be done; `ralph template` prints one to begin with"));
         }
@@ -125,8 +125,8 @@ fn completion(
         DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
         return Ok(Completion::Pattern(pattern.clone()));
     }
-    // A worker has no criterion unless it is given one.
-    if asked.terms.seated && asked.completion_response.is_none() {
+    // Such a worker has no criterion unless it is given one.
+    if asked.terms.unplanned && asked.completion_response.is_none() {
         return Ok(if checks.is_empty() { Completion::Never } else { Completion::ChecksOnly });
     }
     let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
@@ -152,11 +152,11 @@ pub fn bad_pattern(cause: &DonePatternError) -> CliError {
     }
 }
 
-/// How many a worker may begin is for whoever spawns it to say.
+/// How many iterations a run may begin. Where they are the work, the user has to say.
 fn iterations(terms: &Terms, settings: &Settings) -> Result<u32, CliError> {
     match terms.max_iterations {
         Some(most) => Ok(most),
-        None if terms.seated => Err(no_limit()),
+        None if terms.unplanned => Err(no_limit()),
         None => Ok(settings.maximum_iterations),
     }
 }

@@ -1,7 +1,7 @@
 //! A worker: the same loop as any other, in a process that nobody's terminal holds.
 //!
-//! `ralph spawn` starts `ralph __worker NAME -- …` with the words of any loop command. That
-//! process leaves its session, takes its name, and lives the run; whoever spawned it sees its
+//! `ralph spawn` starts `ralph __worker NAME -- …` with the words of any loop command, or with the
+//! flags of a prompt alone. That process leaves its session, takes its name, and lives the run; whoever spawned it sees its
 //! complaints until the run is open, and nothing of it afterwards. What can be known of a worker
 //! is its run's journal and lock: `state.json` and `iterations.log` are projections of the
 //! former, written by [`record`].
@@ -30,10 +30,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The first word of a worker's command line; it never meets clap.
 pub const WORKER: &str = "__worker";
 
+/// The first of its own words, where it was spawned without a plan's name: the rest are a prompt's flags.
+pub const PROMPT: &str = "__prompt";
+
 /// This process as a worker.
 #[derive(Debug)]
 pub struct Seat {
     pub name: String,
+    /// It was spawned without a plan's name, with the flags of a prompt.
+    pub unplanned: bool,
     /// To whoever has spawned it, until the run is open.
     spawner: Mutex<Option<File>>,
     _name: NameLock,
@@ -79,7 +84,7 @@ pub fn current() -> Option<&'static Seat> {
 }
 
 /// Makes this process the worker of that name. Its standard input is the way to its spawner.
-pub fn take(home: &Home, name: &str) -> Result<(), CliError> {
+pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
     let failed = |cause: io::Error| CliError::failed("cannot become a worker").cause(cause);
     // A process that was started by a shell may lead its group and then keeps its session.
     let _ = rustix::process::setsid();
@@ -91,7 +96,8 @@ pub fn take(home: &Home, name: &str) -> Result<(), CliError> {
         .try_for_each(|dir| fsx::private_dir(dir))
         .map_err(failed)?;
     let lock = NameLock::acquire(home, name).map_err(failed)?.ok_or_else(|| workers::name_taken(name))?;
-    let seat = Seat { name: name.to_string(), spawner: Mutex::new(Some(spawner.into())), _name: lock };
+    let seat =
+        Seat { name: name.to_string(), unplanned, spawner: Mutex::new(Some(spawner.into())), _name: lock };
     SEAT.set(seat).map_err(|_| CliError::failed("a process can be one worker only"))
 }
 

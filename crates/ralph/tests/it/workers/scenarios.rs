@@ -303,8 +303,53 @@ fn a_reader_that_leaves_ends_the_following() {
 #[test]
 fn any_loop_command_can_be_spawned() {
     let yard = Yard::new();
-    let ran = yard.0.ralph(&["spawn", "--wait", "run", "-p", "hi", "-n", "1", "--name", "x", "--", "cat"]);
+    let agent = yard.0.sh_agent("echo '<response>DONE</response>'");
+    let args = ["spawn", "--wait", "run", "-p", "hi", "-n", "1", "--name", "x", "--"];
+    let ran = yard.0.ralph(&[&args, &agent.words()[..]].concat());
     ran.exits(0).says("spawned x (tmux: ralph:x) [ralph mode: iteration 1/1]\n");
+}
+
+#[test]
+fn a_spawned_command_ends_like_the_command_itself() {
+    let said = |word: &str| format!("cat > /dev/null; echo x >> count; echo '<response>{word}</response>'");
+    for (word, code, iterations) in [("DONE", 0, 1), ("NO", 1, 3)] {
+        for spawned in [true, false] {
+            let yard = Yard::new();
+            let spawn = ["spawn", "--wait", "--name", "x"];
+            let words = [if spawned { &spawn[..] } else { &[] }, &["run", "x", "-n", "3", "--"]].concat();
+            let agent = yard.0.sh_agent(&said(word));
+            yard.0.ralph(&[&words, &agent.words()[..]].concat()).exits(code);
+            assert_eq!(yard.0.read("count").lines().count(), iterations, "{word}, spawned: {spawned}");
+        }
+    }
+}
+
+#[test]
+fn a_spawned_run_has_the_defaults_of_run() {
+    let yard = Yard::new();
+    yard.0.write("empty.md", "");
+    let refused = yard.0.ralph(&["spawn", "--name", "x", "run", "-f", "empty.md", "--", "cat"]);
+    refused.exits(2).says("the prompt file is empty");
+    yard.0.settings(&json!({"maximumIterations": 2, "completionResponse": "READY"}));
+    let agent = yard.0.sh_agent("cat > /dev/null; echo x >> count; echo '<response>NO</response>'");
+    let args = ["spawn", "--wait", "--name", "x", "run", "x", "--"];
+    yard.0.ralph(&[&args, &agent.words()[..]].concat()).exits(1).says("iteration 1/2");
+    let agent = yard.0.sh_agent("cat > /dev/null; echo x >> more; echo '<response>READY</response>'");
+    yard.0.ralph(&[&args, &agent.words()[..]].concat()).exits(0);
+    assert_eq!((yard.0.read("count").lines().count(), yard.0.read("more").lines().count()), (2, 1));
+}
+
+#[test]
+fn a_prompt_that_is_spawned_without_a_plan_runs_all_its_iterations() {
+    let yard = Yard::new();
+    let agent = yard.0.sh_agent("cat > /dev/null; echo x >> count; echo '<response>DONE</response>'");
+    let args = ["spawn", "--wait", "--name", "x", "-p", "x", "-n", "3", "--"];
+    yard.0.ralph(&[&args, &agent.words()[..]].concat()).exits(0);
+    assert_eq!(yard.0.read("count").lines().count(), 3);
+    yard.0
+        .ralph(&["spawn", "--name", "y", "-p", "x", "--", "cat"])
+        .exits(2)
+        .says("requires --max-iterations");
 }
 
 #[test]
