@@ -28,8 +28,8 @@ enum ConfigCommand {
 
 #[derive(Args)]
 #[command(after_help = "\
-What looks like a secret is printed as ***. RALPH_AGENT, RALPH_MODEL and the flags of a command \
-stand above all files and are not part of this.
+What looks like a secret is printed as ***. RALPH_AGENT and RALPH_MODEL stand above all files; the \
+flags of a command stand above them and are not part of this.
 
 Examples:
   ralph config show | grep -v default$

@@ -3,7 +3,7 @@
 use super::Terms;
 use crate::error::CliError;
 use crate::settings::{self, AgentSettings, Settings};
-use ralph_loop::dialect::{Dialect, stated_model};
+use ralph_loop::dialect::{Dialect, named_model, stated_model, without_model};
 use ralph_loop::price;
 use ralph_loop::run::AgentSpec;
 use std::env;
@@ -27,15 +27,20 @@ pub(super) fn stand_in(name: &str, settings: &Settings, dir: &Path) -> Result<Ag
 }
 
 fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {
-    let variable = |name| env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
+    let AgentSettings { command, flags, model, autonomous } = &settings.agent;
     let named = asked.agent.clone().filter(|name| name != settings::DEFAULT_AGENT);
-    let (program, flags) = match &asked.command[..] {
-        [program, rest @ ..] => (program.clone(), rest.to_vec()),
-        [] => match named.or_else(|| variable("RALPH_AGENT")) {
-            // The settings' flags are for the settings' agent.
-            Some(name) if name != settings.agent.command => (name, Vec::new()),
-            Some(_) | None => (settings.agent.command.clone(), settings.agent.flags.clone()),
-        },
+    let (program, flags, model) = match (&asked.command[..], named.or_else(settings::agent_of_environment)) {
+        ([program, rest @ ..], _) => {
+            // Written by the user now, so above the settings.
+            let theirs = named_model(Dialect::of_program(program), rest);
+            (program.clone(), rest.to_vec(), model.clone().filter(|_| theirs.is_none()))
+        }
+        // The settings' flags are for the settings' agent.
+        ([], Some(name)) if name != *command => (name, Vec::new(), model.clone()),
+        ([], _) if asked.model.is_some() => {
+            (command.clone(), without_model(Dialect::of_program(command), flags), None)
+        }
+        ([], _) => (command.clone(), flags.clone(), model.clone()),
     };
     let found = which::which_in(&program, env::var_os("PATH"), dir);
     if found.is_err() {
@@ -44,8 +49,7 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
         );
     }
     let dialect = Dialect::of_program(&program);
-    let model =
-        asked.model.clone().or_else(|| variable("RALPH_MODEL")).or_else(|| settings.agent.model.clone());
+    let model = asked.model.clone().or(model);
     if let (Dialect::Plain, Some(model)) = (dialect, &model)
         && !flags.iter().any(|flag| flag.contains("{model}"))
     {
@@ -61,8 +65,7 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
     let told = stated_model(dialect, &flags, model.as_deref());
     let price = price::resolve(&settings.own_prices(), dialect, told.as_deref());
-    let autonomous = settings.agent.autonomous;
-    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous, price })
+    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price })
 }
 
 fn how_to_install(program: &str) -> String {

@@ -14,7 +14,9 @@ const DEFAULT: &str = "default";
 pub struct Effective {
     /// With every default put in.
     pub(super) value: Value,
-    pub(super) layers: Vec<Layer>,
+    layers: Vec<Layer>,
+    /// The model is the one that the agent's flags name.
+    model_in_flags: bool,
 }
 
 /// One setting, its secrets masked.
@@ -23,11 +25,20 @@ pub struct Entry {
     /// `agent.command`, `guardrails[0].hint`.
     pub key: String,
     pub value: Value,
-    /// A file, or `default`.
+    /// A file, a variable of the environment, or `default`.
     pub from: String,
 }
 
 impl Effective {
+    /// `stated` is the model in the agent's flags, if that is the one that counts.
+    pub(super) fn of(mut value: Value, layers: Vec<Layer>, stated: Option<String>) -> Effective {
+        let model_in_flags = stated.is_some();
+        if let Some(model) = stated {
+            value["agent"]["model"] = model.into();
+        }
+        Effective { value, layers, model_in_flags }
+    }
+
     /// The settings as a whole, secrets masked, keys in their usual order.
     pub fn masked(&self) -> InOrder {
         InOrder::new(mask::value(&self.value))
@@ -84,6 +95,7 @@ impl Effective {
     }
 
     fn from(&self, path: &[&str]) -> String {
+        let path = if self.model_in_flags && path == ["agent", "model"] { &["agent", "flags"] } else { path };
         match origin(path, self.layers.iter().map(|layer| &layer.value)) {
             Some(layer) => self.layers[layer].file.display().to_string(),
             None => DEFAULT.to_string(),

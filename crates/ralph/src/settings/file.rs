@@ -28,7 +28,7 @@ pub enum Role {
 }
 
 /// What one file says, checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Layer {
     pub file: PathBuf,
     pub value: Value,
@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
 }
 
 /// The files that are there, lowest layer first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Layers {
     pub list: Vec<Layer>,
     pub warnings: Vec<String>,

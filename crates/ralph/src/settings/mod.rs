@@ -1,9 +1,9 @@
 //! Settings: what a project and its user want of every run.
 //!
 //! Layers, later ones winning: built-in defaults, the user's file, the project's
-//! `.ralph/settings.json`, its `.ralph/settings.local.json`, `--config`, and last the
-//! flags (in `cli/`). Objects merge key by key, everything else replaces, and `null` stands
-//! for the default.
+//! `.ralph/settings.json`, its `.ralph/settings.local.json`, `--config`, the environment, and last
+//! the flags (in `cli/`). Objects merge key by key, everything else replaces, and `null` stands
+//! for the default. A model in `agent.flags` is `agent.model` in other words: the higher layer wins.
 //!
 //! Files are held against one table of keys ([`table`]) before they are merged, so that a
 //! message names the file, and all that is wrong is told at once. The rest of the program
@@ -12,9 +12,11 @@
 mod architect;
 mod check;
 mod effective;
+mod environment;
 mod file;
 pub mod mask;
 mod merge;
+mod model;
 #[cfg(test)]
 mod reference;
 mod schema;
@@ -25,6 +27,7 @@ mod tests;
 
 pub use architect::DEFAULT_AGENT;
 pub use effective::{Effective, InOrder};
+pub use environment::agent as agent_of_environment;
 pub use file::{Layers, Problem};
 pub use merge::merge;
 pub use schema::schema;
@@ -227,7 +230,14 @@ pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, Settings
     let user = user.map(|path| Source { shown: path.clone(), path, role: Role::Optional });
     let config = config.map(|path| Source { shown: path.into(), path: path.into(), role: Role::Config });
     let sources = user.into_iter().chain(project_sources(project)).chain(config);
-    resolve(Layers::read(sources)?)
+    let mut layers = Layers::read(sources)?;
+    let files = layers.list.iter().map(|layer| layer.file.clone()).collect();
+    let mut shown = layers.clone();
+    environment::add_model(&mut layers);
+    environment::add_agent(&mut shown);
+    environment::add_model(&mut shown);
+    let effective = resolve(shown)?.effective;
+    Ok(Loaded { files, effective, ..resolve(layers)? })
 }
 
 /// What the project's own files say, without defaults.
@@ -243,13 +253,14 @@ fn project_sources(project: &Project) -> impl Iterator<Item = Source> {
 }
 
 fn resolve(layers: Layers) -> Result<Loaded, SettingsError> {
-    let value = table::complete(layers.merged(), table::KEYS);
+    let mut value = table::complete(layers.merged(), table::KEYS);
+    let stated = model::settle(&mut value["agent"], &layers.list);
     let settings = Settings::deserialize(&value).map_err(|cause| {
         // The table lets nothing through that the types do not take; a property test holds it.
         let problem = Problem { file: "settings".into(), at: String::new(), what: cause.to_string() };
         SettingsError { problems: vec![problem] }
     })?;
     let files = layers.list.iter().map(|layer| layer.file.clone()).collect();
-    let effective = Effective { value, layers: layers.list };
+    let effective = Effective::of(value, layers.list, stated);
     Ok(Loaded { settings, files, warnings: layers.warnings, effective })
 }

@@ -5,6 +5,7 @@
 
 mod files;
 mod init;
+mod precedence;
 mod show;
 mod terminal;
 

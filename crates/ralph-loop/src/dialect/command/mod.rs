@@ -123,6 +123,66 @@ pub fn stated_model(dialect: Dialect, args: &[String], model: Option<&str>) -> O
     theirs.or(model).map(str::to_owned)
 }
 
+/// The model that an agent's arguments name by themselves.
+pub fn named_model(dialect: Dialect, args: &[String]) -> Option<String> {
+    match dialect {
+        Dialect::Claude | Dialect::Codex | Dialect::Amp => stated_model(dialect, args, None),
+        Dialect::Plain => {
+            let named = Flags::split(args).value("--model").map(str::to_owned);
+            named.filter(|model| !model.contains(MODEL_PLACE))
+        }
+    }
+}
+
+/// Where a plain agent's arguments have its model.
+const MODEL_PLACE: &str = "{model}";
+
+/// The arguments without the model that they name. Those of a plain agent say where it belongs.
+pub fn without_model(dialect: Dialect, args: &[String]) -> Vec<String> {
+    let (flags, in_config): (&[&str], bool) = match dialect {
+        Dialect::Claude | Dialect::Amp | Dialect::Plain => (&["--model"], false),
+        Dialect::Codex => (&["--model", "-m"], true),
+    };
+    let is_model = |word: &str| flags.contains(&word);
+    let is_config = |word: &str| in_config && matches!(word, "-c" | "--config");
+    let attached = |word: &str| {
+        let config = in_config && word.starts_with("--config=model=");
+        config || flags.iter().any(|flag| value_after(word, flag).is_some())
+    };
+    let mut left = Vec::new();
+    let mut args = args.iter().peekable();
+    while let Some(arg) = args.next() {
+        let named = match split_flag(arg)[..] {
+            ["--"] => {
+                left.push(arg.clone());
+                break;
+            }
+            [flag] if is_model(flag) => args.next().is_some(),
+            [flag, _] if is_model(flag) => true,
+            [flag] if is_config(flag) => args.next_if(|value| value.starts_with("model=")).is_some(),
+            [flag, value] if is_config(flag) => value.starts_with("model="),
+            [word] => attached(word),
+            _ => false,
+        };
+        match (named, dialect) {
+            (false, _) => left.push(arg.clone()),
+            (true, Dialect::Plain) => left.extend(in_its_place(arg)),
+            (true, Dialect::Claude | Dialect::Codex | Dialect::Amp) => {}
+        }
+    }
+    left.extend(args.cloned());
+    left
+}
+
+/// The arguments that `--model`, `--model X` or `--model=X` becomes.
+fn in_its_place(arg: &str) -> Vec<String> {
+    match arg.trim_end() {
+        "--model" => ["--model", MODEL_PLACE].map(String::from).to_vec(),
+        arg if arg.starts_with("--model=") => vec![format!("--model={MODEL_PLACE}")],
+        _ => vec![format!("--model {MODEL_PLACE}")],
+    }
+}
+
 /// Whether an agent that works in a repository can commit there.
 pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
     match dialect {
@@ -243,6 +303,46 @@ mod tests {
         let line = build(program, ask).unwrap();
         assert_eq!(line.argv.join(" "), typed);
         assert_eq!(line.stdin, stdin);
+    }
+
+    #[track_caller]
+    fn check_model(program: &str, args: &[&str], model: Option<&str>, left: &[&str]) {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let dialect = Dialect::of_program(program);
+        assert_eq!(named_model(dialect, &args).as_deref(), model, "{args:?}");
+        assert_eq!(without_model(dialect, &args), left, "{args:?}");
+    }
+
+    #[test]
+    fn a_model_is_taken_out_of_the_arguments_however_it_is_written() {
+        for args in
+            [&["-v", "--model", "x", "-d"][..], &["-v", "--model x", "-d"], &["-v", "--model=x", "-d"]]
+        {
+            check_model("claude", args, Some("x"), &["-v", "-d"]);
+            check_model("codex", args, Some("x"), &["-v", "-d"]);
+        }
+        check_model("gemini", &["--model", "x", "-d"], Some("x"), &["--model", "{model}", "-d"]);
+        check_model("gemini", &["--model x", "-d"], Some("x"), &["--model {model}", "-d"]);
+        check_model("gemini", &["--model=x", "-d"], Some("x"), &["--model={model}", "-d"]);
+        for args in [
+            &["-m", "x"][..],
+            &["-m x"],
+            &["-mx"],
+            &["-c", "model=x"],
+            &["-c model=x"],
+            &["--config=model=x"],
+        ] {
+            check_model("codex", args, Some("x"), &[]);
+        }
+        check_model("codex", &["-c", "a=b", "exec"], None, &["-c", "a=b", "exec"]);
+        check_model("gemini", &["-m", "x"], None, &["-m", "x"]);
+        check_model("gemini", &["--model={model}"], None, &["--model={model}"]);
+        check_model(
+            "claude",
+            &["--verbose", "--", "--model", "x"],
+            None,
+            &["--verbose", "--", "--model", "x"],
+        );
     }
 
     #[test]
