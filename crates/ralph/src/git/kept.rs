@@ -280,13 +280,18 @@ impl Copier {
             // Links are followed: what is kept must not depend on another place.
             let Ok(meta) = fs_err::metadata(&path) else { continue };
             let to = to.join(&name);
-            match name.as_bytes() {
-                b"objects" if depth == 0 && meta.is_dir() => fsx::private_dir(&to)?,
-                b"objects" | b"lfs" if meta.is_dir() => self.link_objects(&path, &to, depth + 1)?,
-                _ if meta.is_dir() => self.copy_dir(&path, &to, depth + 1)?,
-                _ if meta.is_file() && meta.len() <= MOST_COPIED_FILE => self.copy(&path, &to)?,
-                _ if meta.is_file() => self.link(&path, &to)?,
-                _ => {}
+            let kept = match name.as_bytes() {
+                b"objects" if depth == 0 && meta.is_dir() => fsx::private_dir(&to),
+                b"objects" | b"lfs" if meta.is_dir() => self.link_objects(&path, &to, depth + 1),
+                _ if meta.is_dir() => self.copy_dir(&path, &to, depth + 1),
+                _ if meta.is_file() && meta.len() <= MOST_COPIED_FILE => self.copy(&path, &to),
+                _ if meta.is_file() => self.link(&path, &to),
+                _ => Ok(()),
+            };
+            match kept {
+                // What this user cannot read, git does without as well.
+                Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {}
+                kept => kept?,
             }
         }
         Ok(())

@@ -359,8 +359,8 @@ impl Shadow {
         Ok(done)
     }
 
-    /// Reads all that is to be written, into files that nobody sees, and looks whether the
-    /// directories that change can be written.
+    /// Reads all that is to be written, into a scratch directory, and checks that the directories
+    /// that change can be written.
     fn can_finish(&self, prepared: &Prepared) -> Result<(), ShadowError> {
         let Prepared { to, removed, wanted, .. } = prepared;
         for path in removed.iter().chain(wanted) {
@@ -398,7 +398,7 @@ impl Shadow {
     /// Removes a file and the directories that it leaves empty.
     fn remove_file(&self, path: &[u8]) -> Result<(), ShadowError> {
         let path = self.top().join(OsStr::from_bytes(path));
-        // What is behind a link is somebody else's.
+        // What is behind a link is not part of the tree.
         if path.ancestors().skip(1).take_while(|dir| *dir != self.top()).any(Path::is_symlink) {
             return Ok(());
         }
