@@ -317,7 +317,7 @@ impl Belongings<'_> {
     }
 }
 
-/// At once, so that whoever wants to take the run up finds all of it or nothing.
+/// At once, so that a process that wants to resume the run finds all of it or nothing.
 pub fn remove_record(run_dir: &RunDir) -> io::Result<()> {
     let going = run_dir.going();
     fsx::rename(run_dir.dir(), &going).and_then(|()| fsx::remove_tree(&going))

@@ -319,8 +319,8 @@ pub const RUNTIME_FILES: &[&str] = &[
     "/.ralph-active",
 ];
 
-/// Whether a path in a repository is that of somebody's own settings. Nothing of ralph's commits
-/// them, unless a commit of the user's has them already.
+/// Whether a path in a repository is that of a user's local settings. Nothing of ralph's commits
+/// them, unless the user has committed them.
 pub fn is_local_settings(path: &[u8]) -> bool {
     const LOCAL_SETTINGS: &[u8] = b".ralph/settings.local.json";
     path.strip_suffix(LOCAL_SETTINGS).is_some_and(|above| above.is_empty() || above.ends_with(b"/"))

@@ -159,7 +159,7 @@ impl EditLock {
         }
     }
 
-    /// The note, whoever has the lock.
+    /// The note, also while another process has the lock.
     pub fn look(path: &Path) -> io::Result<String> {
         fs_err::read_to_string(path)
     }

@@ -99,7 +99,6 @@ pub fn open(
     for text in &texts {
         Texts::of(&run_dir).put(text).map_err(unwritable)?;
     }
-    let clock = Clock::from(0);
     let event = Event {
         v: VERSION,
         seq: 1,
@@ -111,14 +110,17 @@ pub fn open(
     let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
     journal.append(&event).map_err(unwritable)?;
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
-    // Not before the record leads to it.
+    // Not before the record leads to it, also after a power cut.
     if run.place != Place::Here
-        && let Err(refused) = lay_out(&run, &run_dir, &lock)
+        && let Err(refused) =
+            journal.settle().map_err(unwritable).and_then(|()| lay_out(&run, &run_dir, &lock))
     {
         place::discard(&run.place);
         catalog::remove_record(&run_dir).map_err(unwritable)?;
         return Err(refused);
     }
+    // What the worktree takes is not the run's time.
+    let clock = Clock::from(0);
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
     if let Some(seat) = conduct.seat {

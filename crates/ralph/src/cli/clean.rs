@@ -68,7 +68,9 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
         let id = &worktree.line.id;
         match worktree.clean(args, &mut out)? {
             Some(used) => freed.push(used),
-            None => drop(kept.insert(id)),
+            None => {
+                kept.insert(id);
+            }
         }
     }
     if args.run.is_some() || args.runs {
@@ -148,7 +150,7 @@ struct Worktree<'r> {
     risk: AtRisk,
     /// Why it stays.
     kept: Option<String>,
-    /// Nobody takes the run up meanwhile.
+    /// Keeps other processes from resuming the run meanwhile.
     _idle: Option<RunLock>,
 }
 
@@ -158,7 +160,7 @@ impl<'r> Worktree<'r> {
         if !place::has_remains(&line.place) {
             return None;
         }
-        // Somebody may have taken the run up since it was looked at, or be about to.
+        // Another process may have resumed the run since it was looked at, or be about to.
         let idle = RunLock::of_idle(&home.run(&line.id));
         let risk = AtRisk::of(path, branch, origin);
         // One that was killed while its worktree was laid out can lay it out again.

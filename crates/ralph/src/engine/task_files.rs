@@ -148,7 +148,7 @@ struct Comparison<'a> {
     first: bool,
     /// What is undone may be a person's.
     keep: bool,
-    /// Stories of people that whoever was at work may have overwritten.
+    /// Stories that people have added and that an agent may have overwritten.
     added: &'a [Story],
 }
 

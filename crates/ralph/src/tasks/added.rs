@@ -44,7 +44,7 @@ impl Added {
         Ok(Added { lock: Some(lock), stories })
     }
 
-    /// Of a list that nobody has added to.
+    /// Without a lock, of a list without additions.
     pub fn nothing() -> Added {
         Added { lock: None, stories: Vec::new() }
     }

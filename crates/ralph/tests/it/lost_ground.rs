@@ -20,7 +20,7 @@ fn a_run_whose_directory_the_agent_removes_stops_with_an_error() {
             assert_eq!(result["stop_reason"], "error", "{result:#}");
             assert!(!sandbox.project().exists(), "it is not made again");
             assert_eq!(fs::read_to_string(sandbox.root().join("ran")).unwrap(), "once\n");
-            // Whoever puts it back can carry on.
+            // Put back, it can be resumed.
             fs::create_dir(sandbox.project()).unwrap();
             sandbox.ralph(&["resume", &sandbox.only_run()]).exits(1).says(&told);
         }
@@ -49,7 +49,7 @@ fn a_worktree_that_its_agent_removes_is_not_made_again() {
 fn a_repository_of_another_user_is_refused_with_the_command_that_trusts_it() {
     let sandbox = Sandbox::git();
     if !rustix::process::geteuid().is_root() {
-        return; // Nobody else can give a directory away.
+        return; // Only root can give a directory away.
     }
     for path in [sandbox.project(), sandbox.project().join(".git")] {
         chown(path, Some(12345), Some(12345)).unwrap();
