@@ -249,14 +249,7 @@ mod tests {
     fn round(dir: &tempfile::TempDir, most: Size, before: i64, needed: &[&str]) -> Round {
         let (dir, is_ours, gate) =
             (dir.path().to_path_buf(), Project::is_check_log as fn(&str) -> bool, Gate::default());
-        Round {
-            dir,
-            is_ours,
-            gate,
-            most,
-            before,
-            needed: needed.iter().map(|name| name.to_string()).collect(),
-        }
+        Round { dir, is_ours, gate, most, before, needed: needed.iter().map(ToString::to_string).collect() }
     }
 
     /// The iterations whose log is left.

@@ -17,8 +17,7 @@ fn claude_prints_while_the_model_thinks_and_writes_a_tool_call() {
     // Pieces of the call, and nothing whole yet.
     until("a part of the call", || {
         let stream = stage.stream();
-        stream.contains(r#""type":"input_json_delta""#)
-            && !stream.contains(r#""name":"Write","input":{"file"#)
+        stream.contains(r#""type":"input_json_delta""#) && !stream.contains(r#""input":{"file_path""#)
     });
     let ran = running.end();
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);

@@ -42,7 +42,7 @@ impl Part {
             .map(|iteration| match rng.below(100) {
                 0..12 if iteration < done => Manner::Fails,
                 12..20 if iteration < done => Manner::Mute,
-                20..23 if iteration < done => Manner::Floods,
+                20..28 if iteration < done => Manner::Floods,
                 _ => Manner::Works,
             })
             .collect();
@@ -104,7 +104,7 @@ fn begin(rng: &mut Rng, manner: Manner) -> Vec<Action> {
     }
     match manner {
         Manner::Works | Manner::Fails | Manner::Floods => {
-            actions.push(Action::Say("iteration {{iteration}}".into()))
+            actions.push(Action::Say("iteration {{iteration}}".into()));
         }
         Manner::Mute => {}
     }
