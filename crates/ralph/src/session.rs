@@ -17,7 +17,7 @@ use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, door};
-use crate::request::Asked;
+use crate::request::{Asked, root};
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
 use crate::stories::added::AddedSpecs;
@@ -180,6 +180,7 @@ pub fn resume(
         };
         return Err(CliError::failed(message).hint(hint));
     }
+    root::check_all(&run)?;
     let workspace_lock = match replayed.state.steps_begun {
         // It was killed while its worktree was laid out, or right after that.
         0 if run.place != Place::Here => {

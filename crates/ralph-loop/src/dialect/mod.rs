@@ -24,7 +24,7 @@ mod seen;
 
 pub use command::{
     AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit, command_line,
-    named_model, stated_model, without_model,
+    named_model, skips_permissions, stated_model, without_model,
 };
 pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};

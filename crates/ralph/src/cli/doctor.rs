@@ -5,14 +5,17 @@ use super::{home, print_json, print_lines};
 use crate::catalog;
 use crate::error::CliError;
 use crate::fsx;
-use crate::layout::Home;
+use crate::layout::{Home, Project};
 use crate::lock::RunLock;
 use crate::process::{
     self,
     tool::{Tool, ToolOutput},
 };
 use crate::report::{Out, Style};
+use crate::request::root;
+use crate::settings;
 use clap::Args;
+use ralph_loop::dialect::Dialect;
 use ralph_loop::text::printable;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -86,6 +89,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut findings: Vec<Finding> = KNOWN.iter().map(look).collect();
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
+    look_at_root(&mut findings);
     findings.push(look_at_home(&home));
     findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
@@ -109,6 +113,23 @@ fn look(known: &Known) -> Finding {
     });
     let advice = found.is_none().then(|| (*advice).to_string());
     Finding { kind, name: (*name).to_string(), ok: found.is_some(), found, advice }
+}
+
+/// Claude is there, and would refuse to work here.
+fn look_at_root(findings: &mut [Finding]) {
+    let (Ok(dir), Ok(path)) = (std::env::current_dir(), which::which("claude")) else { return };
+    let (flags, autonomous) =
+        match settings::load(&Project::at(dir), None).map(|loaded| loaded.settings.agent) {
+            Ok(agent) if agent.command == "claude" => (agent.flags, agent.autonomous),
+            Ok(agent) => (Vec::new(), agent.autonomous),
+            Err(_) => (Vec::new(), true),
+        };
+    if root::refuses(Dialect::Claude, &flags, autonomous, &path)
+        && let Some(claude) = findings.iter_mut().find(|finding| finding.name == "claude")
+    {
+        claude.ok = false;
+        claude.advice = Some(format!("refuses to skip permissions as root: {}", root::ADVICE));
+    }
 }
 
 fn look_at_home(home: &Home) -> Finding {

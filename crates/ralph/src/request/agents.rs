@@ -1,6 +1,6 @@
 //! The agents of a run, from flags, environment and settings.
 
-use super::Terms;
+use super::{Terms, root};
 use crate::error::CliError;
 use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::dialect::{Dialect, named_model, stated_model, without_model};
@@ -42,12 +42,11 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
         }
         ([], _) => (command.clone(), flags.clone(), model.clone()),
     };
-    let found = which::which_in(&program, env::var_os("PATH"), dir);
-    if found.is_err() {
+    let Ok(path) = which::which_in(&program, env::var_os("PATH"), dir) else {
         return Err(
             CliError::usage(format!("the agent is not installed: {program}")).hint(how_to_install(&program))
         );
-    }
+    };
     let dialect = Dialect::of_program(&program);
     let model = asked.model.clone().or(model);
     if let (Dialect::Plain, Some(model)) = (dialect, &model)
@@ -58,14 +57,16 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
             .hint("write {model} where it belongs: -- COMMAND --model {model}"));
     }
     // A path is the project's, wherever the agent will work.
-    let program = match found {
-        Ok(path) if program.contains('/') => path.to_str().map_or(program, String::from),
+    let program = match path.to_str() {
+        Some(path) if program.contains('/') => path.to_string(),
         _ => program,
     };
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
     let told = stated_model(dialect, &flags, model.as_deref());
     let price = price::resolve(&settings.own_prices(), dialect, told.as_deref());
-    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price })
+    let spec = AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price };
+    root::check(&spec, &path)?;
+    Ok(spec)
 }
 
 fn how_to_install(program: &str) -> String {

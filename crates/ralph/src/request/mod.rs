@@ -7,6 +7,7 @@
 mod agents;
 mod checks;
 pub mod prompt;
+pub mod root;
 pub mod stories;
 pub mod tasks;
 

@@ -12,6 +12,19 @@ fn claude_is_as_expected() {
     breaks("claude", "exec REAL \"$@\"", &[]);
 }
 
+/// What a run would not get, `verify` does not give.
+#[test]
+fn a_claude_that_refuses_root_is_found_out() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    for script in ["exec REAL \"$@\"", "IS_SANDBOX= exec REAL \"$@\""] {
+        let sandbox = if script.starts_with("IS") { "1" } else { "" };
+        let told = breaks_in(sandbox, "claude", script, &["starts"]);
+        assert!(told.contains("IS_SANDBOX"), "{told}");
+    }
+}
+
 #[test]
 fn codex_is_as_expected() {
     breaks("codex", "exec REAL \"$@\"", &[]);
@@ -53,9 +66,15 @@ fn a_codex_that_counts_no_tokens_is_found_out() {
 /// Exactly these expectations are broken where the agent is called by this script.
 #[track_caller]
 fn breaks(name: &str, script: &str, broken: &[&str]) {
+    breaks_in("1", name, script, broken);
+}
+
+/// The same with another word on whether this is a sandbox; what was printed.
+#[track_caller]
+fn breaks_in(is_sandbox: &str, name: &str, script: &str, broken: &[&str]) -> String {
     let Some(agents) = std::env::var_os("RALPH_E2E_AGENTS").map(PathBuf::from) else {
         eprintln!("skipped: `make e2e` runs it with the real {name}");
-        return;
+        return "IS_SANDBOX".to_string();
     };
     let dir = TempDir::with_prefix("ralph-e2e-").unwrap();
     let (bin, tmp) = (dir.path().join("bin"), dir.path().join("tmp"));
@@ -71,7 +90,8 @@ fn breaks(name: &str, script: &str, broken: &[&str]) {
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
     command.args(["agents", "verify", name]).stdin(Stdio::null());
-    let output = command.env("PATH", path).env("TMPDIR", &tmp).output().unwrap();
+    let output =
+        command.env("PATH", path).env("TMPDIR", &tmp).env("IS_SANDBOX", is_sandbox).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     let told_broken: Vec<&str> = told
         .lines()
@@ -80,4 +100,5 @@ fn breaks(name: &str, script: &str, broken: &[&str]) {
     assert_eq!(told_broken, broken, "{told}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(i32::from(!broken.is_empty())), "{told}");
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "scratch directories are removed");
+    told
 }

@@ -81,6 +81,34 @@ fn another_agent_stands_in_while_the_first_is_limited() {
     sandbox.ralph(&["run", "-p", "x", "--fallback-agent", "nobody"]).exits(2).says("not installed: nobody");
 }
 
+/// As root only, and only where it is Claude itself that would be started.
+#[test]
+fn claude_as_root_is_refused_before_the_run_begins() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let path = sandbox.program("claude", "");
+    std::fs::write(&path, "#!/usr/bin/env node\n").unwrap();
+    for args in [&["run", "-p", "x"][..], &["spawn", "--name", "w", "-n", "1", "-p", "x"][..]] {
+        let ran = sandbox.ralph(args).exits(2);
+        for part in
+            ["as root unless IS_SANDBOX is 1", "another user", "export IS_SANDBOX=1", "agent.autonomous"]
+        {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+    assert_eq!(sandbox.runs().len(), 0);
+    let told = sandbox.ralph(&["doctor"]).exits(0);
+    assert!(told.stdout.contains("refuses to skip permissions as root"), "{}", told.stdout);
+    // It may ask, and is then started.
+    sandbox.settings(&json!({"agent": {"autonomous": false}, "checkpoints": false}));
+    sandbox.ralph(&["run", "-p", "x", "--max-failures", "1"]).exits(1);
+    let told = sandbox.ralph(&["doctor"]).exits(0);
+    assert!(!told.stdout.contains("as root"), "{}", told.stdout);
+}
+
 #[test]
 fn words_about_limits_in_prose_or_tool_results_never_count() {
     let sandbox = Sandbox::bare();

@@ -3,6 +3,14 @@
 use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
 use crate::dialect::Dialect;
 
+const SKIP: &str = "--dangerously-skip-permissions";
+
+/// By our flag or by one of the user's.
+pub(super) fn skips_permissions(user: &Flags, autonomous: bool) -> bool {
+    let bypasses = user.value("--permission-mode").map(|mode| mode == "bypassPermissions");
+    user.has_any(&[SKIP, "--allow-dangerously-skip-permissions"]) || bypasses.unwrap_or(autonomous)
+}
+
 pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     let user = Flags::of(invocation);
     let mut argv = vec![invocation.program.to_owned()];
@@ -25,8 +33,8 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     if format == "stream-json" && !user.has("--include-partial-messages") {
         argv.push("--include-partial-messages".to_owned());
     }
-    if invocation.autonomous && !user.has_any(&["--dangerously-skip-permissions", "--permission-mode"]) {
-        argv.push("--dangerously-skip-permissions".to_owned());
+    if invocation.autonomous && !user.has_any(&[SKIP, "--permission-mode"]) {
+        argv.push(SKIP.to_owned());
     }
     if let Some(model) = invocation.model
         && !user.has("--model")
@@ -102,6 +110,21 @@ mod tests {
             claude(&ask, typed);
             let line = build("claude", &ask).unwrap();
             assert_eq!((line.output, line.answer), (output, AnswerIn::Stdout));
+        }
+    }
+
+    #[test]
+    fn permissions_are_skipped_by_our_flag_or_the_users() {
+        for (args, autonomous, expected) in [
+            (&[][..], true, true),
+            (&[][..], false, false),
+            (&["--permission-mode", "plan"][..], true, false),
+            (&["--permission-mode=bypassPermissions"][..], false, true),
+            (&["--dangerously-skip-permissions"][..], false, true),
+            (&["--permission-mode plan", "--allow-dangerously-skip-permissions"][..], true, true),
+        ] {
+            let flags = Flags::split(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>());
+            assert_eq!(skips_permissions(&flags, autonomous), expected, "{args:?}");
         }
     }
 

@@ -183,6 +183,14 @@ fn in_its_place(arg: &str) -> Vec<String> {
     }
 }
 
+/// Whether an agent is started in the mode in which Claude refuses to work for root.
+pub fn skips_permissions(dialect: Dialect, args: &[String], autonomous: bool) -> bool {
+    match dialect {
+        Dialect::Claude => claude::skips_permissions(&Flags::split(args), autonomous),
+        Dialect::Codex | Dialect::Amp | Dialect::Plain => false,
+    }
+}
+
 /// Whether an agent that works in a repository can commit there.
 pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
     match dialect {

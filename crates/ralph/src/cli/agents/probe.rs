@@ -1,7 +1,8 @@
 //! A scratch project, a scratch home and a scripted model for one run of a real agent.
 //!
 //! The agent is driven by `ralph run` itself, so a probe tries the same code as everyday work.
-//! Invariants: nothing of the user's environment but `PATH` gets in, keys included; requests to
+//! Invariants: nothing of the user's environment but `PATH` gets in, keys included, and for Claude
+//! whether it is in a sandbox; requests to
 //! other hosts go to the scripted model as to a proxy, which refuses them; everything ends.
 
 use crate::error::CliError;
@@ -9,6 +10,7 @@ use crate::fsx;
 use crate::git;
 use crate::process::Exit;
 use crate::process::tool::{Tool, ToolError, ToolOutput};
+use crate::request::root;
 use ralph_loop::text::{clip, printable};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -160,11 +162,9 @@ impl Probe {
             .env("HTTP_PROXY", url)
             .env("NO_PROXY", "127.0.0.1,localhost");
         match self.agent {
-            // As root, Claude acts without asking only where it is told to be in a sandbox.
-            Agent::Claude => tool
+            Agent::Claude => as_in_a_run(tool)
                 .env("ANTHROPIC_BASE_URL", url)
                 .env("ANTHROPIC_API_KEY", KEY)
-                .env("IS_SANDBOX", "1")
                 .env("CLAUDE_CODE_MAX_RETRIES", "1")
                 .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
                 .env("DISABLE_TELEMETRY", "1")
@@ -285,7 +285,11 @@ impl Observed {
     pub fn last_words(&self) -> String {
         let text = |value: &Value| value.as_str().map(str::to_string);
         let failed = || self.result().and_then(|result| text(&result["iterations"][0]["error"]));
-        let refused = || self.result().and_then(|result| text(&result["error"]["message"]));
+        let refused = || {
+            let error = &self.result()?["error"];
+            let hint = text(&error["hint"]).map_or_else(String::new, |hint| format!("; {}", short(&hint)));
+            Some(format!("{}{hint}", short(&text(&error["message"])?)))
+        };
         let unread = || self.agent("unparsed").next().and_then(|event| text(&event["sample"]));
         let agent = || self.agent("stderr").next_back().and_then(|event| text(&event["text"]));
         let ralph = || self.stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::to_string);
@@ -300,6 +304,13 @@ impl Observed {
             (None, None) => "it said nothing".to_string(),
         }
     }
+}
+
+/// As root, Claude acts without asking only where it is told to be in a sandbox: it is told what
+/// a run would tell it.
+fn as_in_a_run(tool: Tool<'static>) -> Tool<'static> {
+    let told = root::SANDBOX_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    told.fold(tool, |tool, (name, value)| tool.env(name, value))
 }
 
 /// One line of it.
