@@ -128,7 +128,7 @@ impl State {
             *most = most.saturating_add(now.saturating_sub(since));
         }
         self.streaks.failures = 0;
-        self.blocked_until_ms.clear();
+        self.holds.clear();
         self.service = Service::default();
         self.cramped = None;
     }

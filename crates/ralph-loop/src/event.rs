@@ -6,7 +6,7 @@
 
 use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
-use crate::dialect::{Answer, Exit, Seen};
+use crate::dialect::{Answer, Blocker, Exit, Seen};
 use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
 use crate::run::Run;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 ///
 /// 2: stories, task lists, trees that are put back, and what people ask of a loop.
 /// 3: disks that are nearly full.
-/// 4: the tree is also recorded after an empty answer.
+/// 4: agents that wait for what will not come; the tree is also recorded after an empty answer.
 pub const VERSION: u32 = 4;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +76,11 @@ pub enum Fact {
     Silent {
         id: StepId,
         silence: Silence,
+    },
+    /// What keeps the agent from going on, as it tells; none when it gets through again.
+    Blocked {
+        id: StepId,
+        by: Option<Blocker>,
     },
     /// Work was to begin, and there is too little room for it.
     LowDisk(Shortage),
@@ -347,6 +352,8 @@ pub enum Why {
     Answered,
     /// The agent showed no sign of life.
     Silent(Silence),
+    /// The agent waited for what did not come.
+    Blocked(Blocker),
     /// Somebody wants everything to end.
     Killed,
 }

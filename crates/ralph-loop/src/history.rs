@@ -134,7 +134,7 @@ impl History {
                 match why {
                     Why::Timeout { after_ms } => self.timed_out = Some(*after_ms),
                     Why::MaxTime | Why::StopAsked | Why::Killed => self.step_ended = true,
-                    Why::Answered | Why::Silent(_) => {}
+                    Why::Answered | Why::Silent(_) | Why::Blocked(_) => {}
                 }
                 None
             }
@@ -171,6 +171,7 @@ impl History {
             | Fact::StopAsked
             | Fact::Asked(_)
             | Fact::Silent { .. }
+            | Fact::Blocked { .. }
             | Fact::Woke
             | Fact::LowDisk(_)
             | Fact::Stopped { .. } => None,

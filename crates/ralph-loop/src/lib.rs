@@ -39,6 +39,6 @@ pub mod time;
 pub mod verdict;
 
 pub use needed::{needed_logs, needed_texts};
-pub use next::{Action, GRACE_MS, next, space_wanted, wake_at};
+pub use next::{Action, GRACE_MS, Refused, next, refusal, space_wanted, wake_at};
 pub use run::Run;
 pub use state::State;

@@ -76,6 +76,10 @@ pub const DEFAULT_MAX_OUTAGE_MS: u64 = 2 * 3_600_000;
 /// A wait for a service that does not say when it will answer again grows up to this.
 pub const LONGEST_SERVICE_WAIT_MS: u64 = 15 * 60_000;
 
+/// An agent that waits for the network is given so long before another one stands in: what it has
+/// begun is worth more than a short interruption.
+pub const NETWORK_GRACE_MS: u64 = 15_000;
+
 /// Clocks differ: a little more than the time that was named.
 pub const LIMIT_MARGIN_MS: u64 = 5_000;
 

@@ -5,13 +5,16 @@
 //! weight, then the next step begins. It never decides from anything but the run and its
 //! state, so calling it twice changes nothing.
 
+use crate::dialect::{Blocker, Refusal};
 use crate::event::{How, Step, StepId, StopReason, Why};
-use crate::limits::{ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS};
+use crate::limits::{
+    ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS, NETWORK_GRACE_MS,
+};
 use crate::money::Cost;
 use crate::plan::{Item, Pick};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message, News};
-use crate::state::{Cancel, Flight, Phase, Reply, State};
+use crate::state::{Blocked, Cancel, Flight, Hold, Phase, Reply, State};
 use crate::verdict::{Claim, Judgement, Verdict};
 
 /// Recorded as a fact first, then carried out.
@@ -60,10 +63,10 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
 
 /// How many bytes have to be free for an action to be carried out: work is not begun on a disk
 /// that is nearly full. What ends a run needs no room to speak of, and is worth trying.
-pub fn space_wanted(state: &State, action: &Action) -> Option<u64> {
+pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
     let begins_work = match action {
         Action::Start(Step::Agent { .. }) => true,
-        Action::Start(Step::Snapshot { .. }) => reason_to_stop(state).is_none(),
+        Action::Start(Step::Snapshot { .. }) => reason_to_stop(run, state).is_none(),
         Action::Start(_) | Action::Cancel(..) | Action::Judge(_) | Action::Stop(..) => false,
     };
     Some(state.limits.min_free).filter(|least| begins_work && *least > 0)
@@ -111,12 +114,32 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
         Step::Message { .. } => Some(state.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
     };
-    let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), Why::Timeout { after_ms }));
+    // One that waits for its service has not failed when its time is over.
+    let own_why =
+        |after_ms| flight.blocked.map_or(Why::Timeout { after_ms }, |blocked| Why::Blocked(blocked.by));
+    let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), own_why(after_ms)));
     // Work that is proven is still committed when the time is up.
     let spared = matches!(flight.step, Step::Message { .. });
     let runs = state.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
     let answered = flight.answered_ms.map(|at| (at.saturating_add(ANSWER_GRACE_MS), Why::Answered));
-    [runs, own, answered].into_iter().flatten().min_by_key(|(at, _)| *at)
+    let blocked = flight.blocked.and_then(|blocked| block_end(run, state, flight, blocked));
+    [runs, own, answered, blocked].into_iter().flatten().min_by_key(|(at, _)| *at)
+}
+
+/// Until when an agent that cannot go on is left to wait by itself.
+fn block_end(run: &Run, state: &State, flight: &Flight, blocked: Blocked) -> Option<(u64, Why)> {
+    let end = match (blocked.by, &flight.step) {
+        (Blocker::Login, _) => Some(blocked.since_ms),
+        (Blocker::Network, Step::Agent { agent, item, .. }) => {
+            let another = run.agents_for(item).any(|other| other != *agent && is_free(state, other));
+            let stand_in = another.then(|| blocked.since_ms.saturating_add(NETWORK_GRACE_MS));
+            let down_since = state.service.down_since_ms.unwrap_or(blocked.since_ms);
+            let outage = down_since.saturating_add(state.limits.max_outage_ms);
+            Some(stand_in.map_or(outage, |at| at.min(outage)))
+        }
+        (Blocker::Network, _) => None,
+    };
+    end.map(|at| (at, Why::Blocked(blocked.by)))
 }
 
 fn between_steps(run: &Run, state: &State) -> Option<Action> {
@@ -233,7 +256,7 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         let attempt = state.restored + 1;
         return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
     }
-    if let Some((reason, note)) = unreadable(run, state).or_else(|| reason_to_stop(state)) {
+    if let Some((reason, note)) = unreadable(run, state).or_else(|| reason_to_stop(run, state)) {
         // The tree at the end belongs to the history as well.
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
         return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
@@ -261,13 +284,13 @@ fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> 
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
-fn reason_to_stop(state: &State) -> Option<(StopReason, Option<String>)> {
+fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let limits = &state.limits;
     let reason = match state.plan.pick() {
         Pick::Done => StopReason::Completed,
         Pick::Stuck(why) => return Some((StopReason::Halted, Some(why))),
-        Pick::Work(_) if state.service.refused.is_some() => {
-            return Some((StopReason::Authentication, state.service.refused.clone()));
+        Pick::Work(_) if let Some(Refused { why, about, .. }) = refusal(run, state) => {
+            return Some((about.stop_reason(), Some(why.to_owned())));
         }
         Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
         Pick::Work(_) if outage_end(state).is_some_and(|end| state.up_ms >= end) => StopReason::Outage,
@@ -329,21 +352,43 @@ fn start_agent(run: &Run, state: &State) -> Option<Action> {
 
 /// The first agent whose service answers; none while all of them refuse.
 fn free_agent(run: &Run, state: &State, item: &Item) -> Option<usize> {
-    run.agents_for(item).find(|agent| state.up_ms >= blocked_until(state, *agent))
+    run.agents_for(item).find(|agent| is_free(state, *agent))
+}
+
+fn is_free(state: &State, agent: usize) -> bool {
+    state.up_ms >= held_until(state, agent)
+}
+
+/// An agent that will not work, and in which words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused<'s> {
+    pub agent: usize,
+    pub why: &'s str,
+    pub about: Refusal,
+}
+
+/// Where none of the agents that may do the next piece of work ever will: the wanted one.
+pub fn refusal<'s>(run: &Run, state: &'s State) -> Option<Refused<'s>> {
+    let Pick::Work(item) = state.plan.pick() else { return None };
+    let of = |agent| match state.holds.get(agent) {
+        Some(Hold::ForGood { why, about }) => Some(Refused { agent, why, about: *about }),
+        Some(Hold::Until(_)) | None => None,
+    };
+    run.agents_for(&item).map(of).reduce(|first, next| next.and(first)).flatten()
 }
 
 fn out_of_time(state: &State) -> bool {
     state.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
 }
 
-fn blocked_until(state: &State, agent: usize) -> u64 {
-    state.blocked_until_ms.get(agent).copied().unwrap_or(0)
+fn held_until(state: &State, agent: usize) -> u64 {
+    state.holds.get(agent).map_or(0, Hold::until_ms)
 }
 
 /// When the first of the agents' services answers again.
 fn first_free(run: &Run, state: &State) -> u64 {
     let Pick::Work(item) = state.plan.pick() else { return 0 };
-    run.agents_for(&item).map(|agent| blocked_until(state, agent)).min().unwrap_or(0)
+    run.agents_for(&item).map(|agent| held_until(state, agent)).min().unwrap_or(0)
 }
 
 /// When services that are down have been waited for long enough.

@@ -6,7 +6,9 @@
 //! run it tells of.
 
 use proptest::prelude::*;
-use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Exit, Line, Listen, Seen, StreamReader, answer};
+use ralph_loop::dialect::{
+    AgentEvent, Answer, Blocker, Dialect, Exit, Line, Listen, Refusal, Seen, StreamReader, answer,
+};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::signal::{LegacySignal, Signals};
 use ralph_loop::text::clip;
@@ -157,7 +159,7 @@ impl Capture {
     }
 
     fn answer(&self) -> Answer {
-        answer(self.dialect, self.exit, &self.read().1)
+        answer(self.dialect, self.exit, &self.read().1, None)
     }
 
     /// A page: the events, the record, and the judgement.
@@ -191,7 +193,10 @@ fn exit_codes_and_streams_are_judged_together() {
         ("claude-err429", Answer::Said),
         ("claude-max-turns", failed("max_turns: Reached maximum number of turns (2)")),
         ("claude-sig-model", failed("ended without a result")),
-        ("claude-old-err401", failed("ended by signal 9")),
+        (
+            "claude-old-err401",
+            Answer::Refused { why: "API error 401: authentication_failed".into(), about: Refusal::Login },
+        ),
         ("claude-text-err", failed("exit code 1")),
         ("codex-tool", Answer::Said),
         ("codex-err429", Answer::Said),
@@ -210,7 +215,10 @@ fn exit_codes_and_streams_are_judged_together() {
         ("amp-described", Answer::Said),
         (
             "amp-described-error",
-            Answer::Unauthorized { why: "API error 402: Execute mode requires credits.".into() },
+            Answer::Refused {
+                why: "API error 402: Execute mode requires credits.".into(),
+                about: Refusal::Quota,
+            },
         ),
     ] {
         assert_eq!(capture(name).answer(), expected, "{name}");
@@ -406,7 +414,7 @@ fn codex_fails_with_its_turn_or_by_stopping_short() {
         let (_, seen) = codex(&stream.join("\n"));
         assert_eq!((seen.result, seen.error.as_deref()), (result, error), "{stream:?}");
         let ended_short = Answer::Failed { why: "ended without a result".into() };
-        let answered = answer(Dialect::Codex, Exit::Code(0), &seen);
+        let answered = answer(Dialect::Codex, Exit::Code(0), &seen, None);
         assert_eq!(answered == ended_short, !result && error.is_none(), "{stream:?}");
     }
 }
@@ -423,6 +431,15 @@ fn codex_says_what_kind_of_failure_it_was() {
         ("unexpected status 401 Unauthorized: bad key", None, Some(401)),
         ("exceeded retry limit, last status: 429 Too Many Requests", None, Some(429)),
         ("stream disconnected before completion", None, None),
+        (
+            "We’re currently experiencing high demand, which may cause temporary errors.",
+            Some("server_error"),
+            None,
+        ),
+        ("Selected model is at capacity. Please try a different model.", Some("overloaded"), None),
+        ("Quota exceeded. Check your plan and billing details.", Some("insufficient_quota"), None),
+        ("The model `gpt-9` does not exist or you do not have access to it.", Some("model_not_found"), None),
+        ("Missing environment variable: `KEY`.", Some("authentication_failed"), None),
     ] {
         for line in [COMPLAINT, FAILED] {
             let (_, seen) = codex(&line.replace("WHY", why));
@@ -434,6 +451,103 @@ fn codex_says_what_kind_of_failure_it_was() {
     let said = format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{limit}"}}}}"#);
     let (_, seen) = codex(&said);
     assert_eq!((seen.error, seen.error_kind), (None, None));
+}
+
+/// Whether a failure is waited out, ends the run or counts as one.
+#[test]
+fn what_a_service_says_is_waited_for_or_not_by_its_kind() {
+    let codex_says = |why: &str| codex(&FAILED.replace("WHY", why)).1;
+    let claude_says = |kind: &str, status: &str| {
+        let words = r#"{"type":"assistant","error":"KIND","message":{"model":"<synthetic>","content":[]}}"#;
+        let result = r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","api_error_status":STATUS,"result":"WHY"}"#;
+        let stream = format!("{}\n{}", words.replace("KIND", kind), result.replace("STATUS", status));
+        read(Dialect::Claude, "", &[stream.as_bytes()]).1
+    };
+    let quota = "Quota exceeded. Check your plan and billing details.";
+    for (dialect, seen, expected) in [
+        (Dialect::Codex, codex_says("We're currently experiencing high demand, …"), "waited for"),
+        (Dialect::Codex, codex_says("Selected model is at capacity. …"), "waited for"),
+        (Dialect::Codex, codex_says("unexpected status 502 Bad Gateway: x"), "waited for"),
+        (Dialect::Codex, codex_says(quota), "refused: Quota"),
+        (Dialect::Codex, codex_says("The model `gpt-9` does not exist …"), "refused: Model"),
+        (
+            Dialect::Codex,
+            codex_says("{\\\"detail\\\":\\\"The 'gpt-9' model is not supported when using Codex\\\"}"),
+            "refused: Model",
+        ),
+        (Dialect::Codex, codex_says("Missing environment variable: `KEY`."), "refused: Login"),
+        (Dialect::Codex, codex_says("You’ve hit your usage limit."), "limited"),
+        (Dialect::Codex, codex_says("The tests of the quota exceeded their time"), "failed"),
+        (Dialect::Claude, claude_says("billing_error", "400"), "refused: Quota"),
+        (Dialect::Claude, claude_says("model_not_found", "404"), "refused: Model"),
+        (Dialect::Claude, claude_says("authentication_failed", "null"), "refused: Login"),
+        (Dialect::Claude, claude_says("server_error", "null"), "waited for"),
+        (Dialect::Claude, claude_says("invalid_request", "400"), "failed"),
+    ] {
+        let answered = match answer(dialect, Exit::Code(1), &seen, None) {
+            Answer::Refused { about, .. } => format!("refused: {about:?}"),
+            Answer::Unavailable { .. } => "waited for".to_owned(),
+            Answer::Limited { .. } => "limited".to_owned(),
+            Answer::Failed { .. } => "failed".to_owned(),
+            Answer::Said | Answer::Empty => "well".to_owned(),
+        };
+        assert_eq!(answered, expected, "{:?}", seen.error);
+    }
+}
+
+/// What keeps an agent from going on after each line of its stream.
+#[track_caller]
+fn blocked(dialect: Dialect, stream: &[(&str, Option<Blocker>)]) -> Seen {
+    let mut reader = StreamReader::new(dialect, "", Listen::Completion);
+    for (line, expected) in stream {
+        reader.feed(format!("{line}\n").as_bytes(), &mut |_| ());
+        assert_eq!(reader.blocked(), *expected, "{line}");
+    }
+    reader.finish(&mut |_| ())
+}
+
+#[test]
+fn codex_without_a_network_is_blocked_until_it_gets_through() {
+    const WAITS: &str = r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#;
+    const RETRIES: &str = r#"{"type":"error","message":"Reconnecting... 1/5 (it broke off)"}"#;
+    const SPEAKS: &str = r#"{"type":"item.completed","item":{"type":"agent_message","text":"On it."}}"#;
+    let offline = Some(Blocker::Network);
+    let stream = [(r#"{"type":"turn.started"}"#, None), (WAITS, offline), (WAITS, offline)];
+    let seen = blocked(Dialect::Codex, &stream);
+    let why = "waiting for network (Connection failed: error sending request)".to_owned();
+    assert_eq!(answer(Dialect::Codex, Exit::Signal(15), &seen, None), Answer::Unavailable { why });
+    let stream = [(WAITS, offline), (RETRIES, None), (WAITS, offline), (SPEAKS, None)];
+    let seen = blocked(Dialect::Codex, &stream);
+    let ended = Answer::Failed { why: "ended by signal 15".into() };
+    assert_eq!(answer(Dialect::Codex, Exit::Signal(15), &seen, None), ended);
+}
+
+/// A key stays refused; a login is renewed after the first refusal.
+#[test]
+fn claude_is_blocked_by_a_key_that_was_refused() {
+    let init = |source: &str| {
+        format!(r#"{{"type":"system","subtype":"init","session_id":"s","apiKeySource":"{source}"}}"#)
+    };
+    let retry = |attempt: u32, status: &str, error: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"error_status":{status},"error":"{error}"}}"#
+        )
+    };
+    let first = retry(1, "401", "authentication_failed");
+    let second = retry(2, "401", "authentication_failed");
+    let speaks = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"On it."}]}}"#;
+    let refused = Some(Blocker::Login);
+
+    let stream = [(&*init("ANTHROPIC_API_KEY"), None), (&*first, refused)];
+    let seen = blocked(Dialect::Claude, &stream);
+    let why = "API error 401: authentication_failed".to_owned();
+    let answered = answer(Dialect::Claude, Exit::Signal(15), &seen, None);
+    assert_eq!(answered, Answer::Refused { why, about: Refusal::Login });
+
+    blocked(Dialect::Claude, &[(&*init("none"), None), (&*first, None), (speaks, None)]);
+    blocked(Dialect::Claude, &[(&*init("none"), None), (&*first, None), (&*second, refused), (speaks, None)]);
+    let overloaded = retry(3, "529", "overloaded");
+    blocked(Dialect::Claude, &[(&*init("ANTHROPIC_API_KEY"), None), (&*overloaded, None)]);
 }
 
 #[test]
@@ -461,7 +575,7 @@ fn amp_repeats_the_prompt_and_that_is_no_claim() {
 fn a_plain_agents_text_is_its_claim() {
     let seen = plain("", "working\n\x1b[1m<resp\x1b[0monse>DONE</response>\n");
     assert_eq!((seen.tag.as_deref(), seen.text, seen.steps), (Some("DONE"), true, 1));
-    assert_eq!(answer(Dialect::Plain, Exit::Code(0), &plain("", " \n\n")), Answer::Empty);
+    assert_eq!(answer(Dialect::Plain, Exit::Code(0), &plain("", " \n\n"), None), Answer::Empty);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use crate::process::tool::Tool;
 use crate::report::{low_disk, newly_low, say};
 use ralph_loop::ask::Ask;
-use ralph_loop::dialect::Answer;
+use ralph_loop::dialect::{Answer, Blocker};
 use ralph_loop::event::{End, Event, Fact, StopReason};
 use ralph_loop::{Run, State};
 use serde::Serialize;
@@ -58,6 +58,12 @@ impl Notifier {
                 Some(shortage) => ("waiting", Some(low_disk(shortage))),
                 None => return,
             },
+            Fact::Blocked { by: Some(Blocker::Network), .. } => {
+                if std::mem::replace(&mut self.waiting, true) {
+                    return;
+                }
+                ("waiting", Some("the agent waits for the network".to_string()))
+            }
             Fact::Ended { end: End::Agent(end), .. } => match &end.answer {
                 Answer::Limited { why, .. } | Answer::Unavailable { why } => {
                     if std::mem::replace(&mut self.waiting, true) {
@@ -65,7 +71,7 @@ impl Notifier {
                     }
                     ("waiting", Some(why.clone()))
                 }
-                Answer::Said | Answer::Empty | Answer::Failed { .. } | Answer::Unauthorized { .. } => {
+                Answer::Said | Answer::Empty | Answer::Failed { .. } | Answer::Refused { .. } => {
                     self.waiting = false;
                     return;
                 }

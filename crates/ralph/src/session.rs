@@ -16,7 +16,9 @@ use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
-use crate::report::{ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, door};
+use crate::report::{
+    ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, door, refusal_advice,
+};
 use crate::request::{Asked, root};
 use crate::seat::record::Record;
 use crate::seat::{self, Desk, Seat, Sitting};
@@ -363,6 +365,7 @@ impl Ended {
             },
             tasks: tasks_left(&self.run, &self.state),
             note: self.stopped.note.clone(),
+            refused: refusal_advice(&self.run, &self.state),
             iterations: self.state.judged,
             cost: self.state.spent,
             up_ms: self.state.up_ms,
@@ -393,7 +396,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
         message: stopped.note.clone().unwrap_or_else(|| "something went wrong".into()),
         cause: None,
-        hint: Some(format!("carry on: ralph resume {}", run.id)),
+        hint: refusal_advice(&run, &state).or_else(|| Some(format!("carry on: ralph resume {}", run.id))),
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),

@@ -160,6 +160,7 @@ impl Notes {
             | Fact::StopAsked
             | Fact::Asked(_)
             | Fact::Silent { .. }
+            | Fact::Blocked { .. }
             | Fact::LowDisk(_)
             | Fact::Woke
             | Fact::Stopped { .. } => {}

@@ -20,6 +20,7 @@ use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, Output, count, read_object, word};
 use super::lines::Line;
 use super::loose::{Loose, Object, loose};
+use super::refusal::Blocker;
 use super::seen::{Seen, Tokens};
 use crate::money::Usd;
 use crate::text::clip;
@@ -51,6 +52,16 @@ pub(super) struct Claude {
     /// Denied tool calls: the stream tells of most of them twice.
     denied: BTreeSet<String>,
     user_text: UserText,
+    /// The key that it uses can be another one at its next try.
+    renews_key: bool,
+    /// It tries again, for minutes, with a key that the service has refused.
+    refused_key: Option<RefusedKey>,
+}
+
+#[derive(Debug)]
+struct RefusedKey {
+    status: u16,
+    kind: String,
 }
 
 /// Every line's fields in one structure. `type` need not come first, so a tagged enum would have
@@ -75,6 +86,8 @@ struct Event<'a> {
     /// init
     #[serde(borrow, deserialize_with = "loose")]
     model: Cow<'a, str>,
+    #[serde(borrow, rename = "apiKeySource", deserialize_with = "loose")]
+    api_key_source: Cow<'a, str>,
     /// notification
     #[serde(borrow, deserialize_with = "loose")]
     text: Cow<'a, str>,
@@ -221,7 +234,8 @@ impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
     pub(super) fn new(user_text: UserText, ear: Ear) -> Claude {
-        Claude { ear, message: String::new(), error_kind: None, denied: BTreeSet::new(), user_text }
+        let (message, error_kind, denied) = (String::new(), None, BTreeSet::new());
+        Claude { ear, message, error_kind, denied, user_text, renews_key: false, refused_key: None }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -239,7 +253,17 @@ impl Claude {
     }
 
     pub(super) fn finish(self, seen: &mut Seen) {
+        if let Some(RefusedKey { status, kind }) = self.refused_key
+            && !seen.result
+        {
+            seen.error = Some(format!("API error {status}: {kind}"));
+            (seen.error_kind, seen.api_status) = (Some(kind), Some(status));
+        }
         self.ear.finish(seen);
+    }
+
+    pub(super) fn blocked(&self) -> Option<Blocker> {
+        self.refused_key.as_ref().map(|_| Blocker::Login)
     }
 
     fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -262,6 +286,7 @@ impl Claude {
             self.error_kind = word(&event.error);
             return notices(message.content, sink);
         }
+        self.refused_key = None;
         let parent = Some(event.parent_tool_use_id).filter(|id| !id.is_empty());
         if parent.is_none() && (message.id.is_empty() || message.id != self.message) {
             self.message.clear();
@@ -309,17 +334,10 @@ impl Claude {
         match &*event.subtype {
             "init" => {
                 seen.session = word(&event.session_id).or(seen.session.take());
+                self.renews_key = matches!(&*event.api_key_source, "none" | "apiKeyHelper");
                 sink(AgentEvent::Session { id: event.session_id, model: event.model });
             }
-            "api_retry" => sink(AgentEvent::Retry {
-                attempt: event.attempt,
-                of: event.max_retries,
-                delay_ms: event.retry_delay_ms,
-                why: match event.error_status {
-                    Some(status) => Cow::Owned(format!("{status} {}", event.error)),
-                    None => event.error,
-                },
-            }),
+            "api_retry" => self.retry(event, sink),
             "permission_denied" => {
                 let why = match event.message {
                     Message::Words(words) => words,
@@ -333,6 +351,25 @@ impl Claude {
             "compact_boundary" => sink(AgentEvent::Notice { text: "conversation compacted".into() }),
             _ => count(&mut seen.other),
         }
+    }
+
+    /// A key in the environment stays refused. A login is renewed after the first refusal, also
+    /// when another Claude has done so meanwhile, and gets a second try.
+    fn retry(&mut self, event: Event<'_>, sink: Sink<'_>) {
+        let unauthorized = event.error_status == Some(401.0);
+        self.refused_key = (unauthorized && (event.attempt > 1 || !self.renews_key)).then(|| RefusedKey {
+            status: 401,
+            kind: word(&event.error).unwrap_or_else(|| "authentication_failed".to_owned()),
+        });
+        sink(AgentEvent::Retry {
+            attempt: event.attempt,
+            of: event.max_retries,
+            delay_ms: event.retry_delay_ms,
+            why: match event.error_status {
+                Some(status) => Cow::Owned(format!("{status} {}", event.error)),
+                None => event.error,
+            },
+        });
     }
 
     fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
@@ -366,6 +403,7 @@ impl Claude {
         };
         let cost = event.total_cost_usd.map(Usd::from_dollars);
         let error_kind = self.error_kind.take().or(word(&told.kind));
+        self.refused_key = None;
         seen.result = true;
         seen.cost = cost.or(seen.cost);
         seen.tokens += tokens;

@@ -7,6 +7,7 @@
 //! - Usage is that of the whole thread, also after a resume, so the last one counts and nothing
 //!   is added up. Its input includes what came from the cache, its output the reasoning.
 //! - An item may be told at its end only, and its beginning is then told with it.
+//! - Without a network it does not fail: `Reconnecting... waiting for network`, again and again.
 //!
 //! Deliberately absent: the time at which a usage limit ends. It is in the error's text.
 
@@ -17,6 +18,7 @@ use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, Output, count, read_object, word};
 use super::lines::Line;
 use super::loose::{Object, loose};
+use super::refusal::{Blocker, codex_kind};
 use super::seen::{Seen, Tokens};
 use crate::text::clip;
 use serde::Deserialize;
@@ -36,6 +38,8 @@ pub(super) struct Codex {
     open: BTreeSet<String>,
     /// What an `error` event said, until it is known whether that was the end.
     complaint: Option<String>,
+    /// Why it waits for the network.
+    offline: Option<String>,
 }
 
 /// Every line's fields in one structure: a field costs nothing where it is missing.
@@ -159,7 +163,7 @@ enum Stage {
 
 impl Codex {
     pub(super) fn new(ear: Ear) -> Codex {
-        Codex { ear, open: BTreeSet::new(), complaint: None }
+        Codex { ear, open: BTreeSet::new(), complaint: None, offline: None }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -173,15 +177,26 @@ impl Codex {
     }
 
     pub(super) fn finish(mut self, seen: &mut Seen) {
-        if let Some(complaint) = self.complaint.take()
-            && !seen.result
-        {
-            record_failure(&complaint, seen);
+        if !seen.result {
+            if let Some(complaint) = self.complaint.take() {
+                record_failure(&complaint, seen);
+            } else if let Some(why) = self.offline.take() {
+                seen.error = Some(clip(&why, ERROR_CHARS).into_owned());
+                seen.error_kind = Some("connection_failed".to_owned());
+            }
         }
         self.ear.finish(seen);
     }
 
+    pub(super) fn blocked(&self) -> Option<Blocker> {
+        self.offline.as_ref().map(|_| Blocker::Network)
+    }
+
     fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        // Whatever else it tells, it got through.
+        if event.kind != "error" {
+            self.offline = None;
+        }
         match &*event.kind {
             "item.started" => self.item(Stage::Started, event.item, seen, sink),
             "item.updated" => self.item(Stage::Updated, event.item, seen, sink),
@@ -271,6 +286,7 @@ impl Codex {
     fn complain(&mut self, message: &str, sink: Sink<'_>) {
         match Reconnecting::read(message) {
             Some(Reconnecting { attempt, of, why }) => {
+                self.offline = why.starts_with("waiting for network").then(|| why.to_owned());
                 sink(AgentEvent::Retry { attempt, of, delay_ms: 0, why: Cow::Borrowed(why) });
             }
             None if message.trim().is_empty() => {}
@@ -307,9 +323,9 @@ impl Codex {
 
 fn record_failure(message: &str, seen: &mut Seen) {
     let error = ApiError::read(message);
-    // Both apostrophes are in use, and the sentence around it varies with the plan.
-    let limit = error.text.to_lowercase().contains("usage limit") || error.kind.starts_with("usage_limit");
-    seen.error_kind = if limit { Some("usage_limit".to_owned()) } else { word(&error.kind) };
+    // By its own sentence, else by the word of the service where it hands that on.
+    let kind = if error.kind.starts_with("usage_limit") { "usage_limit" } else { &error.kind };
+    seen.error_kind = codex_kind(&error.text).map(str::to_owned).or_else(|| word(kind));
     seen.api_status = error.status;
     seen.error = Some(clip(&error.text, ERROR_CHARS).into_owned());
 }

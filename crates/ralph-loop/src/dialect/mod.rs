@@ -20,6 +20,7 @@ mod json;
 mod lines;
 mod loose;
 mod plain;
+mod refusal;
 mod seen;
 
 pub use command::{
@@ -29,6 +30,7 @@ pub use command::{
 pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
+pub use refusal::{Blocker, Complaint, Refusal, complaint};
 pub use seen::{Answer, Exit, Seen, Tokens, answer};
 
 use crate::done_pattern::DonePattern;
@@ -127,6 +129,15 @@ impl StreamReader {
         match &mut self.reader {
             Reader::Claude(_) | Reader::Codex(_) => {}
             Reader::Plain(plain) => plain.error_line(line),
+        }
+    }
+
+    /// What keeps the agent from going on, as of what it has told so far.
+    pub fn blocked(&self) -> Option<Blocker> {
+        match &self.reader {
+            Reader::Claude(claude) => claude.blocked(),
+            Reader::Codex(codex) => codex.blocked(),
+            Reader::Plain(_) => None,
         }
     }
 

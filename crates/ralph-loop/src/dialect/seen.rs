@@ -7,6 +7,7 @@
 //! worth is decided where the checks are known.
 
 use super::Dialect;
+use super::refusal::{self, Complaint, Refusal};
 use crate::money::Usd;
 use crate::signal::Signals;
 use serde::{Deserialize, Serialize};
@@ -50,8 +51,8 @@ pub struct Seen {
     /// What the stream reports as its failure, at most 500 characters.
     #[serde(skip_serializing_if = "is_default")]
     pub error: Option<String>,
-    /// The agent's own word for that failure: `rate_limit`, `authentication_failed`, …, or
-    /// `usage_limit` where an agent says it only in a sentence.
+    /// The agent's own word for that failure: `rate_limit`, `authentication_failed`, …, or ours
+    /// where an agent says it only in a sentence.
     #[serde(skip_serializing_if = "is_default")]
     pub error_kind: Option<String>,
     /// The HTTP status behind that failure.
@@ -115,9 +116,13 @@ pub enum Answer {
     Unavailable {
         why: String,
     },
-    /// No key, a wrong one, no such model: it will not change by itself.
-    Unauthorized {
+    /// No key, no such model, no credit, a flag that the program does not know: it will not
+    /// change by itself.
+    #[serde(rename = "unauthorized")]
+    Refused {
         why: String,
+        #[serde(default, skip_serializing_if = "Refusal::is_login")]
+        about: Refusal,
     },
 }
 
@@ -129,23 +134,25 @@ impl Answer {
             Answer::Failed { why }
             | Answer::Limited { why, .. }
             | Answer::Unavailable { why }
-            | Answer::Unauthorized { why } => Some(why),
+            | Answer::Refused { why, .. } => Some(why),
         }
     }
 }
 
-/// Judges the stream and the exit code together.
+/// Judges the stream, the exit code and what the program complained of together.
 ///
 /// The stream's own error comes first, because it tells more than `exit code 1`. Words that match
 /// the run's done pattern count whatever the exit code.
-pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
+pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen, complaint: Option<&Complaint>) -> Answer {
     let failed = |why: String| Answer::Failed { why };
     let result_missing = match dialect {
         Dialect::Claude | Dialect::Codex | Dialect::Amp => !seen.result,
         Dialect::Plain => false,
     };
     if let Some(error) = &seen.error {
-        refusal(error, seen)
+        refusal::of_stream(error, seen)
+    } else if let Some(refused) = refusal::of_program(exit, seen, complaint) {
+        refused
     } else if !exit.is_success() && seen.blocked_until.is_some() {
         Answer::Limited { why: exit.to_string(), until: seen.blocked_until }
     } else if matches!((exit, dialect), (Exit::Code(_), Dialect::Plain)) && seen.matched {
@@ -158,27 +165,6 @@ pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen) -> Answer {
         Answer::Said
     } else {
         Answer::Empty
-    }
-}
-
-/// What kind of refusal an error of the stream is, by the service's own words for it: status
-/// and kind, never the agent's prose.
-fn refusal(error: &str, seen: &Seen) -> Answer {
-    let why = error.to_owned();
-    let kind = seen.error_kind.as_deref().unwrap_or_default();
-    match (seen.api_status, kind) {
-        (Some(401..=404), _)
-        | (_, "authentication_failed" | "authentication_error" | "permission_error")
-        | (_, "not_found_error" | "model_not_found") => Answer::Unauthorized { why },
-        (Some(429), _) | (_, "rate_limit" | "rate_limit_error" | "usage_limit") => {
-            Answer::Limited { why, until: seen.blocked_until }
-        }
-        (Some(500..), _) | (_, "server_error" | "overloaded" | "overloaded_error" | "api_error") => {
-            Answer::Unavailable { why }
-        }
-        (None, "") if error.starts_with("stream disconnected") => Answer::Unavailable { why },
-        _ if seen.blocked_until.is_some() => Answer::Limited { why, until: seen.blocked_until },
-        _ => Answer::Failed { why },
     }
 }
 
@@ -234,7 +220,7 @@ mod tests {
             (Exit::Signal(9), &cut, why("ended by signal 9")),
         ] {
             for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Amp] {
-                assert_eq!(answer(dialect, exit, seen), expected, "{}", dialect.name());
+                assert_eq!(answer(dialect, exit, seen, None), expected, "{}", dialect.name());
             }
         }
     }
@@ -242,12 +228,12 @@ mod tests {
     #[test]
     fn a_plain_agent_is_judged_by_its_exit_code() {
         let said = Seen { text: true, ..Seen::default() };
-        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &said), Answer::Said);
-        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &Seen::default()), Answer::Empty);
-        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said), why("exit code 2"));
+        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &said, None), Answer::Said);
+        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &Seen::default(), None), Answer::Empty);
+        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said, None), why("exit code 2"));
         let matched = Seen { matched: true, ..Seen::default() };
-        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &matched), Answer::Said);
-        assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched), why("ended by signal 9"));
+        assert_eq!(answer(Dialect::Plain, Exit::Code(2), &matched, None), Answer::Said);
+        assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched, None), why("ended by signal 9"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the end of a step, and the judgement of an iteration, make of the state.
 
-use super::{Base, Cancel, Flight, Illegal, Mark, Phase, Reply, Service, State};
+use super::{Base, Cancel, Flight, Hold, Illegal, Mark, Phase, Reply, Service, State};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why, directory_gone};
@@ -137,11 +137,11 @@ impl State {
                 None
             }
             Some(Why::Timeout { after_ms }) => Some(format!("timed out after {}", time::seconds(after_ms))),
-            Some(Why::Answered) | None => match &end.answer {
+            Some(Why::Answered | Why::Blocked(_)) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
                 // Nobody's failure: the same iteration is run again.
-                Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Unauthorized { .. } => {
+                Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Refused { .. } => {
                     self.leave_unjudged();
                     return self.refuse(flight, end, now);
                 }
@@ -191,8 +191,14 @@ impl State {
 
     fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
         let Step::Agent { agent, .. } = flight.step else { return };
+        if self.holds.len() <= agent {
+            self.holds.resize(agent + 1, Hold::default());
+        }
         match &end.answer {
-            Answer::Unauthorized { why } => self.service.refused = Some(why.clone()),
+            Answer::Refused { why, about } => {
+                self.holds[agent] = Hold::ForGood { why: why.clone(), about: *about };
+                return;
+            }
             Answer::Unavailable { .. } => {
                 self.service.down_since_ms.get_or_insert(now);
             }
@@ -208,10 +214,7 @@ impl State {
                 growing.wait_ms(self.service.waits)
             }
         };
-        if self.blocked_until_ms.len() <= agent {
-            self.blocked_until_ms.resize(agent + 1, 0);
-        }
-        self.blocked_until_ms[agent] = now.saturating_add(wait);
+        self.holds[agent] = Hold::Until(now.saturating_add(wait));
     }
 
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
@@ -219,7 +222,7 @@ impl State {
             // To be run again by whoever resumes.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return,
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
-            Some(Why::Answered | Why::Silent(_)) | None => CheckOutcome::of(end.exit),
+            Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
         };
         if let Phase::Answered { results, .. } = &mut self.phase {
             let index = results.len();

@@ -9,11 +9,13 @@ mod ended;
 mod parts;
 
 pub use parts::{
-    Base, Cancel, Costs, Flight, Heard, Illegal, Mark, Phase, Reply, Service, Stall, Stopped, Streaks,
+    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Service, Stall, Stopped,
+    Streaks,
 };
 
 use crate::ask::Asked;
 use crate::check::CheckResult;
+use crate::dialect::Blocker;
 use crate::event::{Branch, Event, Fact, How, RestoreEnd, Step, StepId, StopReason, VERSION, Why};
 use crate::limits::Limits;
 use crate::money::Cost;
@@ -38,8 +40,8 @@ pub struct State {
     pub spent: Cost,
     pub costs: Costs,
     pub streaks: Streaks,
-    /// Until when each agent's service refuses, in the run's own time; free where missing.
-    pub blocked_until_ms: Vec<u64>,
+    /// What keeps each agent from being started; nothing where missing.
+    pub holds: Vec<Hold>,
     pub service: Service,
     pub heard: Heard,
     pub stall: Stall,
@@ -106,7 +108,7 @@ impl State {
             spent: Cost::default(),
             costs: Costs::default(),
             streaks: Streaks::default(),
-            blocked_until_ms: Vec::new(),
+            holds: Vec::new(),
             service: Service::default(),
             heard: Heard::default(),
             stall: Stall::default(),
@@ -192,6 +194,7 @@ impl State {
             Fact::StopAsked => self.stops_asked += 1,
             Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
+            Fact::Blocked { id, by } => self.block(*id, *by, event.up_ms)?,
             Fact::LowDisk(shortage) => self.run_short(shortage, event.up_ms)?,
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
@@ -267,7 +270,7 @@ impl State {
         (self.trouble, self.plan_in_trouble) = (None, false);
         self.streaks.losses = 0;
         // Whoever resumes has seen to it, or wants to know.
-        self.blocked_until_ms.clear();
+        self.holds.clear();
         self.service = Service::default();
         self.heard = Heard::default();
         self.cramped = None;
@@ -341,6 +344,7 @@ impl State {
             since_ms: now,
             answered_ms: None,
             silence: None,
+            blocked: None,
             cancel: None,
         });
         Ok(())
@@ -352,6 +356,22 @@ impl State {
             return Err(Illegal::OutOfPlace("answered"));
         }
         flight.answered_ms = Some(now);
+        Ok(())
+    }
+
+    fn block(&mut self, id: StepId, by: Option<Blocker>, now: u64) -> Result<(), Illegal> {
+        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        if !matches!(flight.step, Step::Agent { .. }) {
+            return Err(Illegal::OutOfPlace("blocked"));
+        }
+        flight.blocked = by.map(|by| Blocked { by, since_ms: now });
+        match by {
+            Some(Blocker::Network) => {
+                self.service.down_since_ms.get_or_insert(now);
+            }
+            Some(Blocker::Login) => {}
+            None => self.service = Service::default(),
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::ask::Silence;
 use crate::check::CheckResult;
+use crate::dialect::{Blocker, Refusal};
 use crate::event::{Head, How, Step, StepId, StopReason, VERSION, Why};
 use crate::money::Usd;
 use crate::plan::Advance;
@@ -78,7 +79,24 @@ pub struct Flight {
     pub answered_ms: Option<u64>,
     /// It has shown no sign of life for too long.
     pub silence: Option<Silence>,
+    /// It tells that it cannot go on.
+    pub blocked: Option<Blocked>,
     pub cancel: Option<Cancel>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    pub by: Blocker,
+    pub since_ms: u64,
+}
+
+/// What keeps an agent from being started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Its service refuses until then, in the run's own time.
+    Until(u64),
+    /// It refuses, and that will not change by itself.
+    ForGood { why: String, about: Refusal },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +152,6 @@ pub struct Service {
     pub(super) waits: u32,
     /// Since when no service has been reached.
     pub down_since_ms: Option<u64>,
-    /// A refusal that will not change by itself.
-    pub refused: Option<String>,
 }
 
 /// What the agents' output could be read as.
@@ -195,6 +211,22 @@ pub enum Illegal {
     OutOfPlace(&'static str),
     #[error("step {0} was not in flight")]
     NoSuchStep(StepId),
+}
+
+impl Default for Hold {
+    fn default() -> Hold {
+        Hold::Until(0)
+    }
+}
+
+impl Hold {
+    /// When it ends.
+    pub fn until_ms(&self) -> u64 {
+        match self {
+            Hold::Until(ms) => *ms,
+            Hold::ForGood { .. } => u64::MAX,
+        }
+    }
 }
 
 impl Stall {

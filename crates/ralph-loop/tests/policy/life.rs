@@ -9,8 +9,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use ralph_loop::ask::Ask;
-use ralph_loop::dialect::Answer;
-use ralph_loop::dialect::Exit;
+use ralph_loop::dialect::{Answer, Blocker, Exit};
 use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
 use ralph_loop::history::{EndKind, History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
@@ -44,6 +43,8 @@ enum What {
     Asks(&'static str),
     /// The agent shows no sign of life.
     Silent,
+    /// The agent tells that it cannot go on, or can again.
+    Blocked(&'static str),
     /// So many bytes are free from now on.
     Disk(u64),
 }
@@ -107,6 +108,7 @@ fn chance() -> impl Strategy<Value = Chance> {
         4 => Just(What::Due),
         2 => prop::sample::select(&["pause", "continue", "continue", "leave", "kill", "say:x"][..]).prop_map(What::Asks),
         1 => Just(What::Silent),
+        2 => prop::sample::select(&["offline", "online", "badkey"][..]).prop_map(What::Blocked),
         2 => prop::sample::select(&[0, LEAST, u64::MAX][..]).prop_map(What::Disk),
     ];
     let after_ms = prop_oneof![3 => Just(0), 2 => 0..5_000_u64, 1 => 0..100_000_u64];
@@ -183,6 +185,7 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
         match (chance.map(|chance| &chance.what), flight) {
             (Some(What::Asks(word)), _) => story.word(word),
             (Some(What::Silent), Some(Step::Agent { .. })) if steered.is_none() => story.word("silent"),
+            (Some(What::Blocked(word)), Some(Step::Agent { .. })) => story.word(word),
             (Some(What::Stop), _) => story.word("stop"),
             (Some(What::Resumed), _) => story.word("resumed"),
             (Some(What::Woke), _) => story.word("woke"),
@@ -258,7 +261,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             Fact::Resumed { .. } => in_flight = None,
             Fact::Stopped { reason, .. } => assert_justified(run, &events[..at], *reason),
             Fact::Answered { id } => assert_eq!(in_flight, Some(*id)),
-            Fact::Silent { id, .. } => assert_eq!(in_flight, Some(*id)),
+            Fact::Silent { id, .. } | Fact::Blocked { id, .. } => assert_eq!(in_flight, Some(*id)),
             Fact::Opened(_)
             | Fact::Cancelled { .. }
             | Fact::Judged(_)
@@ -371,10 +374,13 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
                 _ => false,
             }
         }),
-        StopReason::Outage => answered(this_life, |answer| matches!(answer, Answer::Unavailable { .. })),
-        StopReason::Authentication => {
-            answered(this_life, |answer| matches!(answer, Answer::Unauthorized { .. }))
+        StopReason::Outage => {
+            let offline =
+                |event: &Event| matches!(event.fact, Fact::Blocked { by: Some(Blocker::Network), .. });
+            this_life.iter().any(offline)
+                || answered(this_life, |answer| matches!(answer, Answer::Unavailable { .. }))
         }
+        StopReason::Authentication => answered(this_life, |answer| matches!(answer, Answer::Refused { .. })),
         // A prompt is never stuck; a story that failed three times is, and one whose last review
         // approves what is red.
         StopReason::Halted if matches!(run.plan, Plan::Tasks(_)) => {
@@ -467,7 +473,8 @@ fn proven(run: &Run, events: &[Event]) -> bool {
                     Some(id) => end.seen.signals.done.as_ref() == Some(id),
                 };
                 // One that fell silent after its word has said it all the same.
-                let whole = cut.is_none() && end.exit == Exit::Code(0);
+                let ended = matches!(cut, None | Some(Why::Blocked(_)));
+                let whole = ended && end.exit == Exit::Code(0);
                 said = (whole || matches!(cut, Some(Why::Silent(_)))) && done;
                 green.fill(false);
             }

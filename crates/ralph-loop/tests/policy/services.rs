@@ -42,8 +42,51 @@ fn an_outage_is_endured_up_to_its_limit() {
 #[test]
 fn a_refusal_that_will_not_change_ends_the_run_at_once() {
     check("", "start nokey", "stop authentication (401)");
-    check("agents:2", "start nokey", "stop authentication (401)");
+    check("", "start root", "stop error (no root)");
     check("", "start nokey resumed", "agent 1.2");
+}
+
+#[test]
+fn a_refusal_for_good_is_another_agents_work() {
+    check("agents:2", "start nokey", "agent 1 by 1");
+    check("agents:2", "start nokey talk", "judged 1 green, agent 2 by 1");
+    check("agents:2", "start root nokey", "stop error (no root)");
+    // One that is only limited is waited for.
+    check("agents:2", "start limited:60 nokey", "wait until 65s");
+    check("agents:2", "start nokey limited:60 due", "agent 1 by 1");
+    check("agents:2", "start nokey talk resumed", "agent 2.2");
+}
+
+#[test]
+fn an_agent_that_tries_a_refused_key_is_ended_at_once() {
+    check("", "start badkey", "ask (refused key)");
+    check("", "start badkey nokey", "stop authentication (401)");
+    check("agents:2", "start badkey nokey", "agent 1 by 1");
+}
+
+#[test]
+fn an_agent_without_a_network_waits_by_itself_up_to_the_outage() {
+    check("max-outage:60", "start 1s offline", "wait until 61s");
+    check("max-outage:60", "start 1s offline due", "ask (no network)");
+    check("max-outage:60", "start 1s offline due down", "stop outage");
+    // What was down before it counts as well, and ends when it gets through.
+    check("max-outage:60", "start down due offline", "wait until 60s");
+    check("max-outage:60", "start down due offline 50s online", "wait");
+    check("max-outage:60", "start 1s offline 50s online offline", "wait until 110s");
+    // Its own time being over is no failure then.
+    check("max-outage:60 timeout:30", "start offline due", "ask (no network)");
+    check("max-outage:60 timeout:30", "start offline due down", "wait until 31s");
+    check("max-outage:60 timeout:30", "start offline 2s online due", "ask (timeout 30s)");
+}
+
+#[test]
+fn another_agent_stands_in_for_one_without_a_network() {
+    check("agents:2", "start offline", "wait until 15s");
+    check("agents:2", "start offline due", "ask (no network)");
+    check("agents:2", "start offline due down", "agent 1 by 1");
+    check("agents:2 max-outage:5", "start offline", "wait until 5s");
+    // With nobody to stand in, it waits.
+    check("agents:2 max-outage:600", "start limited:600 offline", "wait until 600s");
 }
 
 #[test]

@@ -24,6 +24,8 @@
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
 //! | `lost` `impossible:why` | its machinery died; it cannot be carried out             |
 //! | `silent` `silent:tool`  | the agent, or its tool, has been silent for too long     |
+//! | `offline` `online`      | the agent waits for the network; it gets through again   |
+//! | `badkey` `root`         | the agent tries a refused key; ends as it may not be root|
 //! | `pause` `continue`      | somebody asks by the worker's name; also `leave` `kill`  |
 //! | `set:n=7` `set:done=X`  | somebody changes a limit, the done pattern               |
 //! | `say:X` `matched`       | a note for the next prompt; the agent's words match      |
@@ -36,7 +38,7 @@
 
 use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
-use ralph_loop::dialect::{Answer, Dialect, Exit, Seen};
+use ralph_loop::dialect::{Answer, Blocker, Dialect, Exit, Refusal, Seen};
 use ralph_loop::event::{
     AgentEnd, Branch, End, Event, Fact, Head, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step,
     VERSION, Why,
@@ -296,7 +298,7 @@ impl Story {
     }
 
     fn low_disk(&self, action: &Action) -> Option<Fact> {
-        let least = space_wanted(&self.state, action)?;
+        let least = space_wanted(&self.run, &self.state, action)?;
         let shortage = Shortage { free: self.free, least, at: "/w".into() };
         (self.free < least).then_some(Fact::LowDisk(shortage))
     }
@@ -313,6 +315,9 @@ impl Story {
             "kill" => Fact::Asked(Ask::Kill),
             "silent" => self.silent(false),
             "silent:tool" => self.silent(true),
+            "offline" => self.blocked(Some(Blocker::Network)),
+            "badkey" => self.blocked(Some(Blocker::Login)),
+            "online" => self.blocked(None),
             "stop" => Fact::StopAsked,
             "resumed" => Fact::Resumed { pid: 1 },
             "woke" => Fact::Woke,
@@ -340,6 +345,10 @@ impl Story {
 
     fn silent(&self, tool: bool) -> Fact {
         Fact::Silent { id: self.state.steps_begun, silence: Silence { after_ms: 60_000, tool } }
+    }
+
+    fn blocked(&self, by: Option<Blocker>) -> Fact {
+        Fact::Blocked { id: self.state.steps_begun, by }
     }
 
     /// Actions as text; if there are none, what the policy waits for.
@@ -460,7 +469,12 @@ pub fn end(word: &str, step: &Step) -> End {
         ("fail", Step::Agent { .. }) => failed("exit code 1"),
         ("limited", Step::Agent { .. }) => agent(Answer::Limited { why: "429".into(), until: None }, None),
         ("down", Step::Agent { .. }) => agent(Answer::Unavailable { why: "529".into() }, None),
-        ("nokey", Step::Agent { .. }) => agent(Answer::Unauthorized { why: "401".into() }, None),
+        ("nokey", Step::Agent { .. }) => {
+            agent(Answer::Refused { why: "401".into(), about: Refusal::Login }, None)
+        }
+        ("root", Step::Agent { .. }) => {
+            agent(Answer::Refused { why: "no root".into(), about: Refusal::Root }, None)
+        }
         ("ended", Step::Agent { .. }) => failed("ended by signal 15"),
         ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
         ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
@@ -532,6 +546,8 @@ pub fn show(action: &Action) -> String {
                 Why::Silent(Silence { tool: false, .. }) => "silent".into(),
                 Why::Silent(Silence { tool: true, .. }) => "silent tool".into(),
                 Why::Killed => "killed".into(),
+                Why::Blocked(Blocker::Network) => "no network".into(),
+                Why::Blocked(Blocker::Login) => "refused key".into(),
             };
             format!("{how} ({why})")
         }

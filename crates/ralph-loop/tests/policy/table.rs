@@ -7,6 +7,7 @@
 
 use crate::story::{Story, end, run};
 use ralph_loop::ask::{Ask, Changes, Silence};
+use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
 use ralph_loop::plan::Item;
 use ralph_loop::space::Shortage;
@@ -15,7 +16,7 @@ use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next};
 
 /// The kinds of facts; [`fact`] makes each as true as it can be where the run stands.
-const FACTS: [&str; 28] = [
+const FACTS: [&str; 29] = [
     "opened",
     "resumed",
     "began snapshot",
@@ -41,6 +42,7 @@ const FACTS: [&str; 28] = [
     "set",
     "say",
     "silent",
+    "blocked",
     "low disk",
     "woke",
     "stopped",
@@ -89,6 +91,7 @@ fn fact(story: &Story, name: &str) -> Fact {
         "set" => Fact::Asked(Ask::Set(Changes { max_iterations: Some(99), ..Changes::default() })),
         "say" => Fact::Asked(Ask::Say { text: "h".into() }),
         "silent" => Fact::Silent { id: begun, silence: Silence { after_ms: 60_000, tool: false } },
+        "blocked" => Fact::Blocked { id: begun, by: Some(Blocker::Network) },
         "low disk" => Fact::LowDisk(Shortage { free: 1, least: 2, at: "/w".into() }),
         "woke" => Fact::Woke,
         "stopped" => Fact::Stopped { reason: StopReason::Error, note: None },
@@ -170,7 +173,7 @@ fn before_the_snapshot() {
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
         low disk: wait until 1s
-        illegal: silent
+        illegal: silent, blocked
         ",
     );
 }
@@ -198,7 +201,7 @@ fn while_the_snapshot_is_taken() {
         illegal: opened, began snapshot, began agent, began check, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -224,7 +227,7 @@ fn after_the_snapshot() {
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed, judged
         low disk: wait until 1s
-        illegal: silent
+        illegal: silent, blocked
         ",
     );
 }
@@ -250,6 +253,7 @@ fn while_the_agent_works() {
         set: wait
         say: wait
         silent: ask (silent)
+        blocked: wait until 7200s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped, low disk
@@ -276,6 +280,7 @@ fn while_an_agent_that_took_too_long_is_asked_to_end() {
         kill: kill (killed)
         set: wait until 65s
         say: wait until 65s
+        blocked: wait until 65s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
@@ -302,6 +307,7 @@ fn while_an_agent_is_killed() {
         kill: wait until 5s
         set: wait until 5s
         say: wait until 5s
+        blocked: wait until 5s
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged, stopped
@@ -330,7 +336,7 @@ fn after_an_answer() {
         illegal: judged, opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -358,7 +364,7 @@ fn after_an_empty_answer() {
         illegal: began message, began scm, ended message, ended scm
         illegal: impossible, asked to end, killed
         low disk: wait until 1s
-        illegal: silent
+        illegal: silent, blocked
         ",
     );
 }
@@ -386,7 +392,7 @@ fn while_a_check_runs() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: judged, stopped
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -413,7 +419,7 @@ fn while_a_check_that_took_too_long_is_asked_to_end() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, judged, stopped
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -439,7 +445,7 @@ fn after_the_last_check() {
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -465,7 +471,7 @@ fn after_the_last_check_of_work_that_is_done() {
         illegal: opened, began snapshot, began agent, ended snapshot, ended agent, ended check
         illegal: began message, began scm, ended message, ended scm
         illegal: lost, impossible, asked to end, killed
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -490,7 +496,7 @@ fn after_a_failure() {
         illegal: opened, began snapshot, began agent, began check, ended snapshot, ended agent
         illegal: began message, began scm, ended message, ended scm
         illegal: ended check, lost, impossible, asked to end, killed
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -517,7 +523,7 @@ fn while_a_failure_is_waited_out() {
         illegal: began message, began scm, ended message, ended scm
         illegal: asked to end, killed, judged
         low disk: wait until 1s
-        illegal: silent
+        illegal: silent, blocked
         ",
     );
 }
@@ -535,7 +541,7 @@ fn after_an_interruption() {
         illegal: ended check, lost, impossible, asked to end, killed, judged, stop asked, woke
         illegal: began message, began scm, ended message, ended scm
         illegal: stopped
-        illegal: pause, continue, leave, kill, silent, low disk
+        illegal: pause, continue, leave, kill, silent, blocked, low disk
         ",
     );
 }
@@ -552,7 +558,7 @@ fn after_completion() {
         illegal: ended agent, ended check, lost, impossible, asked to end, killed, judged
         illegal: began message, began scm, ended message, ended scm
         illegal: stop asked, woke, stopped
-        illegal: pause, continue, leave, kill, silent, low disk
+        illegal: pause, continue, leave, kill, silent, blocked, low disk
         ",
     );
 }
@@ -579,7 +585,7 @@ fn while_a_commit_message_is_written() {
         say: wait until 300s
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended scm, judged, stopped
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }
@@ -606,7 +612,7 @@ fn between_a_commit_message_and_the_commit() {
         illegal: opened, began check, began message, ended snapshot, ended agent, ended check
         illegal: ended message, ended scm, lost, impossible, asked to end, killed, judged
         low disk: scm 1.1
-        illegal: silent
+        illegal: silent, blocked
         ",
     );
 }
@@ -633,7 +639,7 @@ fn while_a_source_control_task_runs() {
         say: wait
         illegal: opened, began snapshot, began agent, began check, began message, began scm
         illegal: ended snapshot, ended agent, ended check, ended message, judged, stopped
-        illegal: silent, low disk
+        illegal: silent, blocked, low disk
         ",
     );
 }

@@ -57,7 +57,10 @@ impl RealHost<'_> {
 
     pub(super) fn silent_at(&self) -> Option<Instant> {
         match &self.lane.current {
-            Current::Agent(step) if !step.silence_told => step.activity.deadline(),
+            // One that waits for its service is silent for that.
+            Current::Agent(step) if !step.silence_told && step.blocked_told.is_none() => {
+                step.activity.deadline()
+            }
             _ => None,
         }
     }

@@ -290,8 +290,10 @@ impl Lane {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
+            program: spec.dialect,
             reader: StreamReader::watching(line.output, prompt, run.plan.listen(), asked.pattern()),
             stderr_lines: Lines::default(),
+            complaint: None,
             raw_out: RawLog::at(stdout_log),
             raw_err: RawLog::at(stderr_log),
             room: Room::of(most),
@@ -303,6 +305,7 @@ impl Lane {
             silence_told: false,
             answers: 0,
             answers_told: 0,
+            blocked_told: None,
             problem: None,
         };
         let argv = line.argv.into_iter().map(OsString::from).collect();

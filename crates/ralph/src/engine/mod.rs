@@ -90,7 +90,7 @@ pub async fn drive<H: Host>(run: &Run, state: &mut State, host: &mut H) -> Resul
 
 /// What was measured, where it is too little for an action.
 fn low_disk<H: Host>(run: &Run, state: &State, host: &H, action: &Action) -> Option<Fact> {
-    let least = space_wanted(state, action)?;
+    let least = space_wanted(run, state, action)?;
     let (free, at) = host.room(run)?;
     (free < least).then_some(Fact::LowDisk(Shortage { free, least, at }))
 }

@@ -168,7 +168,7 @@ pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
                 Answer::Failed { why }
                 | Answer::Limited { why, .. }
                 | Answer::Unavailable { why }
-                | Answer::Unauthorized { why } => MessageOutcome::Failed { why: why.clone() },
+                | Answer::Refused { why, .. } => MessageOutcome::Failed { why: why.clone() },
                 Answer::Said | Answer::Empty => match read_message(words, read_as, agent.seen.tag.as_deref())
                 {
                     Some(text) => MessageOutcome::Text(text),

@@ -9,9 +9,12 @@ use crate::fsx;
 use crate::layout::Project;
 use crate::report::{self, Reporter};
 use crate::texts::Texts;
+use jiff::Zoned;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
-use ralph_loop::dialect::{self, AgentEvent, Answer, Dialect, Exit, Line, Lines, Seen, StreamReader};
+use ralph_loop::dialect::{
+    self, AgentEvent, Answer, Blocker, Complaint, Dialect, Exit, Line, Lines, Seen, StreamReader,
+};
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
 use std::fs::File;
@@ -24,9 +27,14 @@ use tokio::net::unix::pipe::Receiver;
 pub(super) struct AgentStep {
     pub(super) stdout: Option<Receiver>,
     pub(super) stderr: Option<Receiver>,
+    /// What its output is read as.
     pub(super) dialect: Dialect,
+    /// Which program it is.
+    pub(super) program: Dialect,
     pub(super) reader: StreamReader,
     pub(super) stderr_lines: Lines,
+    /// The first line there that refuses to start.
+    pub(super) complaint: Option<Complaint>,
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
     pub(super) room: Room,
@@ -41,6 +49,8 @@ pub(super) struct AgentStep {
     /// Answers that its stream has told, and of how many of them the loop knows.
     pub(super) answers: u32,
     pub(super) answers_told: u32,
+    /// What the loop knows to keep it from going on.
+    pub(super) blocked_told: Option<Blocker>,
     /// The first failure to keep what the agent printed.
     pub(super) problem: Option<io::Error>,
 }
@@ -93,6 +103,12 @@ impl AgentStep {
         std::mem::replace(&mut self.answers_told, self.answers) < self.answers
     }
 
+    /// What keeps it from going on now, if that has changed since this was last asked.
+    pub(super) fn newly_blocked(&mut self) -> Option<Option<Blocker>> {
+        let now = self.reader.blocked();
+        (std::mem::replace(&mut self.blocked_told, now) != now).then_some(now)
+    }
+
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         self.activity.heard(bytes, Instant::now());
         match source {
@@ -105,10 +121,10 @@ impl AgentStep {
                 });
             }
             Source::Stderr => {
-                let reader = &mut self.reader;
-                self.stderr_lines.feed(bytes, &mut |line| {
+                let AgentStep { reader, program, complaint, stderr_lines, .. } = self;
+                stderr_lines.feed(bytes, &mut |line| {
                     reader.feed_stderr(&line);
-                    show_stderr(&line, reporter);
+                    hear_stderr(&line, *program, complaint, reporter);
                 });
             }
         }
@@ -147,9 +163,10 @@ impl AgentStep {
         reporter: &mut dyn Reporter,
     ) -> End {
         self.drain(buffer, reporter);
+        let (program, complaint) = (self.program, &mut self.complaint);
         self.stderr_lines.finish(&mut |line| {
             self.reader.feed_stderr(&line);
-            show_stderr(&line, reporter);
+            hear_stderr(&line, program, complaint, reporter);
         });
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         reporter.rest();
@@ -158,9 +175,9 @@ impl AgentStep {
         }
         // One that was ended because it would not go has answered all the same.
         let judged = if after_answer { Exit::Code(0) } else { exit };
-        let answer = dialect::answer(self.dialect, judged, &seen);
+        let answer = dialect::answer(self.dialect, judged, &seen, self.complaint.as_ref());
         let duration_ms = elapsed_ms(self.started);
-        let retry_in_ms = service::retry_in_ms(&answer);
+        let retry_in_ms = service::retry_in_ms(&answer, &Zoned::now());
         let estimate = price::estimate(self.price, &seen);
         let prompt = self.prompt;
         End::Agent(Box::new(AgentEnd {
@@ -225,9 +242,20 @@ impl AgentStep {
     }
 }
 
-fn show_stderr(line: &Line<'_>, reporter: &mut dyn Reporter) {
+fn hear_stderr(
+    line: &Line<'_>,
+    program: Dialect,
+    complaint: &mut Option<Complaint>,
+    reporter: &mut dyn Reporter,
+) {
     match line {
-        Line::Whole(bytes) => reporter.agent_stderr(&String::from_utf8_lossy(bytes)),
+        Line::Whole(bytes) => {
+            let text = String::from_utf8_lossy(bytes);
+            if complaint.is_none() {
+                *complaint = dialect::complaint(program, &text);
+            }
+            reporter.agent_stderr(&text);
+        }
         Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
     }
 }

@@ -188,7 +188,7 @@ impl Human {
             Answer::Failed { why } => format!("Agent failed: {}", printable(why)),
             Answer::Limited { why, .. } => format!("Usage limit: {}", printable(why)),
             Answer::Unavailable { why } => format!("Service is down: {}", printable(why)),
-            Answer::Unauthorized { why } => format!("Not let in: {}", printable(why)),
+            Answer::Refused { why, .. } => format!("Refused: {}", printable(why)),
         });
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
         if end.seen.denied > 0 {
@@ -419,6 +419,7 @@ impl Reporter for Human {
             Fact::Answered { .. }
             | Fact::Asked(_)
             | Fact::Silent { .. }
+            | Fact::Blocked { .. }
             | Fact::Woke
             | Fact::Stopped { .. } => {}
         }
@@ -474,7 +475,8 @@ fn ended_by_ralph(why: Why) -> Option<String> {
         Why::MaxTime => Some("Agent ended: the run is out of time".to_string()),
         Why::StopAsked | Why::Killed => Some("Agent ended: as asked".to_string()),
         Why::Silent(silence) => Some(format!("Agent ended: {silence}")),
-        Why::Answered => None,
+        // Its answer tells more.
+        Why::Answered | Why::Blocked(_) => None,
     }
 }
 

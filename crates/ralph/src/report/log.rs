@@ -6,6 +6,7 @@ use super::{EDITED, Reporter, left, low_disk, newly_low};
 use crate::fsx;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
+use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
 use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Phase;
@@ -61,6 +62,11 @@ fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
             Ask::Say { .. } => "given a note for the next prompt".into(),
         }),
         Fact::Silent { .. } => Some("the agent shows no sign of life: it is ended".into()),
+        Fact::Blocked { by, .. } => Some(match by {
+            Some(Blocker::Login) => "the service refuses the agent's key: it is ended".into(),
+            Some(Blocker::Network) => "the agent waits for the network".into(),
+            None => "the agent reaches its service again".into(),
+        }),
         Fact::LowDisk(_) => {
             newly_low(state, event).map(|shortage| format!("{}; waiting", low_disk(shortage)))
         }

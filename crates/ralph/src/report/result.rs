@@ -71,6 +71,8 @@ pub struct Summary {
     /// The task list, if that is.
     pub tasks: Option<TasksLeft>,
     pub note: Option<String>,
+    /// What to do about agents that refuse for good.
+    pub refused: Option<String>,
     pub iterations: u32,
     pub cost: Cost,
     pub up_ms: u64,
@@ -193,10 +195,9 @@ impl Summary {
         match self.reason {
             _ if self.success => None,
             StopReason::Completed => None,
-            StopReason::Authentication => Some(format!(
-                "see to the agent's login, key or model (try the agent by hand), then: ralph resume {id}"
-            )),
-            StopReason::Interrupted
+            StopReason::Authentication | StopReason::Error if self.refused.is_some() => self.refused.clone(),
+            StopReason::Authentication
+            | StopReason::Interrupted
             | StopReason::Paused
             | StopReason::Killed
             | StopReason::TooManyFailures

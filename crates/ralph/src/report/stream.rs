@@ -52,7 +52,8 @@ impl StreamView {
             AgentEvent::Todo(items) => self.todo(screen, items),
             AgentEvent::Retry { attempt, of, delay_ms, why } => {
                 let wait = if *delay_ms > 0 { format!(" in {}", span(*delay_ms)) } else { String::new() };
-                let line = format!("retry {attempt}/{of}{wait}: {}", printable(why));
+                let count = if *of == 0 { String::new() } else { format!(" {attempt}/{of}") };
+                let line = format!("retry{count}{wait}: {}", printable(why));
                 screen.line(&style.paint(Tone::Warn, &line));
             }
             AgentEvent::RateLimit { status, kind, .. } if status != "allowed" => {

@@ -3,7 +3,7 @@
 use super::Reporter;
 use crate::settings::mask;
 use ralph_loop::check::CheckEnd;
-use ralph_loop::dialect::{Exit, Invocation, Wants, command_line};
+use ralph_loop::dialect::{Blocker, Exit, Invocation, Wants, command_line};
 use ralph_loop::event::{End, Event, Fact, Step, Why};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::state::Phase;
@@ -63,6 +63,8 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             Why::StopAsked => "Ending the step at once".to_string(),
             Why::Answered => "Ending the agent: it has answered and does not end".to_string(),
             Why::Silent(silence) => format!("Ending the agent: {silence}"),
+            Why::Blocked(Blocker::Login) => "Ending the agent: its key was refused".to_string(),
+            Why::Blocked(Blocker::Network) => "Ending the agent: it waits for the network".to_string(),
             Why::Killed => "Ending everything".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
@@ -97,6 +99,7 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
         | Fact::StopAsked
         | Fact::Asked(_)
         | Fact::Silent { .. }
+        | Fact::Blocked { .. }
         | Fact::LowDisk(_)
         | Fact::Woke
         | Fact::Stopped { .. } => return None,

@@ -101,6 +101,7 @@ impl Teller {
             | Fact::Answered { .. }
             | Fact::Asked(_)
             | Fact::Silent { .. }
+            | Fact::Blocked { .. }
             | Fact::StopAsked
             | Fact::Woke => Told::default(),
         }

@@ -35,6 +35,9 @@ fn codex_hits_its_limit_and_goes_on_after_it() {
     let says =
         |event: &Value| event["kind"] == "result" && event["error"].to_string().contains("usage limit");
     assert!(events.iter().any(says), "{events:#?}");
+    // `try again at 5:03 AM.`, and that is now.
+    let read = |event: &Value| event["fact"]["ended"]["end"]["agent"]["retry_in_ms"] == 0;
+    assert!(events.iter().any(read), "{events:#?}");
 }
 
 /// A limit at the first try and an answer at the second; what ralph tells.

@@ -194,6 +194,11 @@ impl Stage {
         self.start(&[&["run", "--format", "json"], args].concat()).end()
     }
 
+    /// The real agent, by its path.
+    pub fn program(&self) -> PathBuf {
+        self.agents.join("node_modules/.bin").join(self.real.program())
+    }
+
     /// The program, by its path.
     pub fn ralph() -> &'static str {
         RALPH

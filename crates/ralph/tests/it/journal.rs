@@ -218,6 +218,23 @@ fn a_journal_of_the_third_version_still_tells_of_its_waits_for_room() {
 }
 
 #[test]
+fn a_journal_of_the_fourth_version_still_tells_of_an_agent_that_waited() {
+    let sandbox = Sandbox::bare();
+    let journal = include_str!("fixtures/journal-v4-blocked.jsonl");
+    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let dir = sandbox.home().join("runs").join(first["fact"]["opened"]["id"].as_str().unwrap());
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["iterations"]), (&"outage".into(), &1.into()), "{run:#}");
+    // Cut off in the wait, it is a run that can go on.
+    let cut: String = journal.lines().take(8).map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("journal.jsonl"), cut).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["resumable"]), (&"crashed".into(), &true.into()), "{run:#}");
+}
+
+#[test]
 fn what_an_agent_writes_into_the_journal_never_happened() {
     let sandbox = Sandbox::bare();
     let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";

@@ -61,7 +61,7 @@ fn a_wrong_key_ends_the_run_at_once_and_says_what_to_do() {
     sandbox.plain_settings();
     sandbox.claude(&json!([[refusal(401, "Invalid API key"), {"exit": 1}]]));
     let ran = sandbox.ralph(&["run", "-p", "x"]).exits(1);
-    let ran = ran.says("authentication: API error 401: Invalid API key").says("see to the agent's login");
+    let ran = ran.says("authentication: API error 401: Invalid API key").says("log in (claude /login)");
     assert_eq!(sandbox.agents_begun(), 1, "{}", ran.stdout);
     let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(1, "authentication", 0);
     assert_eq!(result["error"]["message"], "API error 401: Invalid API key");
@@ -79,6 +79,97 @@ fn another_agent_stands_in_while_the_first_is_limited() {
     assert!(started.elapsed().as_secs() < 20, "it did not wait");
     assert_eq!(sandbox.read("asked"), "do it");
     sandbox.ralph(&["run", "-p", "x", "--fallback-agent", "nobody"]).exits(2).says("not installed: nobody");
+}
+
+#[test]
+fn another_agent_takes_over_from_one_that_is_refused_for_good() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(&json!([[refusal(404, "no such model"), {"exit": 1}]]));
+    sandbox.program("second", &format!("cat > asked; echo '{DONE}'"));
+    sandbox.ralph(&["run", "-p", "do it", "-n", "1", "--fallback-agent", "second"]).exits(0);
+    assert_eq!(sandbox.read("asked"), "do it");
+    // With nobody to take over, the run ends with the first refusal and says what to do.
+    let ran = sandbox.ralph(&["run", "-p", "do it"]).exits(1);
+    ran.says("authentication: API error 404: no such model").says("choose a model");
+}
+
+/// A Claude that prints these lines and then waits for a minute, as it does between retries.
+fn waiting_claude(sandbox: &Sandbox, lines: &[Value]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    sandbox.program("claude", &format!("cat > /dev/null; cat <<'END'\n{text}END\nexec sleep 60"));
+}
+
+#[test]
+fn a_refused_key_ends_the_agent_at_its_first_retry() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let init =
+        json!({"type": "system", "subtype": "init", "session_id": "s", "apiKeySource": "ANTHROPIC_API_KEY"});
+    let retry = json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10,
+        "retry_delay_ms": 500, "error_status": 401, "error": "authentication_failed"});
+    waiting_claude(&sandbox, &[init, retry]);
+    let started = std::time::Instant::now();
+    let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(1, "authentication", 0);
+    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+    assert_eq!(result["error"]["message"], "API error 401: authentication_failed");
+    assert_eq!(sandbox.agents_begun(), 1);
+}
+
+/// A Codex without a network says so and waits.
+fn offline_codex(sandbox: &Sandbox) {
+    let line = json!({"type": "error",
+        "message": "Reconnecting... waiting for network (Connection failed: error sending request)"});
+    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exec sleep 60"));
+}
+
+#[test]
+fn an_agent_that_waits_for_the_network_is_ended_with_the_outage() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    offline_codex(&sandbox);
+    let started = std::time::Instant::now();
+    let args = ["run", "-p", "x", "--agent", "codex", "--max-outage", "0.5", "--format", "json"];
+    sandbox.ralph(&args).stops(1, "outage", 0);
+    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+}
+
+#[test]
+fn another_agent_stands_in_for_one_that_waits_for_the_network() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    offline_codex(&sandbox);
+    sandbox.program("second", &format!("cat > asked; echo '{DONE}'"));
+    let started = std::time::Instant::now();
+    sandbox
+        .ralph(&["run", "-p", "do it", "-n", "1", "--agent", "codex", "--fallback-agent", "second"])
+        .exits(0);
+    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+    assert_eq!(sandbox.read("asked"), "do it");
+}
+
+#[test]
+fn a_program_that_refuses_its_flags_ends_the_run_at_once() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.program("claude", "cat > /dev/null; echo \"error: unknown option '--nonsense'\" >&2; exit 1");
+    let ran = sandbox.ralph(&["run", "-p", "x"]).exits(1);
+    let ran = ran.says("error: error: unknown option '--nonsense'").says("remove the flag");
+    assert_eq!(sandbox.agents_begun(), 1, "{}", ran.stdout);
+    // Any other program may mean anything by it.
+    sandbox.program("other", "cat > /dev/null; echo \"error: unknown option '--nonsense'\" >&2; exit 1");
+    let args = ["run", "-p", "x", "--max-failures", "2", "--format", "json", "--", "other"];
+    sandbox.ralph(&args).stops(1, "too_many_failures", 2);
+}
+
+#[test]
+fn a_refusal_of_root_ends_the_run_at_once_and_names_the_ways_out() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let no = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+    sandbox.program("claude", &format!("cat > /dev/null; echo '{no}' >&2; exit 1"));
+    let ran = sandbox.ralph(&["run", "-p", "x"]).exits(1).says(no).says("export IS_SANDBOX=1");
+    assert_eq!(sandbox.agents_begun(), 1, "{}", ran.stdout);
 }
 
 /// As root only, and only where it is Claude itself that would be started.

@@ -197,7 +197,11 @@ impl RealHost<'_> {
         }
         self.trim_streams(run);
         let Current::Agent(step) = &mut self.lane.current else { return None };
-        step.has_answered().then_some(Fact::Answered { id: self.step })
+        let id = self.step;
+        let answered = step.has_answered().then_some(Fact::Answered { id });
+        let blocked = step.newly_blocked().map(|by| Fact::Blocked { id, by });
+        self.due.extend(answered.into_iter().chain(blocked));
+        self.due.pop_front()
     }
 
     /// Makes room for what the agent prints; what has to go for that is told once.

@@ -1,0 +1,33 @@
+//! What to do about an agent that refuses for good.
+
+use crate::request::root;
+use ralph_loop::dialect::{Dialect, Refusal};
+use ralph_loop::{Run, State, refusal};
+
+/// Nothing where some agent would go on.
+pub fn advice(run: &Run, state: &State) -> Option<String> {
+    let refused = refusal(run, state)?;
+    let (id, agent) = (&run.id, run.agents.get(refused.agent)?);
+    Some(match refused.about {
+        Refusal::Login => {
+            let log_in = match agent.dialect {
+                Dialect::Claude => "log in (claude /login) or set its API key",
+                Dialect::Codex => "log in (codex login) or set its API key",
+                Dialect::Amp | Dialect::Plain => "log in or set its API key",
+            };
+            format!("{log_in}, then: ralph resume {id}")
+        }
+        Refusal::Model => {
+            "choose a model that the account can use (-m MODEL, agent.model) and start another \
+                           run: a resumed one keeps its model"
+                .into()
+        }
+        Refusal::Quota => format!("add credit or raise the plan's limit, then: ralph resume {id}"),
+        Refusal::Root => format!("{}; then start another run", root::ADVICE),
+        Refusal::Flag => {
+            "remove the flag (agent.flags, or after --) and start another run: a resumed one keeps \
+                          its command"
+                .into()
+        }
+    })
+}
