@@ -31,6 +31,12 @@ const GUTTERS: &[char] = &['|', '│', '┃', '→', ':', '\t'];
 /// Where the text of a line is, without indentation, quote marks and numbering. A code fence is
 /// text.
 pub(crate) fn bare(line: &str) -> Range<usize> {
+    // Most lines have nothing around their text.
+    if let (Some(b'a'..=b'z' | b'A'..=b'Z' | b'<'), Some(b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'>')) =
+        (line.as_bytes().first(), line.as_bytes().last())
+    {
+        return 0..line.len();
+    }
     let mut rest = line;
     loop {
         rest = rest.trim_start();
@@ -82,6 +88,15 @@ struct Fence {
 impl Surroundings {
     /// How the next line is meant.
     pub(crate) fn follow(&mut self, line: &str) -> Manner {
+        // Most lines have neither a tag nor a sign that begins anything.
+        let bytes = line.as_bytes();
+        if self.fence.is_none()
+            && self.json.depth == 0
+            && memchr::memchr3(b'<', b'`', b'~', bytes).is_none()
+            && memchr::memchr2(b'{', b'[', bytes).is_none()
+        {
+            return Manner::Own;
+        }
         let text = line.trim();
         match (self.fence, fence(text)) {
             (Some(open), Some(found)) => {
