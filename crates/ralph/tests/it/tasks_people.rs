@@ -17,7 +17,7 @@ fn edits(sandbox: &Sandbox) -> usize {
 
 /// Begins a run whose first agent fails, and changes the list while the run waits before the next.
 fn edited_in_a_wait(sandbox: &Sandbox, format: &str, content: &str, acts: &[Act]) -> Running {
-    sandbox.settings(&json!({"backoff": {"base": 1.5, "cap": 1.5}}));
+    sandbox.settings(&json!({"backoff": {"base": 6, "cap": 6}}));
     let agent = agent(sandbox, acts);
     let running = sandbox.start(&[&["tasks", "--format", format, "--"], &agent.words()[..]].concat());
     sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());

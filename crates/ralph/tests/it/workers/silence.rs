@@ -20,7 +20,7 @@ fn a_running_tool_has_a_limit_of_its_own() {
     );
     let args =
         ["-f", "PROMPT.md", "-n", "2", "--inactivity-timeout", "0.4", "--tool-timeout", "2.5", "--wait"];
-    yard.0.ralph(&[&["spawn", "--name", "tool"], &args[..], &["--", "claude"]].concat()).exits(0);
+    yard.0.ralph(&[&["spawn", "--name", "tool"], &args[..], &["--", "claude"]].concat()).exits(1);
     let log = yard.log("tool");
     assert!(!log.contains("[TIMEOUT] iteration 1 "), "{log}");
     assert!(log.contains("[TIMEOUT] iteration 2 tool timeout (2.5s), restarting"), "{log}");
@@ -32,15 +32,15 @@ fn a_running_tool_has_a_limit_of_its_own() {
 fn output_that_changes_nothing_on_the_screen_is_no_sign_of_life() {
     let yard = Yard::new();
     let agent = yard.0.sh_agent("cat; while :; do printf '\\033[0m'; sleep 0.05; done");
-    yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &agent).exits(0);
+    yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &agent).exits(1);
     assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (0.5s), restarting"));
 }
 
 #[test]
 fn any_change_resets_the_timer() {
     let yard = Yard::new();
-    let agent = yard.0.sh_agent("cat; for i in 1 2 3 4 5 6 7 8; do printf $i; sleep 0.2; done");
-    yard.spawn(&["-n", "1", "--inactivity-timeout", "1", "--wait"], &agent).exits(0);
+    let agent = yard.0.sh_agent("cat; for i in 1 2 3 4 5 6 7 8; do printf $i; sleep 0.5; done");
+    yard.spawn(&["-n", "1", "--inactivity-timeout", "3", "--wait"], &agent).exits(0);
     assert!(!yard.log("agent").contains("TIMEOUT"), "{}", yard.log("agent"));
 }
 
@@ -49,7 +49,7 @@ fn any_change_resets_the_timer() {
 fn a_silence_lasts_no_longer_than_it_may() {
     let yard = Yard::new();
     let agent = yard.0.sh_agent("cat > got; printf one; sleep 0.06; printf two; exec sleep 600");
-    yard.spawn(&["-n", "1", "--inactivity-timeout", "6", "--wait"], &agent).exits(0);
+    yard.spawn(&["-n", "1", "--inactivity-timeout", "6", "--wait"], &agent).exits(1);
     let events = yard.0.events();
     let at = |fits: &dyn Fn(&Value) -> bool| {
         events.iter().find(|event| fits(&event["fact"])).unwrap()["up_ms"].as_u64().unwrap()
@@ -65,7 +65,7 @@ fn drawing_the_same_again_is_no_sign_of_life() {
     for frame in ["\\rworking", "working\\n", "\\033[2K\\033[1Gworking"] {
         let yard = Yard::new();
         let script = format!("cat > got; while :; do printf '{frame}'; sleep 0.05; done");
-        yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &yard.0.sh_agent(&script)).exits(0);
+        yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &yard.0.sh_agent(&script)).exits(1);
         assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (0.5s), restarting"));
     }
 }
@@ -76,7 +76,7 @@ fn a_flood_of_the_same_is_no_sign_of_life() {
     let yard = Yard::new();
     yard.0.settings(&json!({"context": false, "checkpoints": false, "keepStreams": 4}));
     let agent = yard.0.sh_agent("cat > got; exec yes never");
-    yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &agent).exits(0);
+    yard.spawn(&["-n", "1", "--inactivity-timeout", "0.5", "--wait"], &agent).exits(1);
     assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (0.5s), restarting"));
 }
 
