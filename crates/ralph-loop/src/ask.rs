@@ -4,6 +4,7 @@
 //! paused loop is still paused after a crash and a changed limit stays changed.
 
 use crate::event::{Step, StepId};
+use crate::money::Usd;
 use crate::plan::PlanFact;
 use crate::state::{Illegal, Service, State};
 use crate::time::seconds;
@@ -40,12 +41,16 @@ impl Ask {
     }
 }
 
-/// What `ralph set` changes; the rest stays as it is.
+/// What `ralph set` and `ralph resume` change; the rest stays as it is. Limits are new totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Changes {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +92,12 @@ pub struct Asked {
     pub notes: Vec<String>,
     /// So many of them are in the prompt of the current iteration.
     pub notes_given: usize,
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
 }
 
 impl Asked {
@@ -137,6 +148,8 @@ impl State {
         if let Some(most) = changes.max_iterations {
             self.limits.iterations = most;
         }
+        self.limits.max_cost = changes.max_cost.or(self.limits.max_cost);
+        self.limits.max_time_ms = changes.max_time_ms.or(self.limits.max_time_ms);
         if let Some(least) = changes.min_free {
             self.limits.min_free = least;
             // Looked at once more, with that.

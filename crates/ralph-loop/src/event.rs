@@ -395,23 +395,4 @@ impl StopReason {
             StopReason::Error => "error",
         }
     }
-
-    /// A run that reached one of its limits would only reach it again.
-    pub fn resumable(self) -> bool {
-        match self {
-            StopReason::TooManyFailures
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Authentication
-            | StopReason::Paused
-            | StopReason::Killed
-            | StopReason::Interrupted
-            | StopReason::Error => true,
-            StopReason::Completed
-            | StopReason::MaxIterations
-            | StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::Stalled => false,
-        }
-    }
 }

@@ -12,6 +12,16 @@ use std::str::CharIndices;
 
 const SLUG_CHARS: usize = 50;
 
+/// `1 iteration`, `2 iterations`, `0 stories`.
+pub fn counted(n: u64, thing: &str) -> String {
+    match (n, thing.strip_suffix('y')) {
+        (1, _) => format!("1 {thing}"),
+        (n, Some(stem)) => format!("{n} {stem}ies"),
+        (n, None) if thing.ends_with('s') => format!("{n} {thing}es"),
+        (n, None) => format!("{n} {thing}s"),
+    }
+}
+
 /// The first `chars` characters, followed by `... [truncated]` if there were more.
 pub fn head(text: &str, chars: usize) -> Cow<'_, str> {
     match byte_of_char(text, chars) {

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use ralph_loop::Run;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
+use ralph_loop::state::Resumable;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ pub struct RunLine {
     #[serde(skip)]
     pub place: Place,
     pub resumable: bool,
+    /// It can be resumed with a higher limit.
+    pub limit_reached: bool,
     /// Why the record cannot be read.
     pub problem: Option<String>,
     /// A step of it was begun: before that, no agent has worked in its place.
@@ -236,7 +239,8 @@ fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
         last_event_at: time(*last_at),
         workspace: Some(run.workspace.clone()),
         place: run.place.clone(),
-        resumable: !alive && state.can_go_on(),
+        resumable: !alive && state.resumable() == Resumable::Now,
+        limit_reached: !alive && state.resumable() == Resumable::WithHigherLimit,
         problem: None,
         begun: state.steps_begun > 0,
         alive,
@@ -269,6 +273,7 @@ fn untold(id: String, cause: &JournalError, alive: bool, opened: Option<Run>) ->
         workspace,
         place,
         resumable: false,
+        limit_reached: false,
         problem: Some(format!("{cause}{cause_of}")),
         begun: true,
         alive,

@@ -25,12 +25,14 @@ use crate::seat::{self, Desk, Seat, Sitting};
 use crate::stories::added::AddedSpecs;
 use crate::stories::backlog;
 use crate::texts::Texts;
+use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
-use ralph_loop::state::Stopped;
-use ralph_loop::text::printable;
+use ralph_loop::state::{Resumable, Stopped};
+use ralph_loop::text::{counted, printable};
+use ralph_loop::time::span;
 use ralph_loop::{Action, Run, State, next};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -149,10 +151,11 @@ fn cut_short(home: &Home, lock: &WorkspaceLock) -> Option<String> {
     replayed.state.stopped.is_none().then(|| before.clone())
 }
 
-/// Takes a run up where it was left.
+/// Takes a run up where it was left, with these limits changed.
 pub fn resume(
     home: &Home,
     id: &str,
+    changes: &Changes,
     conduct: &Conduct,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
@@ -169,19 +172,22 @@ pub fn resume(
     })
     .map_err(|cause| catalog::unreadable(id, &cause))?;
     let run = replayed.run;
-    if let Some(stopped) = replayed.state.stopped.as_ref().filter(|_| !replayed.state.can_go_on()) {
-        let message = format!("run {id} is over: {}", stopped.reason.word());
-        let hint = match (stopped.reason, conduct.seat) {
-            (StopReason::Completed, _) => {
-                format!("it is done; start another with `ralph {}`", door(&run.plan))
-            }
-            (StopReason::MaxIterations, Some(Seat { name, .. })) => {
-                format!("give it more, then resume: ralph set {name} --max-iterations N")
-            }
-            _ => "it keeps the limits it began with; start another with higher ones".to_string(),
-        };
-        return Err(CliError::failed(message).hint(hint));
+    let mut facts = Vec::from_iter(lost_beginning(&run, &replayed.state, &run_dir));
+    if !changes.is_empty() {
+        facts.push(Fact::Asked(Ask::Set(changes.clone())));
     }
+    let mut events = Vec::new();
+    for fact in facts {
+        let event = following(&replayed.state, fact);
+        replayed.state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        projections.follow(&run, &replayed.state, &event);
+        if let Some(record) = &mut record {
+            record.follow(&run, &replayed.state, &event);
+        }
+        events.push(event);
+    }
+    // Nothing is written for a run that cannot be resumed.
+    is_resumable(&run, &replayed.state, conduct.seat.map_or(id, |seat| &seat.name))?;
     root::check_all(&run)?;
     let workspace_lock = match replayed.state.steps_begun {
         // It was killed while its worktree was laid out, or right after that.
@@ -197,15 +203,7 @@ pub fn resume(
     };
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
-    if let Some(event) = lost_beginning(&run, &replayed.state, &run_dir) {
-        let state = &mut replayed.state;
-        state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
-        journal.append(&event).map_err(unwritable)?;
-        projections.follow(&run, state, &event);
-        if let Some(record) = &mut record {
-            record.follow(&run, state, &event);
-        }
-    }
+    events.iter().try_for_each(|event| journal.append(event)).map_err(unwritable)?;
     let clock = Clock::from(replayed.state.up_ms);
     if let Some(seat) = conduct.seat {
         let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
@@ -225,16 +223,55 @@ pub fn resume(
 /// The fact that an agent was begun, where a power cut has taken it from the journal. What such an
 /// agent did to the tree and to the plan must not pass for a person's work. The policy says which
 /// agent was next, and the file that its words go to, whether it was started.
-fn lost_beginning(run: &Run, state: &State, run_dir: &RunDir) -> Option<Event> {
+fn lost_beginning(run: &Run, state: &State, run_dir: &RunDir) -> Option<Fact> {
     let [Action::Start(step @ Step::Agent { iteration, attempt, .. })] = &next(run, state)[..] else {
         return None;
     };
     if !run_dir.stdout(*iteration, *attempt).exists() {
         return None;
     }
-    let fact = Fact::Began { id: state.steps_begun + 1, step: step.clone() };
-    let (seq, epoch, up_ms) = (state.seq + 1, state.epoch, state.up_ms);
-    Some(Event { v: VERSION, seq, epoch, at: crate::engine::wall_ms(), up_ms, fact })
+    Some(Fact::Began { id: state.steps_begun + 1, step: step.clone() })
+}
+
+/// The next event of a run that has no loop.
+fn following(state: &State, fact: Fact) -> Event {
+    let epoch = state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+    let (seq, at, up_ms) = (state.seq + 1, crate::engine::wall_ms(), state.up_ms);
+    Event { v: VERSION, seq, epoch, at, up_ms, fact }
+}
+
+/// An error that says how to go on, where a run cannot be resumed as it is.
+fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
+    let id = &run.id;
+    let Some(limit) = state.limit_reached().filter(|_| state.resumable() == Resumable::WithHigherLimit)
+    else {
+        return match state.resumable() {
+            Resumable::Never => Err(CliError::failed(format!("run {id} is already complete"))
+                .hint(format!("start another with `ralph {}`", door(&run.plan)))),
+            Resumable::Now | Resumable::WithHigherLimit => Ok(()),
+        };
+    };
+    let used = match limit {
+        StopReason::Timeout => format!("all of its {}", span(state.limits.max_time_ms.unwrap_or_default())),
+        StopReason::BudgetExhausted => {
+            format!("{} of {}", state.spent, state.limits.max_cost.unwrap_or_default())
+        }
+        _ => format!("all of its {}", counted(state.limits.iterations.into(), "iteration")),
+    };
+    Err(CliError::failed(format!("run {id} has used {used}"))
+        .hint(format!("raise the limit: {}", higher_limit(state, limit, name))))
+}
+
+/// The command that gives a run as much again as it has used.
+fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
+    let flag = match limit {
+        StopReason::Timeout => format!("--max-time {}", span(2 * state.up_ms)),
+        StopReason::BudgetExhausted => {
+            format!("--max-cost {:.2}", (2.0 * state.spent.usd.dollars()).max(0.01))
+        }
+        _ => format!("-n {}", 2 * state.judged.max(1)),
+    };
+    format!("ralph resume {flag} {name}")
 }
 
 /// With the run's log, if it has one, beside the reporter.
@@ -269,9 +306,7 @@ pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), C
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     for fact in first.into_iter().chain(facts.iter().cloned()) {
-        let epoch = state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
-        let (seq, at, up_ms) = (state.seq + 1, crate::engine::wall_ms(), state.up_ms);
-        let event = Event { v: VERSION, seq, epoch, at, up_ms, fact };
+        let event = following(&state, fact);
         state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
         journal.append(&event).map_err(unwritable)?;
     }
@@ -369,6 +404,7 @@ impl Ended {
             iterations: self.state.judged,
             cost: self.state.spent,
             up_ms: self.state.up_ms,
+            more: self.state.limit_reached().map(|limit| higher_limit(&self.state, limit, &self.run.id)),
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
             checked: !self.run.checks.is_empty(),

@@ -96,7 +96,7 @@ impl PromptState {
     }
 
     fn change(&mut self, changes: &Changes) {
-        let Changes { max_iterations: _, prompt_file, done_pattern, min_free: _ } = changes;
+        let Changes { prompt_file, done_pattern, .. } = changes;
         if let Some(path) = prompt_file {
             self.source = Some(PromptSource::File { path: path.clone() });
         }

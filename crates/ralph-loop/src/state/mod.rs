@@ -9,8 +9,8 @@ mod ended;
 mod parts;
 
 pub use parts::{
-    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Service, Stall, Stopped,
-    Streaks,
+    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Resumable, Service, Stall,
+    Stopped, Streaks,
 };
 
 use crate::ask::Asked;
@@ -134,13 +134,44 @@ impl State {
         })
     }
 
-    /// Whether a run that is not alive can be taken up. One that used up its iterations can, once
-    /// it has been given more.
-    pub fn can_go_on(&self) -> bool {
-        self.stopped.as_ref().is_none_or(|stopped| {
-            let more = stopped.reason == StopReason::MaxIterations && self.judged < self.limits.iterations;
-            stopped.reason.resumable() || more
-        })
+    /// Whether a run that is not alive can be resumed.
+    pub fn resumable(&self) -> Resumable {
+        let Some(stopped) = &self.stopped else { return Resumable::Now };
+        match stopped.reason {
+            StopReason::Completed => Resumable::Never,
+            StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout
+                if self.limit_reached().is_some() =>
+            {
+                Resumable::WithHigherLimit
+            }
+            StopReason::MaxIterations
+            | StopReason::BudgetExhausted
+            | StopReason::Timeout
+            | StopReason::Stalled
+            | StopReason::TooManyFailures
+            | StopReason::Halted
+            | StopReason::Outage
+            | StopReason::Authentication
+            | StopReason::Paused
+            | StopReason::Killed
+            | StopReason::Interrupted
+            | StopReason::Error => Resumable::Now,
+        }
+    }
+
+    /// The limit on time, money or iterations that leaves no room for another iteration.
+    pub fn limit_reached(&self) -> Option<StopReason> {
+        let limits = &self.limits;
+        let over_budget = |most| self.spent.usd >= most || self.spent.usd + self.costs.median() > most;
+        if limits.max_time_ms.is_some_and(|most| self.up_ms >= most) {
+            Some(StopReason::Timeout)
+        } else if limits.max_cost.is_some_and(over_budget) {
+            Some(StopReason::BudgetExhausted)
+        } else if self.judged >= limits.iterations {
+            Some(StopReason::MaxIterations)
+        } else {
+            None
+        }
     }
 
     /// Whether a run that stops for this reason has done what was asked.
@@ -234,10 +265,13 @@ impl State {
     /// seen why it stopped, so failures are counted anew.
     fn resume(&mut self) -> Result<(), Illegal> {
         if let Some(stopped) = &self.stopped {
-            if !self.can_go_on() {
+            if self.resumable() != Resumable::Now {
                 return Err(Illegal::NotResumable(stopped.reason.word()));
             }
             self.streaks.failures = 0;
+            if stopped.reason == StopReason::Stalled {
+                self.stall = Stall::default();
+            }
             if stopped.reason == StopReason::Halted {
                 // A person has seen to the tree as it was left.
                 (self.restore_due, self.tried) = (false, None);

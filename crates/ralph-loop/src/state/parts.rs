@@ -190,6 +190,16 @@ pub struct Stopped {
     pub note: Option<String>,
 }
 
+/// Whether a run that is not alive can be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumable {
+    Now,
+    /// Once it may use more iterations, money or time.
+    WithHigherLimit,
+    /// It is done.
+    Never,
+}
+
 /// A fact that cannot follow from those before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Illegal {

@@ -210,18 +210,32 @@ fn whoever_resumes_a_run_that_failed_too_often_has_seen_why() {
 }
 
 #[test]
-fn a_run_that_reached_its_end_is_not_resumed() {
-    for (asked, words, reason) in [
-        ("", "start done", StopReason::Completed),
-        ("n:1", "start talk", StopReason::MaxIterations),
-        ("max-cost:1", "start talk$1", StopReason::BudgetExhausted),
-        ("max-time:60", "start due ended", StopReason::Timeout),
-        ("git checks:1 stall:1", "start tree:A talk red tree:A", StopReason::Stalled),
+fn a_completed_run_is_not_resumed() {
+    let (mut story, _) = tell("", "start done");
+    assert_eq!(story.take(Fact::Resumed { pid: 1 }), Err(Illegal::NotResumable("completed")));
+}
+
+#[test]
+fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
+    for (asked, words, reason, too_low, enough) in [
+        ("n:1", "start talk", StopReason::MaxIterations, "set:n=1", "set:n=2"),
+        ("max-cost:1", "start talk$1", StopReason::BudgetExhausted, "set:cost=1.5", "set:cost=2"),
+        ("max-time:60", "start due ended", StopReason::Timeout, "set:time=60", "set:time=120"),
     ] {
         let (mut story, _) = tell(asked, words);
         assert_eq!(story.state.stopped.as_ref().map(|stopped| stopped.reason), Some(reason));
+        story.word(too_low);
         assert_eq!(story.take(Fact::Resumed { pid: 1 }), Err(Illegal::NotResumable(reason.word())));
+        story.word(enough);
+        story.word("resumed");
+        assert_eq!(story.state.stopped, None, "{asked}");
     }
+}
+
+#[test]
+fn a_resumed_stall_is_counted_from_zero() {
+    let stalled = "start tree:A talk red tree:A";
+    check("git checks:1 stall:1", &format!("{stalled} resumed"), "agent 2");
 }
 
 // Machinery.

@@ -15,6 +15,7 @@ use ralph_loop::history::{EndKind, History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Plan, PlanEnd};
+use ralph_loop::state::Resumable;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, wake_at};
@@ -168,9 +169,9 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             // A dull world has room.
             None => story.free = u64::MAX,
         }
-        if let Some(stopped) = &story.state.stopped {
+        if story.state.stopped.is_some() {
             match chance.map(|chance| &chance.what) {
-                Some(What::Resumed) if stopped.reason.resumable() => story.word("resumed"),
+                Some(What::Resumed) if story.state.resumable() == Resumable::Now => story.word("resumed"),
                 Some(What::Asks("say:x")) => story.word("say:x"),
                 Some(_) => {}
                 None => return,
@@ -597,7 +598,7 @@ proptest! {
             let events = story.events[..cut].to_vec();
             let state = replay(&events);
             let mut rest = Story { run: run.clone(), now_ms: state.up_ms, state, events, free: u64::MAX };
-            let resumable = rest.state.stopped.as_ref().is_none_or(|stopped| stopped.reason.resumable());
+            let resumable = rest.state.resumable() == Resumable::Now;
             let resumed = rest.take(Fact::Resumed { pid: 2 });
             prop_assert_eq!(resumed.is_ok(), resumable);
             live_on(&mut rest, &[]);

@@ -364,7 +364,7 @@ impl Story {
     }
 }
 
-/// `set:n=7`, `set:done=X`, `set:min-free=9`, `set:file=F`, `say:X`.
+/// `set:n=7`, `set:cost=2`, `set:time=60`, `set:done=X`, `set:min-free=9`, `set:file=F`, `say:X`.
 fn ask(word: &str) -> Option<Ask> {
     if let Some(text) = word.strip_prefix("say:") {
         return Some(Ask::Say { text: text.into() });
@@ -373,6 +373,8 @@ fn ask(word: &str) -> Option<Ask> {
     let mut changes = Changes::default();
     match name {
         "n" => changes.max_iterations = value.parse().ok(),
+        "cost" => changes.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
+        "time" => changes.max_time_ms = Some(1000 * value.parse::<u64>().expect(word)),
         "done" => changes.done_pattern = Some(value.into()),
         "min-free" => changes.min_free = value.parse().ok(),
         _ => changes.prompt_file = Some(value.into()),

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use clap::{Args, ValueEnum};
+use jiff::SpanRelativeTo;
 use ralph_loop::money::Usd;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -100,25 +101,21 @@ impl ProjectArgs {
     }
 }
 
-/// `90`, `90s`, `15m`, `2h`, `1.5h`; in milliseconds.
+/// `90` (seconds), `90s`, `15m`, `1h30m`, `1.5h`, `2d`, and every form that ralph prints; in
+/// milliseconds.
 pub fn duration(text: &str) -> Result<u64, String> {
-    let wrong = || "expected a time like 90, 90s, 15m or 2h".to_string();
+    let wrong = || "expected a time like 90, 90s, 15m or 1h30m".to_string();
     let text = text.trim();
-    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
-        Some(number) => (number, &text[number.len()..]),
-        None => (text, "s"),
+    let with_unit = match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() => format!("{text}s"),
+        Ok(_) | Err(_) => text.to_string(),
     };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        "m" => number * 60.0,
-        "h" => number * 3_600.0,
-        "d" => number * 86_400.0,
-        _ => number,
-    };
-    if !(seconds.is_finite() && seconds > 0.0) {
+    let span: jiff::Span = with_unit.parse().map_err(|_| wrong())?;
+    let total = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    if !total.is_positive() {
         return Err("expected a time above 0".to_string());
     }
-    Ok((seconds * 1000.0).ceil() as u64)
+    u64::try_from(total.as_nanos().unsigned_abs().div_ceil(1_000_000)).map_err(|_| wrong())
 }
 
 /// A positive amount of US dollars, with or without the sign.
@@ -134,6 +131,7 @@ pub fn dollars(text: &str) -> Result<Usd, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ralph_loop::time::{seconds, span};
 
     #[test]
     fn durations_read_as_people_write_them() {
@@ -143,8 +141,20 @@ mod tests {
         assert_eq!(read("0.5"), Some(500));
         assert_eq!(read("15m"), Some(900_000));
         assert_eq!(read("1.5h"), Some(5_400_000));
+        assert_eq!(read("1.5d"), None, "a day has no fixed length to take a half of");
+        assert_eq!(read("2d"), Some(172_800_000));
+        assert_eq!(read("1h30m"), Some(5_400_000));
+        assert_eq!(read("2h 5m"), Some(7_500_000));
         for bad in ["", "0", "-1", "1x", "m", "inf", "NaN", "1 h 2"] {
             assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_printed_time_reads_as_that_time() {
+        for ms in [1, 850, 1_500, 15_200, 90_000, 367_000, 5_400_000, 12_000_000, 720_000_000] {
+            assert_eq!(duration(&span(ms)), Ok(ms), "{}", span(ms));
+            assert_eq!(duration(&seconds(ms - ms % 100 + 100)), Ok(ms - ms % 100 + 100));
         }
     }
 

@@ -1,7 +1,8 @@
 //! `ralph resume`: carry on with a run that did not end by itself.
 
-use super::args::{OutputArgs, ProjectArgs};
+use super::args::{OutputArgs, ProjectArgs, dollars, duration};
 use super::spawn::seat_worker;
+use super::steer::change;
 use super::workers::show_window;
 use super::{Stream, home, report_on};
 use crate::catalog::{self, RunLine};
@@ -14,20 +15,34 @@ use crate::seat;
 use crate::seat::workers::{self, Worker};
 use crate::session::{self, Conduct};
 use clap::Args;
+use ralph_loop::ask::Changes;
+use ralph_loop::money::Usd;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan, the limits, the counters and the cost carry on; the iteration that was cut short is \
-run again. Without RUN the newest one of this directory that can be resumed is taken.
+The plan, limits, counters and cost carry over; an iteration that was cut short runs again. \
+A run that reached a limit needs a higher one: the numbers are new totals for the whole run. \
+Without RUN, resumes the newest run of this directory that can be resumed.
 
-Example:
-  ralph resume 20261115-221503-4f2a")]
+Examples:
+  ralph resume
+  ralph resume -n 20                        # 20 iterations in all, not 20 more
+  ralph resume --max-cost 30 --max-time 12h 20261115-221503-4f2a")]
 pub struct ResumeArgs {
     /// A worker's name, or a run's id or the beginning of it
     run: Option<String>,
+    /// Allow this many iterations in all
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: Option<u32>,
+    /// Allow this much money in all
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<Usd>,
+    /// Allow this much time in all
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_time: Option<u64>,
     /// Allow other runs in the same directory
     #[arg(long)]
     share_workspace: bool,
@@ -43,19 +58,45 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
         && seat::current().is_none()
         && let Some(worker) = workers::look_for(&home, name)?
     {
-        return resume_worker(&home, &worker, args.share_workspace);
+        return resume_worker(&home, &worker, args);
     }
+    let changes = args.changes();
     let id = match &args.run {
         Some(name) => catalog::find(&home, name)?,
-        None => newest_resumable(&home, &args.project.dir()?)?,
+        None => newest_resumable(&home, &args.project.dir()?, &changes)?,
     };
     let conduct = Conduct::of_program(args.share_workspace);
-    report_on(&args.output, Stream::Shown, |reporter| session::resume(&home, &id, &conduct, reporter))
+    report_on(&args.output, Stream::Shown, |reporter| {
+        session::resume(&home, &id, &changes, &conduct, reporter)
+    })
+}
+
+impl ResumeArgs {
+    fn changes(&self) -> Changes {
+        let ResumeArgs { max_iterations, max_cost, max_time, .. } = self;
+        Changes {
+            max_iterations: *max_iterations,
+            max_cost: *max_cost,
+            max_time_ms: *max_time,
+            ..Changes::default()
+        }
+    }
+
+    /// The same as flags, for another ralph.
+    fn limit_flags(&self) -> Vec<OsString> {
+        let iterations = self.max_iterations.map(|most| format!("--max-iterations={most}"));
+        let cost = self.max_cost.map(|most| format!("--max-cost={}", most.dollars()));
+        let time = self.max_time.map(|most| format!("--max-time={}", most as f64 / 1000.0));
+        [iterations, cost, time].into_iter().flatten().map(OsString::from).collect()
+    }
 }
 
 /// A loop that is paused goes on; one that is gone is started again from its journal.
-fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, CliError> {
+fn resume_worker(home: &Home, worker: &Worker, args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let name = &worker.name;
+    if worker.alive && !args.changes().is_empty() {
+        change(home, worker, args.changes())?;
+    }
     let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
     match asked {
         Some(Ok(Answer::Done)) => {}
@@ -72,9 +113,10 @@ fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, 
         // Its keeper may still be sweeping up; the new life waits for that.
         Some(Err(TalkError::Nobody)) | None => {
             let mut words = ["resume", &worker.run].map(OsString::from).to_vec();
-            if share || worker.share_workspace {
+            if args.share_workspace || worker.share_workspace {
                 words.push("--share-workspace".into());
             }
+            words.extend(args.limit_flags());
             if let Err(code) = seat_worker(name, &words)? {
                 return Ok(code);
             }
@@ -87,7 +129,7 @@ fn resume_worker(home: &Home, worker: &Worker, share: bool) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
+fn newest_resumable(home: &Home, dir: &Path, changes: &Changes) -> Result<String, CliError> {
     let here = |line: &RunLine| line.is_of(dir);
     let mut lines = catalog::all(home)?;
     // The newest may have been killed a moment ago: then its tree is still being swept up.
@@ -97,8 +139,17 @@ fn newest_resumable(home: &Home, dir: &Path) -> Result<String, CliError> {
     {
         lines = catalog::all(home)?;
     }
-    lines.into_iter().find(|line| line.resumable && here(line)).map(|line| line.id).ok_or_else(|| {
-        CliError::failed(format!("no run to resume in this directory: {}", dir.display()))
-            .hint("`ralph runs` lists all of them")
-    })
+    let fits = |line: &&RunLine| line.resumable || (line.limit_reached && !changes.is_empty());
+    if let Some(line) = lines.iter().filter(|line| here(line)).find(fits) {
+        return Ok(line.id.clone());
+    }
+    let limited = lines.iter().find(|line| here(line) && line.limit_reached);
+    let hint = match limited {
+        Some(RunLine { id, status, .. }) => format!(
+            "run {id} reached a limit ({status}); raise it with -n, --max-cost or --max-time: \
+             ralph resume -n N {id}"
+        ),
+        None => "`ralph runs` lists all runs".to_string(),
+    };
+    Err(CliError::failed(format!("no run to resume in this directory: {}", dir.display())).hint(hint))
 }

@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use ralph_loop::State;
 use ralph_loop::dialect::{AgentEvent, Dialect, Listen, StreamReader};
 use ralph_loop::history::{EndKind, Iteration};
-use ralph_loop::text::printable;
+use ralph_loop::state::Resumable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -113,7 +114,7 @@ fn tell(story: &Story) {
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
     for (number, asked) in story.asked.range(story.state.judged + 1..) {
         out.line("");
-        let word = if story.state.can_go_on() { "not judged yet" } else { "cut short" };
+        let word = if story.state.resumable() == Resumable::Now { "not judged yet" } else { "cut short" };
         out.line(&format!("iteration {number}: {word}"));
         told_of_agent(&mut out, story, *number, asked, width);
     }
@@ -239,8 +240,7 @@ fn names(changed: &Changed) -> String {
 }
 
 fn ending(state: &State, last_at: i64) -> String {
-    let iterations =
-        if state.judged == 1 { "1 iteration".to_string() } else { format!("{} iterations", state.judged) };
+    let iterations = counted(state.judged.into(), "iteration");
     let took =
         format!("{iterations}, cost: {}, time: {}, {}", state.spent, span(state.up_ms), minute(last_at));
     match &state.stopped {

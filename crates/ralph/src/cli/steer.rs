@@ -3,6 +3,7 @@
 //! A loop that is there is asked over its socket and writes its journal itself. Where none is,
 //! whoever asks holds the run's lock for a moment and writes in its place.
 
+use super::args::{dollars, duration};
 use super::home;
 use crate::control::{Answer, Command, LONGEST_NOTE, TalkError, end_listener, talk};
 use crate::engine::why_not;
@@ -22,6 +23,8 @@ use clap::Args;
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{Fact, StopReason};
+use ralph_loop::money::Usd;
+use ralph_loop::time::span;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,6 +56,12 @@ pub struct SetArgs {
     /// Stop after so many iterations
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
+    /// Stop once this much money is spent
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<Usd>,
+    /// Stop after this much time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_time: Option<u64>,
     /// Read the prompt from another file
     #[arg(short = 'f', long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
@@ -140,13 +149,24 @@ pub(super) fn end(home: &Home, worker: &Worker) -> Result<(), CliError> {
 pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let worker = find(&home, &args.name)?;
-    let changes = changes(args)?;
+    change(&home, &worker, changes(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes what a worker may use up or works on, and says so.
+pub(super) fn change(home: &Home, worker: &Worker, changes: Changes) -> Result<(), CliError> {
     let waits = [Fact::Asked(Ask::Set(changes.clone()))];
-    ask(&home, &worker, &Command::Set(changes.clone()), &waits)?;
-    let Changes { max_iterations, prompt_file, done_pattern, min_free } = &changes;
+    ask(home, worker, &Command::Set(changes.clone()), &waits)?;
+    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = &changes;
     let name = &worker.name;
     if let Some(most) = max_iterations {
         print(&format!("set max-iterations of {name} to {most}"));
+    }
+    if let Some(most) = max_cost {
+        print(&format!("set max-cost of {name} to {most}"));
+    }
+    if let Some(most) = max_time_ms {
+        print(&format!("set max-time of {name} to {}", span(*most)));
     }
     if let Some(path) = prompt_file {
         print(&format!("set prompt-file of {name} to {}", path.display()));
@@ -157,16 +177,12 @@ pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     if let Some(least) = min_free {
         print(&format!("set min-free-space of {name} to {}", bytes(*least)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
-    let SetArgs { max_iterations, prompt_file, done_pattern, min_free_space, .. } = args;
-    if max_iterations.is_none() && prompt_file.is_none() && done_pattern.is_none() && min_free_space.is_none()
-    {
-        return Err(CliError::usage("nothing to set")
-            .hint("give --max-iterations, --prompt-file, --done-pattern or --min-free-space"));
-    }
+    let SetArgs { name: _, max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space } =
+        args;
     if let Some(pattern) = done_pattern {
         DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
     }
@@ -181,12 +197,18 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
         fsx::read_regular(&found).map_err(missing)?;
         Ok(found)
     });
-    Ok(Changes {
+    let changes = Changes {
         max_iterations: *max_iterations,
+        max_cost: *max_cost,
+        max_time_ms: *max_time,
         prompt_file: prompt_file.transpose()?,
         done_pattern: done_pattern.clone(),
         min_free: *min_free_space,
-    })
+    };
+    if changes.is_empty() {
+        return Err(CliError::usage("nothing to set").hint("`ralph set --help` lists what can be set"));
+    }
+    Ok(changes)
 }
 
 pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {

@@ -14,7 +14,7 @@ use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::state::Phase;
 use ralph_loop::task_list::Estimate;
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, next, wake_at};
@@ -199,8 +199,7 @@ impl Human {
             self.line(&format!("  {calls} denied; the setting agent.autonomous allows them"));
         }
         if end.swept > 0 {
-            let what =
-                if end.swept == 1 { "1 process".to_string() } else { format!("{} processes", end.swept) };
+            let what = counted(end.swept.into(), "process");
             self.line(&format!("  ended what it left running: {what}"));
         }
     }

@@ -6,7 +6,7 @@ use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::plan::{Item, Plan, PlanState};
 use ralph_loop::task_list::{ReviewStatus, Story};
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement};
 use ralph_loop::{Run, State};
@@ -30,10 +30,16 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
                 Completion::ChecksOnly => "the checks pass".to_string(),
                 Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
                 Completion::Never => {
-                    return vec![("until", format!("{} have run", iterations(state.limits.iterations)))];
+                    return vec![(
+                        "until",
+                        format!("{} have run", counted(state.limits.iterations.into(), "iteration")),
+                    )];
                 }
             };
-            vec![("until", format!("{until}, at most {}", iterations(state.limits.iterations)))]
+            vec![(
+                "until",
+                format!("{until}, at most {}", counted(state.limits.iterations.into(), "iteration")),
+            )]
         }
         Plan::Stories(plan) => {
             let ids: Vec<String> = plan.todo.iter().map(|story| story.id.to_string()).collect();
@@ -50,10 +56,6 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
             ("place", "here: no sandbox keeps the agent from the rest of the machine".to_string()),
         ],
     }
-}
-
-fn iterations(n: u32) -> String {
-    if n == 1 { "1 iteration".to_string() } else { format!("{n} iterations") }
 }
 
 /// How many attempts to expect, and what ends one.

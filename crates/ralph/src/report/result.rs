@@ -6,7 +6,7 @@ use ralph_loop::event::StopReason;
 use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
 use ralph_loop::story_id::StoryId;
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
@@ -76,6 +76,8 @@ pub struct Summary {
     pub iterations: u32,
     pub cost: Cost,
     pub up_ms: u64,
+    /// The command that raises the limit that was reached.
+    pub more: Option<String>,
     pub max_failures: u32,
     pub stall_after: u32,
     /// There were checks: without any, nothing is proven.
@@ -120,11 +122,7 @@ impl Summary {
         let good = self.success;
         let mark = if good { style.ok() } else { style.bad() };
         let word = style.paint(if good { Tone::Good } else { Tone::Bad }, self.reason.word());
-        let iterations = if self.iterations == 1 {
-            "1 iteration".into()
-        } else {
-            format!("{} iterations", self.iterations)
-        };
+        let iterations = counted(self.iterations.into(), "iteration");
         let mut lines = self.banner(style);
         let last = format!("{mark} {word}: {}", self.why());
         let took = format!("({iterations}, cost: {}, time: {})", self.cost, span(self.up_ms));
@@ -204,10 +202,13 @@ impl Summary {
             | StopReason::Halted
             | StopReason::Outage
             | StopReason::Error => Some(format!("carry on: ralph resume {id}")),
-            StopReason::MaxIterations
-            | StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::Stalled => Some(format!("what happened: ralph show {id}")),
+            StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => {
+                let more = self.more.as_ref().map(|command| format!("to go on: {command}"));
+                Some(more.unwrap_or_else(|| format!("to go on: ralph resume {id}")))
+            }
+            StopReason::Stalled => {
+                Some(format!("see what happened with `ralph show {id}`; to go on: ralph resume {id}"))
+            }
         }
     }
 }

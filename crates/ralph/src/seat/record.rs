@@ -15,7 +15,7 @@ use ralph_loop::dialect::Dialect;
 use ralph_loop::event::{Event, Fact, Step, StopReason};
 use ralph_loop::plan::prompt::PromptSource;
 use ralph_loop::plan::{Plan, PlanState};
-use ralph_loop::state::Flight;
+use ralph_loop::state::{Flight, Resumable};
 use ralph_loop::{Run, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -200,7 +200,7 @@ impl Record {
                 (None, None) => None,
             },
             success: stopped.is_some_and(|stopped| state.is_success(stopped.reason)),
-            resumable: state.can_go_on(),
+            resumable: state.resumable() == Resumable::Now,
             run: run.id.clone(),
             plan: run.plan.name().to_string(),
             workspace: run.workspace.clone(),

@@ -3,6 +3,7 @@
 use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step, StepId};
 use ralph_loop::history::History;
 use ralph_loop::money::Cost;
+use ralph_loop::state::Resumable;
 use ralph_loop::verdict::Judgement;
 use ralph_loop::{Run, State, progress};
 use std::collections::BTreeMap;
@@ -103,6 +104,6 @@ impl Fold {
     }
 
     pub fn is_over(&self) -> bool {
-        self.state.stopped.as_ref().is_some_and(|stopped| !stopped.reason.resumable())
+        self.state.resumable() != Resumable::Now
     }
 }

@@ -81,7 +81,49 @@ fn limits_count_on_across_a_crash() {
     sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 3);
     assert_eq!(sandbox.agents_begun(), 4);
     let id = sandbox.only_run();
-    sandbox.ralph(&["resume", &id]).exits(1).says("is over: max_iterations").says("hint: ");
+    sandbox
+        .ralph(&["resume", &id])
+        .exits(1)
+        .says("has used all of its 3 iterations")
+        .says("ralph resume -n 6");
+}
+
+#[test]
+fn a_run_that_used_its_iterations_goes_on_with_more_of_them() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent =
+        sandbox.agent(&json!([[{"say": "one"}], [{"say": "two"}], [{"say": "three"}], [{"say": DONE}]]));
+    let ran = sandbox.run(&["-p", "x", "-n", "1"], &agent).exits(1);
+    let id = sandbox.only_run();
+    assert!(ran.stdout.contains(&format!("ralph resume -n 2 {id}")), "{}", ran.stdout);
+    let journal = || std::fs::read(sandbox.journal_file()).unwrap();
+    let before = journal();
+    sandbox.ralph(&["resume"]).exits(1).says("no run to resume").says(&format!("ralph resume -n N {id}"));
+    sandbox.ralph(&["resume", "-n", "1"]).exits(1).says("has used all of its 1 iteration");
+    assert_eq!(journal(), before, "what cannot be resumed is not changed");
+
+    sandbox.ralph(&["resume", "-n", "2", "--format", "json"]).stops(1, "max_iterations", 2);
+    sandbox.ralph(&["resume", "-n", "9", &id, "--format", "json"]).stops(0, "completed", 4);
+    assert_eq!(sandbox.agents_begun(), 4);
+}
+
+#[test]
+fn a_run_that_used_its_money_or_time_goes_on_with_more_of_it() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let dear = json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok", "total_cost_usd": 0.5});
+    let line = dear.to_string();
+    sandbox.program("claude", &format!("cat > /dev/null\necho '{line}'"));
+    let spent = sandbox.ralph(&["run", "-p", "x", "--max-cost", "0.5", "--format", "json"]);
+    spent.stops(1, "budget_exhausted", 1);
+    let human = sandbox.ralph(&["resume", "--max-cost", "1"]).exits(1);
+    assert!(human.stdout.contains("ralph resume --max-cost 2.00"), "{}", human.stdout);
+
+    let agent = sandbox.agent(&json!([[{"hang": true}], [{"say": DONE}]]));
+    sandbox.run(&["-p", "y", "--max-time", "1s", "--format", "json"], &agent).exits(1);
+    sandbox.ralph(&["resume", "--max-time", "1ms"]).exits(1).says("has used all of its 1ms");
+    sandbox.ralph(&["resume", "--max-time", "1h30m", "--format", "json"]).stops(0, "completed", 1);
 }
 
 #[test]
@@ -91,10 +133,10 @@ fn a_completed_run_is_not_resumed() {
     sandbox.run(&["-p", "x"], &agent).exits(0);
     let before = std::fs::read(sandbox.journal_file()).unwrap();
     let id = sandbox.only_run();
-    sandbox.ralph(&["resume", &id]).exits(1).says("is over: completed");
+    sandbox.ralph(&["resume", &id]).exits(1).says("is already complete");
     sandbox.ralph(&["resume"]).exits(1).says("no run to resume in this directory");
     let refused = sandbox.ralph(&["resume", &id, "--format", "json"]).exits(1).json();
-    assert!(refused["error"]["message"].as_str().unwrap().contains("is over"), "{refused:#}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is already complete"), "{refused:#}");
     assert_eq!(std::fs::read(sandbox.journal_file()).unwrap(), before, "the record is untouched");
 }
 

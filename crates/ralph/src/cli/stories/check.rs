@@ -7,7 +7,7 @@ use crate::error::{CliError, Code};
 use crate::report::Out;
 use crate::stories::{Problem, Severity};
 use clap::Args;
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -66,16 +66,8 @@ fn tell(checked: &Checked<'_>) {
         out.tell(&printable(&format!("  hint: {hint}")));
     }
     let Checked { stories, errors, warnings, .. } = *checked;
-    let [stories, errors, warnings] = [(stories, "stories"), (errors, "errors"), (warnings, "warnings")]
-        .map(|(count, things)| counted(count, things));
+    let [stories, errors, warnings] = [(stories, "story"), (errors, "error"), (warnings, "warning")]
+        .map(|(count, thing)| counted(count as u64, thing));
     out.tell(&format!("{stories}, {errors}, {warnings}"));
     out.flush();
-}
-
-fn counted(count: usize, things: &str) -> String {
-    match (count, things) {
-        (1, "stories") => "1 story".to_string(),
-        (1, things) => format!("1 {}", things.trim_end_matches('s')),
-        (count, things) => format!("{count} {things}"),
-    }
 }

@@ -98,7 +98,7 @@ fn a_run_that_is_all_done_is_over() {
     let stage = Stage::new("1.1");
     stage.run(&[], "DONE").exits(0);
     let again = stage.sandbox.ralph(&["resume", &stage.sandbox.only_run()]).exits(1);
-    again.says("is over: completed").says("start another with `ralph stories`");
+    again.says("is already complete").says("start another with `ralph stories`");
 }
 
 #[test]

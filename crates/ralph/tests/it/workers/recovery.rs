@@ -50,8 +50,8 @@ fn want_to_change_max_iterations_mid_loop() {
     yard.go(2, 0);
     yard.ends("agent", 0);
     // Also once it has ended there.
-    let refused = yard.0.ralph(&["resume", "agent"]).exits(1).says("is over: max_iterations");
-    refused.says("hint: give it more, then resume: ralph set agent --max-iterations N");
+    let refused = yard.0.ralph(&["resume", "agent"]).exits(1).says("has used all of its");
+    refused.says("hint: raise the limit: ralph resume -n ");
     yard.0.ralph(&["set", "agent", "--max-iterations", "3"]).exits(0);
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(3, 0);
