@@ -9,8 +9,8 @@ mod ended;
 mod parts;
 
 pub use parts::{
-    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Resumable, Service, Stall,
-    Stopped, Streaks,
+    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Resumable, Service,
+    Stall, Stopped, Streaks,
 };
 
 use crate::ask::Asked;

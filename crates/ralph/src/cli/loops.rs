@@ -2,17 +2,20 @@
 
 use super::args::{OutputArgs, ProjectArgs, WatchArgs, dollars, duration};
 use super::config::refused;
+use super::habits;
 use super::{Stream, home, report_on};
 use crate::catalog;
+use crate::engine::{FirstPrompt, first_prompt};
 use crate::error::CliError;
 use crate::layout::Project;
-use crate::report::say;
+use crate::report::{Out, say};
 use crate::request::{self, Asked, Terms};
 use crate::seat;
 use crate::session::{self, Conduct};
 use crate::settings::{self, Settings};
 use clap::Args;
 use ralph_loop::money::Usd;
+use ralph_loop::text::{counted, printable};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,6 +48,22 @@ pub struct LoopArgs {
     /// Begin no iteration once agents have cost so many dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
+    /// Stop after this many failed agents in a row (run, tasks: 5; stories: never)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_failures: Option<u32>,
+    /// Stop after this many iterations in a row that change nothing and fail the same way; 0 is never
+    /// (run, tasks: 5; stories: never)
+    #[arg(long, value_name = "N")]
+    stall_after: Option<u32>,
+    /// End a check that takes longer, and count it as failed (2m)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    check_timeout: Option<u64>,
+    /// Show what the agent would be asked, and start nothing
+    #[arg(short, long)]
+    pub dry_run: bool,
+    /// Also log to this file (stories: ralph.log)
+    #[arg(short, long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
     /// More settings, above those of the project
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -83,11 +102,14 @@ impl LoopArgs {
             timeout: self.timeout,
             max_time: self.max_time,
             max_cost: self.max_cost,
-            max_failures: None,
-            stall_after: None,
+            max_failures: self.max_failures,
+            stall_after: self.stall_after,
+            check_timeout: self.check_timeout,
+            log_file: self.log_file.clone(),
             fallback_agents: self.fallback_agent.clone(),
             max_outage: self.max_outage,
-            worktree: self.worktree,
+            // Nothing is made for a run that does not begin.
+            worktree: self.worktree && !self.dry_run,
             silence: self.watch.inactivity_timeout,
             tool_silence: self.watch.tool_timeout,
             notify: self.watch.notify.clone(),
@@ -97,6 +119,7 @@ impl LoopArgs {
     }
 
     pub fn project(&self) -> Result<Project, CliError> {
+        habits::model(self.model.as_deref())?;
         Ok(Project::at(self.project.dir()?))
     }
 
@@ -117,8 +140,11 @@ impl LoopArgs {
         Ok(loaded.settings)
     }
 
-    /// Lives a run from its beginning to its end.
+    /// Runs what was asked for to its end, or shows how it would begin.
     pub fn live(&self, asked: Asked, settings: &Settings) -> Result<ExitCode, CliError> {
+        if self.dry_run {
+            return dry_run(&asked, self.output.verbose);
+        }
         let (home, dir) = (home()?, self.project.dir()?);
         for warning in request::warnings(&asked.run) {
             say(&format!("ralph: warning: {warning}"));
@@ -134,4 +160,48 @@ impl LoopArgs {
         }
         ended
     }
+}
+
+/// So many lines of a prompt are shown.
+const PREVIEW_LINES: usize = 20;
+
+fn dry_run(asked: &Asked, whole: bool) -> Result<ExitCode, CliError> {
+    let Asked { run, texts, .. } = asked;
+    let first =
+        first_prompt(run, texts).map_err(|cause| CliError::failed("the run could not begin").cause(cause))?;
+    let mut out = Out::stdout();
+    for agent in &run.agents {
+        out.tell(&format!("agent: {}", agent.name));
+    }
+    for check in &run.checks {
+        out.tell(&format!("check: {}", check.command));
+    }
+    match first {
+        Some(FirstPrompt { item, text }) => {
+            let about = match (item.story(), item.mode()) {
+                (Some(story), Some(mode)) => format!(": story {story}, {mode}"),
+                (Some(story), None) => format!(": story {story}"),
+                (None, _) => String::new(),
+            };
+            out.tell(&format!("--- iteration 1{about}"));
+            preview(&mut out, &text, whole);
+            out.line("Nothing was started.");
+        }
+        None => out.line("Nothing to do."),
+    }
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The beginning of a prompt, or all of it, and an empty line.
+pub fn preview(out: &mut Out, prompt: &str, whole: bool) {
+    let shown = if whole { usize::MAX } else { PREVIEW_LINES };
+    for line in prompt.lines().take(shown) {
+        out.line(&printable(line));
+    }
+    let hidden = prompt.lines().count().saturating_sub(shown);
+    if hidden > 0 {
+        out.line(&format!("... ({} more; -v shows all)", counted(hidden as u64, "line")));
+    }
+    out.line("");
 }

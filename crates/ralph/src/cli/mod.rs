@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod errand;
+mod habits;
 mod hook;
 mod init;
 mod logs;
@@ -191,6 +192,9 @@ fn act(args: &[OsString]) -> ExitCode {
     let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
+        Err(error) if let Some(meant) = habits::of_refused(&error, args) => {
+            return fail(&meant, Format::asked_for(args));
+        }
         Err(mut error) => {
             suggest_subcommand(&mut error, args);
             // A closed pipe is no error, for help as for everything else.

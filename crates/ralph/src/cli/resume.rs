@@ -95,7 +95,7 @@ impl ResumeArgs {
 fn resume_worker(home: &Home, worker: &Worker, args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let name = &worker.name;
     if worker.alive && !args.changes().is_empty() {
-        change(home, worker, args.changes())?;
+        change(home, worker, &args.changes())?;
     }
     let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
     match asked {

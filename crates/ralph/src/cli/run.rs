@@ -1,8 +1,8 @@
 //! `ralph run`: loop one prompt until it is proven done.
 
+use super::habits;
 use super::loops::LoopArgs;
 use crate::error::CliError;
-use crate::request::Terms;
 use crate::request::prompt::{self, PromptRequest};
 use clap::{Args, Parser};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ pub struct RunArgs {
     #[arg(value_name = "TASK")]
     task: Option<String>,
     /// What to do, in words (instead of TASK)
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// A file that says what to do; read anew for each iteration
     #[arg(short = 'f', long, value_name = "FILE")]
@@ -33,12 +33,6 @@ pub struct RunArgs {
     /// Let the checks alone decide, whatever the agent says
     #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
     checks_only: bool,
-    /// End the run after so many failed agents in a row (5)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_failures: Option<u32>,
-    /// End the run after so many iterations in a row that change nothing and fail alike; 0 is never (5)
-    #[arg(long, value_name = "N")]
-    stall_after: Option<u32>,
     #[command(flatten)]
     pub common: LoopArgs,
 }
@@ -67,6 +61,8 @@ struct Spawned {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
+    habits::prompt(args.prompt.as_deref())?;
+    habits::completion_response(args.completion_response.as_deref())?;
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
     let asked = prompt::build(&args.request(), &settings, &project)?;
@@ -83,11 +79,7 @@ impl RunArgs {
             completion_response: self.completion_response.clone(),
             done_pattern: self.done_pattern.clone(),
             checks_only: self.checks_only,
-            terms: Terms {
-                max_failures: self.max_failures,
-                stall_after: self.stall_after,
-                ..self.common.terms()
-            },
+            terms: self.common.terms(),
         }
     }
 }

@@ -149,15 +149,15 @@ pub(super) fn end(home: &Home, worker: &Worker) -> Result<(), CliError> {
 pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let worker = find(&home, &args.name)?;
-    change(&home, &worker, changes(args)?)?;
+    change(&home, &worker, &changes(args)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Changes what a worker may use up or works on, and says so.
-pub(super) fn change(home: &Home, worker: &Worker, changes: Changes) -> Result<(), CliError> {
+pub(super) fn change(home: &Home, worker: &Worker, changes: &Changes) -> Result<(), CliError> {
     let waits = [Fact::Asked(Ask::Set(changes.clone()))];
     ask(home, worker, &Command::Set(changes.clone()), &waits)?;
-    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = &changes;
+    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = changes;
     let name = &worker.name;
     if let Some(most) = max_iterations {
         print(&format!("set max-iterations of {name} to {most}"));

@@ -8,6 +8,7 @@ mod asked;
 mod assignment;
 mod clock;
 mod compose;
+mod dry;
 mod errand;
 mod host;
 mod lane;
@@ -25,6 +26,7 @@ mod task_files;
 
 pub use asked::why_not;
 pub use clock::{Clock, wall_ms};
+pub use dry::{FirstPrompt, first_prompt};
 pub use errand::{Errand, SUBCOMMAND as ERRAND};
 pub use host::{Equipment, RealHost};
 pub use projections::Projections;

@@ -49,8 +49,15 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
     };
     let dialect = Dialect::of_program(&program);
     let model = asked.model.clone().or(model);
+    let has_place = flags.iter().any(|flag| flag.contains("{model}"));
+    if dialect == Dialect::Plain && has_place && model.is_none() {
+        return Err(CliError::usage(format!(
+            "the agent's command has {{model}}, and no model is set: {program}"
+        ))
+        .hint("give it with -m, RALPH_MODEL or agent.model in the settings"));
+    }
     if let (Dialect::Plain, Some(model)) = (dialect, &model)
-        && !flags.iter().any(|flag| flag.contains("{model}"))
+        && !has_place
     {
         return Err(CliError::usage(format!("the agent cannot be told its model: {program}"))
             .cause(format!("the model is {model}, and the command has no place for it"))

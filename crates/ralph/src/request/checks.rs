@@ -1,5 +1,6 @@
 //! The checks of a run, from settings and flags.
 
+use super::Terms;
 use crate::error::CliError;
 use crate::process::tool::Tool;
 use crate::settings::Settings;
@@ -7,11 +8,17 @@ use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
 use std::path::Path;
 
 /// The settings' guardrails, then the commands that were asked for besides.
-pub(super) fn checks(asked: &[String], settings: &Settings, dir: &Path) -> Result<Vec<CheckSpec>, CliError> {
+pub(super) fn checks(
+    asked: &[String],
+    terms: &Terms,
+    settings: &Settings,
+    dir: &Path,
+) -> Result<Vec<CheckSpec>, CliError> {
     let ms = |seconds: f64| (seconds * 1000.0).max(1.0) as u64;
+    let usual = terms.check_timeout.unwrap_or(ms(settings.check_timeout));
     let guardrails = settings.guardrails.iter().map(|guardrail| CheckSpec {
         command: guardrail.command.clone(),
-        timeout_ms: ms(guardrail.timeout.unwrap_or(settings.check_timeout)),
+        timeout_ms: guardrail.timeout.map_or(usual, ms),
         fail_action: guardrail.fail_action,
         hint: guardrail.hint.clone(),
         excerpt: Excerpt::Head { chars: settings.output_truncate_chars },
@@ -20,7 +27,7 @@ pub(super) fn checks(asked: &[String], settings: &Settings, dir: &Path) -> Resul
     const TAIL_CHARS: usize = 2_000;
     let flags = asked.iter().map(|command| CheckSpec {
         command: command.clone(),
-        timeout_ms: ms(settings.check_timeout),
+        timeout_ms: usual,
         fail_action: FailAction::Append,
         hint: None,
         excerpt: Excerpt::Tail { chars: TAIL_CHARS },

@@ -11,7 +11,7 @@ pub mod root;
 pub mod stories;
 pub mod tasks;
 
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
@@ -28,6 +28,8 @@ use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::run::{Place, PromptOptions, Roles};
 use ralph_loop::scm::ScmSpec;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// What every loop can be told, whatever it works on. Whatever is missing comes from the
 /// settings.
@@ -45,6 +47,9 @@ pub struct Terms {
     pub max_cost: Option<Usd>,
     pub max_failures: Option<u32>,
     pub stall_after: Option<u32>,
+    pub check_timeout: Option<u64>,
+    /// Where to log to, beside the terminal.
+    pub log_file: Option<PathBuf>,
     /// Agents that stand in while the first one's service refuses.
     pub fallback_agents: Vec<String>,
     pub max_outage: Option<u64>,
@@ -107,6 +112,8 @@ fn assemble(
     project: &Project,
 ) -> Result<Run, CliError> {
     let agents = agents::agents(terms, settings, project.dir())?;
+    let log = terms.log_file.as_deref().map(real).transpose();
+    let log = log.map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
     let git = match Repository::find(project.dir()) {
         Ok(_) => true,
         Err(NoRepository::None) => false,
@@ -141,7 +148,7 @@ fn assemble(
             iteration_count: settings.include_iteration_count_in_prompt,
             may_be_empty: terms.unplanned,
         },
-        log: None,
+        log,
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),
     })
 }
@@ -178,6 +185,17 @@ fn cost_warnings(run: &Run) -> Vec<String> {
             format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
         })
         .collect()
+}
+
+/// A path by its real directory, as git calls those of its work tree; of a link, the file that is
+/// meant by it now.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if let Ok(found) = path.canonicalize() {
+        return Ok(found);
+    }
+    let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+    Ok(dir.zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name)))
 }
 
 /// Sorts by time and fits `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.

@@ -29,7 +29,7 @@ pub struct PromptRequest {
 pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
     let (source, prompt) = prompt_source(asked)?;
     let terms = &asked.terms;
-    let checks = checks::checks(&terms.checks, settings, project.dir())?;
+    let checks = checks::checks(&terms.checks, terms, settings, project.dir())?;
     let completion = completion(asked, settings, &checks)?;
     let limits = Limits {
         iterations: iterations(terms, settings)?,

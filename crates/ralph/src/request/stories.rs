@@ -14,7 +14,6 @@ use ralph_loop::plan::stories::{StoriesPlan, Story};
 use ralph_loop::story_id::StoryId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default)]
 pub struct StoriesRequest {
@@ -27,7 +26,6 @@ pub struct StoriesRequest {
     pub keep_going: bool,
     /// Made, or switched to, before anything begins.
     pub branch: Option<String>,
-    pub log_file: Option<PathBuf>,
     pub terms: Terms,
 }
 
@@ -68,8 +66,8 @@ pub fn build(
         iterations: asked.terms.max_iterations.unwrap_or_else(|| most_attempts(todo.len(), max_retries)),
         iterations_are_the_goal: asked.terms.max_iterations.is_some(),
         // Attempts are the plan's to count, and they follow each other without a wait.
-        max_failures: u32::MAX,
-        stall_after: 0,
+        max_failures: asked.terms.max_failures.unwrap_or(u32::MAX),
+        stall_after: asked.terms.stall_after.unwrap_or(0),
         backoff: Backoff { base_ms: 0, cap_ms: 0 },
         agent_timeout_ms: Some(limits(&asked.terms, settings).agent_timeout_ms.unwrap_or(TIMEOUT_MS)),
         ..limits(&asked.terms, settings)
@@ -83,9 +81,9 @@ pub fn build(
         template,
     });
     let commands: Vec<String> = settings.stories.verify.iter().chain(&asked.terms.checks).cloned().collect();
-    let checks = checks::checks(&commands, settings, project.dir())?;
+    let checks = checks::checks(&commands, &asked.terms, settings, project.dir())?;
     let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
-    run.log = asked.log_file.clone().or_else(|| Some(project.log()));
+    run.log = run.log.or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
     Ok(StoriesAsked { asked: Asked { run, texts, branch: asked.branch.clone() }, warnings })
 }

@@ -55,7 +55,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
     // The commands as they are now: no agent can soften them.
     let verify = list.verify_commands().into_iter().map(String::from);
     let commands: Vec<String> = verify.chain(asked.terms.checks.iter().cloned()).collect();
-    let checks = checks::checks(&commands, settings, project.dir())?;
+    let checks = checks::checks(&commands, &asked.terms, settings, project.dir())?;
     let specialist =
         |name: Option<&String>| name.map(|name| agents::stand_in(name, settings, project.dir())).transpose();
     let review = specialist(asked.review_agent.as_ref().or(settings.agents.review.as_ref()))?;

@@ -23,6 +23,7 @@ mod demo;
 mod disk;
 mod doctor;
 mod empty_answers;
+mod flags;
 mod floods;
 mod formats;
 mod growth;

@@ -1,6 +1,6 @@
 //! `ralph stories`: work through specs/, one fresh agent an attempt.
 
-use crate::cli::loops::LoopArgs;
+use crate::cli::loops::{LoopArgs, preview};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Project;
@@ -15,8 +15,6 @@ use ralph_loop::plan::{Item, Pick, Plan, PlanFact};
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::printable;
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -27,9 +25,6 @@ pub struct RunArgs {
     /// Skip all stories before this one
     #[arg(short, long, value_name = "ID")]
     resume_from: Option<StoryId>,
-    /// Show what agents would be asked, and start nothing
-    #[arg(short, long)]
-    dry_run: bool,
     /// Give up on a story after so many failed attempts (3)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_retries: Option<u32>,
@@ -39,9 +34,6 @@ pub struct RunArgs {
     /// Work on this branch; it is made if it is not there
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// Tell what happens in this file as well (ralph.log)
-    #[arg(short, long, value_name = "FILE")]
-    log_file: Option<PathBuf>,
     #[command(flatten)]
     pub common: LoopArgs,
 }
@@ -49,50 +41,31 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
-    let asked = stories::build(&args.request()?, &settings, &project)?;
+    let asked = stories::build(&args.request(), &settings, &project)?;
     // Only a run that begins may put a damaged state aside.
-    let state = if args.dry_run { state_file::look(&project) } else { state_file::load(&project) };
+    let state = if args.common.dry_run { state_file::look(&project) } else { state_file::load(&project) };
     let notes = state.map_err(|cause| CliError::from_error(&cause, Code::Usage))?.notes;
     for warning in notes.iter().chain(&asked.warnings) {
         say(&printable(&format!("ralph: warning: {warning}")));
     }
-    if args.dry_run {
+    if args.common.dry_run {
         return dry_run(&asked.asked.run, asked.asked.texts.first(), args.common.output.verbose);
     }
     args.common.live(asked.asked, &settings)
 }
 
 impl RunArgs {
-    fn request(&self) -> Result<StoriesRequest, CliError> {
-        let log_file = self.log_file.as_deref().map(real).transpose();
-        let mut terms = self.common.terms();
-        // Nothing is made for a run that does not begin.
-        terms.worktree = terms.worktree && !self.dry_run;
-        Ok(StoriesRequest {
+    fn request(&self) -> StoriesRequest {
+        StoriesRequest {
             only: self.story,
             from: self.resume_from,
             max_retries: self.max_retries,
             keep_going: self.keep_going,
-            branch: self.branch.clone().filter(|_| !self.dry_run),
-            log_file: log_file.map_err(|cause| CliError::from_error(&cause, Code::Usage))?,
-            terms,
-        })
+            branch: self.branch.clone().filter(|_| !self.common.dry_run),
+            terms: self.common.terms(),
+        }
     }
 }
-
-/// A path by its real directory, as git calls those of its work tree; of a link, the file that is
-/// meant by it now.
-fn real(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    if let Ok(found) = path.canonicalize() {
-        return Ok(found);
-    }
-    let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
-    Ok(dir.zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name)))
-}
-
-/// So much of each prompt is shown.
-const PREVIEW_LINES: usize = 20;
 
 /// Goes through the plan as if every attempt were a success.
 fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode, CliError> {
@@ -114,15 +87,7 @@ fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode
         {
             let prompt = first_prompt(run, plan, story, attempt, template)?;
             out.line(&format!("--- {iteration}: story {id}, {}", printable(&story.title)));
-            let shown = if whole { usize::MAX } else { PREVIEW_LINES };
-            for line in prompt.lines().take(shown) {
-                out.line(&printable(line));
-            }
-            let hidden = prompt.lines().count().saturating_sub(shown);
-            if hidden > 0 {
-                out.line(&format!("... ({hidden} more lines; -v shows all)"));
-            }
-            out.line("");
+            preview(&mut out, &prompt, whole);
         }
         state.apply(&PlanFact::Began(&item));
         let (claim, verdict, settlement) =

@@ -1,0 +1,101 @@
+//! Flags that mean the same in every plan, and those that people bring along from other tools.
+
+use crate::stories_run::stage::Stage;
+use crate::support::Sandbox;
+use crate::tasks_support::{list, new, project};
+use serde_json::json;
+
+#[test]
+fn a_dry_run_of_a_prompt_shows_what_the_agent_would_be_asked_and_starts_nothing() {
+    let sandbox = Sandbox::git();
+    sandbox.program("agent", "touch started");
+    let args = ["run", "Fix it.", "-d", "--worktree", "--check", "true", "--", "agent"];
+    let shown = sandbox.ralph(&args).exits(0).stdout;
+    for part in ["agent: ", "check: true\n", "--- iteration 1\nFix it.\n", "Nothing was started.\n"] {
+        assert!(shown.contains(part), "{part:?} in\n{shown}");
+    }
+    assert_eq!(sandbox.runs(), [""; 0]);
+    assert!(!sandbox.has("started") && !sandbox.has(".ralph/worktrees"));
+}
+
+#[test]
+fn a_dry_run_of_tasks_shows_the_next_story_and_starts_nothing() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let before = sandbox.read("ralph/tasks.json");
+    let shown = sandbox.ralph(&["tasks", "-d", "--stay", "--", "true"]).exits(0).stdout;
+    assert!(shown.contains("--- iteration 1: story US-001, implement\n"), "{shown}");
+    assert!(
+        shown.contains("Its mode is **implement**") && shown.ends_with("Nothing was started.\n"),
+        "{shown}"
+    );
+    assert_eq!(sandbox.read("ralph/tasks.json"), before);
+    assert_eq!(sandbox.runs(), [""; 0]);
+    let broken = "{\"userStories\": [";
+    sandbox.write("ralph/tasks.json", broken);
+    sandbox.ralph(&["tasks", "-d", "--stay", "--", "true"]).exits(2);
+}
+
+#[test]
+fn every_plan_logs_to_the_file_that_is_named() {
+    let sandbox = Sandbox::bare();
+    sandbox.ralph(&["run", "x", "-n", "1", "-l", "run.log", "--", "echo", "hello"]).exits(1);
+    assert!(sandbox.read("run.log").contains("max_iterations"), "{}", sandbox.read("run.log"));
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.ralph(&["tasks", "--stay", "-n", "1", "-l", "../tasks.log", "--", "echo", "hello"]).exits(1);
+    assert!(sandbox.read("../tasks.log").contains("max_iterations"), "{}", sandbox.read("../tasks.log"));
+}
+
+#[test]
+fn failures_in_a_row_end_tasks_and_stories_too() {
+    let sandbox = project(&list(&[new("US-001")]));
+    sandbox.settings(&json!({"backoff": {"base": 0, "cap": 0}}));
+    let args = ["tasks", "--stay", "--max-failures", "2", "--format", "json", "--", "false"];
+    sandbox.ralph(&args).stops(1, "too_many_failures", 2);
+    let stage = Stage::new("1.1 1.2");
+    let args = ["stories", "--max-failures", "2", "--format", "json", "--", "false"];
+    stage.sandbox.ralph(&args).stops(1, "too_many_failures", 2);
+}
+
+#[test]
+fn a_check_has_the_time_that_the_flag_gives_it_in_every_plan() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let timed = ["--check", "sleep 600", "--check-timeout", "100ms", "-n", "1", "--", "echo", "hello"];
+    for plan in [&["run", "x"][..], &["tasks", "--stay"]] {
+        sandbox.ralph(&[plan, &timed].concat()).exits(1).says("timed out");
+    }
+}
+
+#[test]
+fn habits_from_other_tools_get_the_way_out() {
+    let sandbox = Sandbox::bare();
+    sandbox.write("ralph.toml", "");
+    sandbox.program("agent", "touch started");
+    for (args, message, hint) in [
+        (&["run", "x", "-m", "20"][..], "-m is the agent's model, not a number: 20", "did you mean -n 20?"),
+        (
+            &["run", "x", "-c", "ralph.toml"],
+            "the word that the agent says",
+            "did you mean --config ralph.toml?",
+        ),
+        (&["run", "x", "-V"], "-V prints the version and runs nothing", "for debug output use -v"),
+        (&["run", "-V", "x"], "-V prints the version and runs nothing", "for debug output use -v"),
+        (&["run", "- fix the tests"], "begins with a dash", "pass it with -p"),
+        (&["run", "-p", "--check", "true"], "-p is followed by a flag", "say what to do"),
+        (&["tasks", "-d", "plans"], "-d is --dry-run", "--ralph-dir plans"),
+        (&["run", "x", "--", "agent", "-m", "{model}"], "{model}", "give it with -m"),
+    ] {
+        sandbox.ralph(args).exits(2).says(message).says(hint);
+    }
+    assert!(!sandbox.has("started") && sandbox.runs().is_empty());
+    sandbox.ralph(&["run", "-V"]).exits(0);
+    sandbox.ralph(&["-V"]).exits(0);
+}
+
+#[test]
+fn a_prompt_may_begin_with_a_dash() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.program("agent", "cat > told; echo '<response>DONE</response>'");
+    sandbox.ralph(&["run", "-p", "- item one\n- item two", "--", "agent"]).exits(0);
+    assert_eq!(sandbox.read("told"), "- item one\n- item two");
+}
