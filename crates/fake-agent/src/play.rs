@@ -14,10 +14,11 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{self, Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ITERATION: &str = "RALPH_ITERATION";
 const HANG: Duration = Duration::from_secs(600);
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// Plays the entry that is due, and returns the exit code that the script wants.
 pub(crate) fn play(path: &Path, free: &[OsString]) -> Result<u8, Failure> {
@@ -117,6 +118,12 @@ impl Player<'_> {
                 self.voice.tool(tool, &output)?;
             }
             Action::SleepMs(millis) => thread::sleep(Duration::from_millis(*millis)),
+            Action::WaitFor(path) => {
+                let (path, deadline) = (self.path(path)?, Instant::now() + LONGEST_WAIT);
+                while !path.exists() && Instant::now() < deadline {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            }
             Action::EchoPrompt(_) => {
                 self.voice.raw(self.prompt.bytes()?)?;
             }

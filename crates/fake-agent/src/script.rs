@@ -124,6 +124,8 @@ pub enum Action {
     /// A tool that is only shown, never run. Plain prints `[tool] NAME`.
     Tool(Tool),
     SleepMs(u64),
+    /// Waits until this file exists, for two minutes at most.
+    WaitFor(String),
     /// The bytes of the prompt on stdout, in either dialect.
     EchoPrompt(Yes),
     /// The bytes of the prompt into a file.

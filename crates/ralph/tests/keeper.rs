@@ -181,12 +181,12 @@ async fn an_agent_that_leaves_nothing_swept_nothing() {
 #[tokio::test]
 async fn orphans_that_ended_by_themselves_are_reaped_while_the_agent_works() {
     let mut case = Case::new();
-    case.start("for i in 1 2 3 4 5; do (sh -c 'exec sleep 0.05' &) ; done; exec sleep 1000").await;
+    case.start("for i in 1 2 3 4 5; do (sh -c 'exec sleep 0.05' &) ; done; echo $$ > pids; exec sleep 1000")
+        .await;
     let keeper = case.keeper().pid();
     let children = || fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children")).unwrap();
     let deadline = Instant::now() + PATIENCE;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    while children().split_whitespace().count() != 1 {
+    while case.pids().is_empty() || children().split_whitespace().count() != 1 {
         assert!(Instant::now() < deadline, "{}", children());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -222,7 +222,8 @@ async fn a_killed_agent_takes_its_tree_along() {
 #[tokio::test]
 async fn a_tree_that_keeps_forking_is_caught() {
     let mut case = Case::new();
-    case.start("for i in 1 2 3; do setsid sh trees.sh refork & done; sleep 0.2").await;
+    let grown = "while [ $(wc -l < pids) -le 3 ]; do sleep 0.01; done";
+    case.start(&format!("touch pids; for i in 1 2 3; do setsid sh trees.sh refork & done; {grown}")).await;
     assert!(matches!(case.event().await, KeeperEvent::Ended { exit: Exit::Code(0), .. }));
     let seen = case.pids().len();
     assert!(seen > 3);

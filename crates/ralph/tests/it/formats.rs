@@ -186,11 +186,12 @@ fn interrupted_runs_say_so_in_every_format() {
     for format in ["human", "json", "ndjson"] {
         let sandbox = Sandbox::bare();
         sandbox.plain_settings();
-        let agent = sandbox
-            .agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"sleep_ms": 300}, {"say": DONE}]]));
+        let agent = sandbox.agent(
+            &json!([[{"write": {"path": "up", "content": "1"}}, {"wait_for": "../go"}, {"say": DONE}]]),
+        );
         let running = sandbox.begin(&["-p", "x", "--format", format, "--check", "true"], &agent);
         sandbox.until_file("up");
-        running.signal(Signal::INT);
+        sandbox.interrupt_and_go(&running, Signal::INT);
         let ran = running.end().exits(130);
         assert!(ran.stderr.contains("Received signal, shutting down..."), "{format}: {}", ran.stderr);
         match format {

@@ -55,10 +55,10 @@ fn an_interruption_and_its_resumption_are_told() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     let agent = sandbox
-        .agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"sleep_ms": 300}, {"say": DONE}]]));
+        .agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"wait_for": "../go"}, {"say": DONE}]]));
     let running = sandbox.begin(&["-p", "x", "--check", "true"], &agent);
     sandbox.until_file("up");
-    running.signal(Signal::INT);
+    sandbox.interrupt_and_go(&running, Signal::INT);
     insta::assert_snapshot!("interrupted", both(&sandbox, &running.end()));
     insta::assert_snapshot!("resumed", both(&sandbox, &sandbox.ralph(&["resume"])));
 }

@@ -6,7 +6,7 @@
 
 mod streaming;
 
-use crate::support::{RALPH, Sandbox, lasting};
+use crate::support::{RALPH, Sandbox, lasting, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -533,9 +533,14 @@ fn exit_codes() {
     sandbox.write(".ralph/settings.local.json", "{");
     sandbox.run(&["-p", "x"], &sandbox.sh_agent("echo no")).exits(2);
     fs::remove_file(sandbox.project().join(".ralph/settings.local.json")).unwrap();
-    let running = sandbox.begin(&["-p", "x"], &sandbox.sh_agent("echo 1 > up; sleep 0.1; echo no"));
+    let running = sandbox.begin(
+        &["-p", "x"],
+        &sandbox.sh_agent("echo 1 > up; until [ -e ../go ]; do sleep 0.02; done; echo no"),
+    );
     sandbox.until_file("up");
     running.signal(Signal::TERM);
+    until("the signal", || running.stderr().contains("Received signal"));
+    sandbox.write("../go", "");
     running.end().exits(130);
 }
 
@@ -545,10 +550,10 @@ fn signal_handling() {
         let sandbox = Sandbox::bare();
         sandbox.plain_settings();
         let agent = sandbox.sh_agent(&format!("echo agent >> steps; echo '{DONE}'"));
-        let check = "echo 1 > up; sleep 0.3; echo check >> steps; exit 1";
+        let check = "echo 1 > up; until [ -e ../go ]; do sleep 0.02; done; echo check >> steps; exit 1";
         let running = sandbox.begin(&["-p", "x", "--check", check, "--check", "echo never >> steps"], &agent);
         sandbox.until_file("up");
-        running.signal(signal);
+        sandbox.interrupt_and_go(&running, signal);
         let ran = running.end().exits(130);
         has_line(&ran.stderr, "Received signal, shutting down...");
         assert_eq!(

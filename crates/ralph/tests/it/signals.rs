@@ -13,11 +13,11 @@ fn the_first_signal_lets_the_step_finish() {
         let sandbox = Sandbox::bare();
         sandbox.plain_settings();
         let agent = sandbox.agent(&json!([
-            [{"write": {"path": "up", "content": "1"}}, {"sleep_ms": 400}, {"write": {"path": "whole", "content": "1"}}, {"say": DONE}],
+            [{"write": {"path": "up", "content": "1"}}, {"wait_for": "../go"}, {"write": {"path": "whole", "content": "1"}}, {"say": DONE}],
         ]));
         let running = sandbox.begin(&["-p", "x", "--check", "echo ran >> checked"], &agent);
         sandbox.until_file("up");
-        running.signal(signal);
+        sandbox.interrupt_and_go(&running, signal);
         let ran = running.end().exits(130).says("Received signal, shutting down...");
         assert!(ran.stderr.contains("once more ends it now"), "{}", ran.stderr);
         assert!(sandbox.has("whole"), "the agent was not cut short");

@@ -259,6 +259,20 @@ impl Sandbox {
         });
     }
 
+    /// Sends a signal and waits until the loop has heard it.
+    #[track_caller]
+    pub fn interrupt(&self, running: &Running, signal: Signal) {
+        running.signal(signal);
+        self.until_fact("the signal", |fact| *fact == "stop_asked" || !fact["asked"].is_null());
+    }
+
+    /// The same, and lets an agent go on that waits for the file `go` beside the project.
+    #[track_caller]
+    pub fn interrupt_and_go(&self, running: &Running, signal: Signal) {
+        self.interrupt(running, signal);
+        self.write("../go", "");
+    }
+
     #[track_caller]
     pub fn until_file(&self, name: &str) {
         until(name, || fs::metadata(self.project().join(name)).is_ok_and(|meta| meta.len() > 0));

@@ -232,12 +232,12 @@ fn with_checks_of_the_agents(checks: &[&str]) -> Sandbox {
 fn a_check_approves_nothing_when_it_runs_again_and_what_a_person_did_before_it_counts() {
     const CHECKS: [&str; 2] = ["sh test.sh", "true"];
     let sandbox = with_checks_of_the_agents(&CHECKS);
-    let test = "if test -e ../up; then cp ../forged.json ralph/tasks.json; else echo up > ../up; sleep 1; fi";
+    let test = "if test -e ../up; then cp ../forged.json ralph/tasks.json; else echo up > ../up; until [ -e ../go ]; do sleep 0.02; done; fi";
     let wait = Act::makes(&verified(&[waiting("US-001", 0)], &CHECKS));
     let agent = agent(&sandbox, &[wait.then(&format!("echo '{test}' > test.sh"))]);
     let running = begin(&sandbox, &["-n", "1"], &agent);
     sandbox.until_file("../up");
-    running.signal(Signal::INT);
+    sandbox.interrupt_and_go(&running, Signal::INT);
     running.end().exits(130);
     let theirs = verified(&[waiting("US-001", 0), right("US-002", 0)], &CHECKS);
     sandbox.write("../forged.json", text(&verified(&[right("US-001", 1), right("US-002", 0)], &CHECKS)));

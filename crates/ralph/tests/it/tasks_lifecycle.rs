@@ -271,10 +271,10 @@ fn exit_codes_are_those_of_the_seed() {
     assert_eq!(result["error"]["message"], "US-001 depends on US-002, which no story has");
     // 130: interrupted.
     let sandbox = project(&list(&[new("US-001")]));
-    let agent = agent(&sandbox, &[Act::shell("echo up > up; sleep 1")]);
+    let agent = agent(&sandbox, &[Act::shell("echo up > up; until [ -e ../go ]; do sleep 0.02; done")]);
     let running = begin(&sandbox, &[], &agent);
     sandbox.until_file("up");
-    running.signal(rustix::process::Signal::INT);
+    sandbox.interrupt_and_go(&running, rustix::process::Signal::INT);
     running.end().exits(130);
 }
 

@@ -52,13 +52,14 @@ fn an_invalid_edit_stops_the_run_with_file_and_reason_and_it_goes_on_after_mendi
 fn what_a_person_changes_while_a_run_is_down_counts() {
     let sandbox = project(&list(&[new("US-001")]));
     let acts = [
-        Act::makes(&list(&[waiting("US-001", 0)])).then("echo up > up; sleep 1"),
+        Act::makes(&list(&[waiting("US-001", 0)]))
+            .then("echo up > up; until [ -e ../go ]; do sleep 0.02; done"),
         Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
     ];
     let agent = agent(&sandbox, &acts);
     let running = begin(&sandbox, &["-n", "2"], &agent);
     sandbox.until_file("up");
-    running.signal(Signal::INT);
+    sandbox.interrupt_and_go(&running, Signal::INT);
     running.end().exits(130);
     sandbox.write("ralph/tasks.json", text(&list(&[right("US-001", 0), new("US-002")])));
     sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 2);

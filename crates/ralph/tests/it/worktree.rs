@@ -74,12 +74,14 @@ fn the_closing_lines_say_where_it_is_and_how_to_look_merge_and_remove() {
 #[test]
 fn what_an_interrupted_run_leaves_is_committed() {
     let sandbox = Sandbox::git();
-    let agent = sandbox.agent(&json!([[{"write": {"path": "half", "content": "1"}}, {"sleep_ms": 200}]]));
+    let go = sandbox.root().join("go");
+    let agent =
+        sandbox.agent(&json!([[{"write": {"path": "half", "content": "1"}}, {"wait_for": go.to_str()}]]));
     let running = sandbox.begin(&["-p", "x", "--worktree", "--format", "json", "--check", "false"], &agent);
     until("the agent", || {
         sandbox.runs().pop().is_some_and(|id| sandbox.has(&format!(".ralph/worktrees/{id}/half")))
     });
-    running.signal(Signal::INT);
+    sandbox.interrupt_and_go(&running, Signal::INT);
     let result = running.end().exits(130).json();
     assert_eq!(result["stop_reason"], "interrupted");
     let branch = format!("ralph/{}", sandbox.only_run());
