@@ -5,7 +5,7 @@
 //! text is cut into pieces changes nothing, and no more than a tag's length is ever kept.
 //!
 //! Of a plain agent, whose words are not told from what it shows, only a tag that ends its line
-//! counts: [`ends_its_line`].
+//! counts: [`ending_its_line`].
 //!
 //! Deliberately absent: whose text it is. Tool results, sub-agents and echoes of the prompt
 //! are kept away by the dialects; what is fed here counts as the agent's own word.
@@ -43,17 +43,27 @@ const SIGNAL: Vocabulary =
 
 const TOKEN_MAX: usize = b"</response>".len();
 
-/// Whether no tag of either vocabulary ends in this line but at its end.
-pub(crate) fn ends_its_line(line: &str) -> bool {
-    let text = line.trim_end().as_bytes();
-    let ends = |at: usize| {
+/// What a line can claim or signal: nothing, if text follows its last tag, and otherwise what comes
+/// after the last tag that text follows. Tags in a row count together, and the first one can have
+/// been opened in an earlier line.
+pub(crate) fn ending_its_line(line: &str) -> Option<&str> {
+    let text = line.trim_end();
+    let tag_end = |at: usize, closes: bool| {
         [COMPLETION, SIGNAL].into_iter().flatten().find_map(|(spelling, token)| {
-            let found = text.get(at..at + spelling.len())?;
-            (matches!(token, Token::Close(_)) && found.eq_ignore_ascii_case(spelling))
+            let found = text.as_bytes().get(at..at + spelling.len())?;
+            (matches!(token, Token::Close(_)) == closes && found.eq_ignore_ascii_case(spelling))
                 .then_some(at + spelling.len())
         })
     };
-    memchr_iter(b'<', text).filter_map(ends).next_back().is_none_or(|end| end == text.len())
+    let (mut from, mut last) = (0, None);
+    for end in memchr_iter(b'<', text.as_bytes()).filter_map(|at| tag_end(at, true)) {
+        let after = text.len() - text[end..].trim_start().len();
+        if tag_end(after, false).is_none() && after < text.len() {
+            from = end;
+        }
+        last = Some(end);
+    }
+    last.is_none_or(|end| end == text.len()).then(|| &text[from..])
 }
 
 /// Looks for the first complete tag. Further ones are not looked at.
@@ -260,14 +270,32 @@ mod tests {
 
     #[test]
     fn a_tag_ends_its_line_or_is_only_mentioned() {
-        for line in
-            ["<response>x</response>", "a <promise>x</PROMISE> \t", "<ralph>DONE 1.1</ralph>", "a", ""]
-        {
-            assert!(ends_its_line(line), "{line}");
+        for line in [
+            "<response>x</response>",
+            "a <promise>x</PROMISE>",
+            "<ralph>LEARN: x</ralph><ralph>DONE 1.1</ralph>",
+            "<response>a</response> <response>b</response>",
+            "<response>",
+            "x</response>",
+            "a",
+            "",
+        ] {
+            assert_eq!(ending_its_line(&format!("{line} \t")), Some(line));
         }
-        assert!(ends_its_line("<response>a</response> <response>b</response>"));
-        for line in ["<response>x</response>.", "</response> x", "<ralph>DONE</ralph> <b>", "</promise>\""] {
-            assert!(!ends_its_line(line), "{line}");
+        for (line, end) in [
+            ("<response>a</response>, then <response>b</response>", ", then <response>b</response>"),
+            ("a</response> or <ralph>b</ralph> <ralph>c</ralph>", " or <ralph>b</ralph> <ralph>c</ralph>"),
+        ] {
+            assert_eq!(ending_its_line(line), Some(end));
+        }
+        for line in [
+            "<response>x</response>.",
+            "</response> x",
+            "<ralph>DONE</ralph> <b>",
+            "</promise>\"",
+            "<response>a</response> <response>",
+        ] {
+            assert_eq!(ending_its_line(line), None, "{line}");
         }
     }
 

@@ -657,6 +657,8 @@ fn a_plain_agents_claim_is_a_tag_that_ends_its_line() {
         "```\nTAG\n```\nTAG",
         "{\n\"a\": \"TAG\"\n}\nTAG",
         "I will say TAG later.\nNow: TAG",
+        "Not <response>CONTINUE</response> but TAG",
+        "<response>\na</response> or TAG",
     ] {
         let output = output.replace("TAG", tag);
         assert_eq!(plain("", &output).tag.as_deref(), Some("DONE"), "{output}");
@@ -684,6 +686,8 @@ fn a_plain_agents_claim_is_a_tag_that_ends_its_line() {
         let output = output.replace(tag, "<ralph>DONE 1.1</ralph>");
         assert_eq!(plain("", &output).signals, Signals::default(), "{output}");
     }
+    let other = "TAG is for later, now <response>CONTINUE</response>".replace("TAG", tag);
+    assert_eq!(plain("", &other).tag.as_deref(), Some("CONTINUE"));
     assert_eq!(plain("", "```\n[DONE]\n```\n").signals, Signals::default());
     assert_eq!(plain("", "[DONE]\n").signals.legacy, Some(LegacySignal::Done));
 }

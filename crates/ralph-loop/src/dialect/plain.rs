@@ -12,7 +12,7 @@ use super::ear::{Ear, Listen};
 use super::event::AgentEvent;
 use super::lines::Line;
 use super::seen::Seen;
-use crate::claim::ends_its_line;
+use crate::claim::ending_its_line;
 use crate::done_pattern::DonePattern;
 use crate::echo::EchoFilter;
 use crate::quoting::{JsonOnly, Manner, Surroundings, json_strings};
@@ -123,12 +123,13 @@ impl Words {
     fn hear(&mut self, line: &str) {
         self.any = self.any || !line.trim().is_empty();
         let manner = self.surroundings.follow(line);
-        match manner {
-            Manner::Own if ends_its_line(line) => {
-                self.ear.feed(line);
-                self.ear.feed("\n");
-            }
-            Manner::Own | Manner::Quoted | Manner::Json => self.ear.boundary(),
+        let ending = Some(line).filter(|_| manner == Manner::Own).and_then(ending_its_line);
+        if ending.is_none_or(|ending| ending.len() < line.trim_end().len()) {
+            self.ear.boundary();
+        }
+        if let Some(ending) = ending {
+            self.ear.feed(ending);
+            self.ear.feed("\n");
         }
         if let Some(matcher) = &mut self.matcher {
             matcher.line(line, manner);
