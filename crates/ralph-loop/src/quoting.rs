@@ -186,10 +186,13 @@ fn depth_after(mut depth: u32, line: &[u8]) -> Option<u32> {
             _ if depth == 0 => return None,
             b'}' | b']' => depth -= 1,
             b'"' => at += string_len(&line[at..])?,
-            b':' | b',' | b'-' | b'+' | b'.' | b'0'..=b'9' | b'E' => {}
-            // Of `true`, `false` and `null`.
-            b't' | b'r' | b'u' | b'e' | b'f' | b'a' | b'l' | b's' | b'n' => {}
-            _ => return None,
+            b':' | b',' | b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E' => {}
+            _ => {
+                let rest = &line[at - 1..];
+                let word =
+                    [&b"true"[..], b"false", b"null"].into_iter().find(|word| rest.starts_with(word))?;
+                at += word.len() - 1;
+            }
         }
     }
     Some(depth)
@@ -346,6 +349,7 @@ mod tests {
         check(&[("{", Json), (r#"  "a": ["<x>\"","#, Json), ("1e5, null]", Json), ("", Json), ("}", Json)]);
         check(&[("{", Json), ("<x>", Own), ("}", Own)]);
         check(&[(r#"{"a":1} {"b":2}"#, Json), (r#"{"a":1} <x>"#, Own), ("[DONE]", Own), ("[1, 2]", Json)]);
+        check(&[("[tests]", Own), ("{false: release}", Own), ("[true,false,null, 1e5]", Json)]);
         check(&[(r#"{"torn":"<x>"#, Manner::Quoted), ("<x>", Own)]);
         check(&[(r#"{"a":"\\"}"#, Json), (r#"{"a":"\""}"#, Json), (r#"{"a":"\"#, Own)]);
     }
@@ -363,6 +367,7 @@ mod tests {
         assert!(!only("\n\n"));
         assert!(!only("hello\n{\"a\":1}\n"));
         assert!(!only("{\"a\":1}\nbye\n"));
+        assert!(!only("[tests]\n[results]\n"));
     }
 
     #[test]
