@@ -36,6 +36,7 @@ mod library;
 mod lock;
 mod notify;
 mod place;
+mod placeholder;
 pub mod process;
 mod report;
 mod request;

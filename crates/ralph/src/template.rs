@@ -10,6 +10,9 @@ use thiserror::Error;
 /// What stands where the user has put none.
 pub const STORY: &str = include_str!("../templates/story.md");
 
+/// What the spec of a new story begins as, where the user has no template for it.
+pub const SPEC: &str = include_str!("../templates/spec.md");
+
 /// For a task list without a prompt of its own.
 pub const TASKS_PROMPT: &str = include_str!("../templates/tasks/prompt.md");
 

@@ -21,6 +21,17 @@ pub fn story_places(text: &str) -> Vec<Range<usize>> {
     stories.into_iter().map(place).collect()
 }
 
+/// The line that each story begins in, from 1.
+pub fn story_lines(text: &str) -> Vec<usize> {
+    let (mut line, mut at) = (1, 0);
+    let begins = |place: Range<usize>| {
+        line += text[at..place.start].matches('\n').count();
+        at = place.start;
+        line
+    };
+    story_places(text).into_iter().map(begins).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

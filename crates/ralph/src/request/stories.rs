@@ -53,7 +53,8 @@ pub fn build(
         .map_err(|cause| CliError::usage("cannot tell which stories are done").cause(cause))?
         .state;
     let mut backlog = read_backlog(project, &order)?;
-    backlog.forgive_missing(&state.completed_stories);
+    // One that is asked for by its id runs again, and needs its spec.
+    backlog.forgive_done(state.completed_stories.iter().filter(|id| asked.only != Some(**id)));
     warnings.extend(sort_out(&mut backlog, asked)?);
     let done = state.completed_stories;
     let todo = choose(&backlog, &order, &done, asked, &mut warnings)?;

@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
+use crate::placeholder;
 use crate::settings::Settings;
 use ralph_loop::event::Branch;
 use ralph_loop::limits::Limits;
@@ -12,7 +13,7 @@ use ralph_loop::plan::Plan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::review::DEFAULT_REVIEW_CAP;
 use ralph_loop::run::{AgentSpec, Roles};
-use ralph_loop::task_list::TaskList;
+use ralph_loop::task_list::{Problem, TaskList, Why, dead_ends, story_lines};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,14 +34,23 @@ const ITERATIONS: u32 = 15;
 
 pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
     let dir = dir(asked.dir.as_deref(), project)?;
-    let list = read(&TasksDir::at(project.dir().join(&dir)))?;
+    let here = TasksDir::at(project.dir().join(&dir));
+    let list = read(&here)?;
     let branch = (!asked.stay && !asked.terms.worktree)
         .then(|| list.branch_name().trim().to_owned())
         .filter(|name| !name.is_empty());
     let branch = branch.map(|branch| switching(project, &branch)).transpose()?.flatten();
     // What stands on the branch that is left may be older, and asks for other proof.
-    let there = branch.as_deref().map(|branch| on_branch(project, branch, &dir)).transpose()?.flatten();
-    let list = there.unwrap_or(list);
+    let there = branch.as_deref().map(|branch| on_branch(project, branch, &here)).transpose()?.flatten();
+    let list = match (there, &branch) {
+        (Some(list), Some(branch)) => can_be_done(list, asked, project, &here, |file| {
+            Repository::around(project.dir())?.content_on(branch, file)
+        })
+        .map_err(|why| why.hint(format!("switch to the branch {branch} and fix it there"))),
+        (None, _) | (_, None) => {
+            can_be_done(list, asked, project, &here, |file| fsx::read_regular(file).ok())
+        }
+    }?;
     let plan = Plan::Tasks(TasksPlan {
         dir,
         skip_review: asked.skip_review,
@@ -89,17 +99,59 @@ pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError>
 
 /// A list that a loop can begin with, or what is wrong with it.
 fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
-    in_order(parse(dir)?).map_err(|why| wrong(dir, &why).hint("`ralph tasks check` tells all that is wrong"))
+    let list = parse(dir)?;
+    let text = fsx::read_regular(&dir.list()).unwrap_or_default();
+    in_order(list, &String::from_utf8_lossy(&text))
+        .map_err(|why| wrong(dir, &why).hint("`ralph tasks check` tells all that is wrong"))
 }
 
-fn in_order(list: TaskList) -> Result<TaskList, Vec<String>> {
-    let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
+fn in_order(list: TaskList, text: &str) -> Result<TaskList, Vec<String>> {
+    let line = |problem: &Problem| line_of(&list, text, problem.story.as_deref()?);
+    let told = |problem: &Problem| match line(problem) {
+        Some(line) => format!("line {line}: {problem}"),
+        None => problem.to_string(),
+    };
+    let problems: Vec<String> = list.problems().iter().map(told).collect();
     if problems.is_empty() { Ok(list) } else { Err(problems) }
 }
 
+/// The line that a story begins in.
+fn line_of(list: &TaskList, text: &str, id: &str) -> Option<usize> {
+    let at = list.stories.iter().position(|story| story.id() == id)?;
+    story_lines(text).get(at).copied()
+}
+
+/// Refuses stories that depend on each other in a circle, and a PRD that does not say yet what to build.
+/// `content` is that of a file where the run will find it.
+fn can_be_done(
+    list: TaskList,
+    asked: &TasksRequest,
+    project: &Project,
+    dir: &TasksDir,
+    content: impl Fn(&Path) -> Option<Vec<u8>>,
+) -> Result<TaskList, CliError> {
+    let text = |file: &Path| String::from_utf8_lossy(&content(file).unwrap_or_default()).into_owned();
+    let shown = |file: &Path, line: Option<usize>| {
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        format!("{}{line}", project.shown(file).display())
+    };
+    let stuck = dead_ends(&list, asked.skip_review).into_iter();
+    let in_circles = stuck.filter(|stuck| matches!(stuck.why, Why::Cycle { .. })).map(|stuck| {
+        let line = line_of(&list, &text(&dir.list()), stuck.story);
+        format!("{}: story {stuck}: it can never be worked on", shown(&dir.list(), line))
+    });
+    let unwritten = placeholder::in_prd(&text(&dir.prd())).into_iter();
+    let unwritten = unwritten.map(|found| format!("{}: {}", shown(&dir.prd(), Some(found.line)), found.text));
+    let why: Vec<String> = in_circles.chain(unwritten).collect();
+    match why.as_slice() {
+        [] => Ok(list),
+        why => Err(CliError::usage("the tasks cannot be run as they are").cause(why.join("\n  "))),
+    }
+}
+
 /// The list as a branch has it, if there is that branch and it has one.
-fn on_branch(project: &Project, branch: &str, dir: &Path) -> Result<Option<TaskList>, CliError> {
-    let file = TasksDir::at(project.dir().join(dir)).list();
+fn on_branch(project: &Project, branch: &str, dir: &TasksDir) -> Result<Option<TaskList>, CliError> {
+    let file = dir.list();
     let there = Repository::around(project.dir()).and_then(|found| found.content_on(branch, &file));
     let Some(bytes) = there else { return Ok(None) };
     let wrong = |why: Vec<String>| {
@@ -108,7 +160,7 @@ fn on_branch(project: &Project, branch: &str, dir: &Path) -> Result<Option<TaskL
             .hint("switch to it and mend it there, or stay on this branch with --stay")
     };
     let list = TaskList::parse_bytes(&bytes).map_err(|why| vec![why.to_string()]);
-    list.and_then(in_order).map(Some).map_err(wrong)
+    list.and_then(|list| in_order(list, &String::from_utf8_lossy(&bytes))).map(Some).map_err(wrong)
 }
 
 /// A list, whatever stands in it.

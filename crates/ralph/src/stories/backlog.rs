@@ -25,6 +25,10 @@ pub fn read(project: &Project, order: &[StoryId]) -> io::Result<Backlog> {
     for spec in &found.specs {
         let own = spec.problems.iter().cloned();
         problems.extend(own.map(|problem| problem.of_file(spec.path.clone(), vec![spec.id])));
+        problems.extend(spec.placeholders.iter().cloned().map(|problem| {
+            let problem = problem.of_file(spec.path.clone(), vec![spec.id]);
+            Problem { unless_done: Some(spec.id), ..problem }
+        }));
     }
     let by_id = by_id(&found.specs);
     problems.extend(doubles(&by_id));
@@ -43,10 +47,10 @@ pub fn not_done(project: &Project, done: &[StoryId]) -> Vec<StoryId> {
 }
 
 impl Backlog {
-    /// Forgets that stories have no spec which are done: nobody has to run them any more.
-    pub fn forgive_missing(&mut self, done: &[StoryId]) {
-        let done: BTreeSet<&StoryId> = done.iter().collect();
-        self.problems.retain(|problem| problem.missing.is_none_or(|missing| !done.contains(&missing)));
+    /// Forgets the problems that stories have no longer which are done: no agent needs their specs.
+    pub fn forgive_done<'i>(&mut self, done: impl IntoIterator<Item = &'i StoryId>) {
+        let done: BTreeSet<&StoryId> = done.into_iter().collect();
+        self.problems.retain(|problem| problem.unless_done.is_none_or(|id| !done.contains(&id)));
     }
 
     pub fn contains(&self, id: StoryId) -> bool {
@@ -82,7 +86,7 @@ fn unknown_dependencies<'s>(specs: &'s [Spec], by_id: &'s ById<'_>) -> impl Iter
             let text = format!("story {} depends on {id}, which has no spec", spec.id);
             let hint = format!("write specs/epic-{}/story-{id}-slug.md, or drop the dependency", id.epic);
             let problem = SpecProblem::error(*at, text, hint).of_file(spec.path.clone(), vec![spec.id]);
-            Problem { missing: Some(*id), ..problem }
+            Problem { unless_done: Some(*id), ..problem }
         })
     })
 }
@@ -122,7 +126,7 @@ fn order_problems(project: &Project, order: &[StoryId], by_id: &ById<'_>) -> Vec
             let text = format!("stories.order names {id}, which has no spec");
             let hint = format!("write specs/epic-{}/story-{id}-slug.md, or take {id} out", id.epic);
             let problem = SpecProblem::error(Place::START, text, hint).of_file(file.clone(), vec![*id]);
-            problems.push(Problem { missing: Some(*id), ..problem });
+            problems.push(Problem { unless_done: Some(*id), ..problem });
         }
     }
     problems
@@ -230,9 +234,9 @@ mod tests {
                  story 1.1 depends on 0.1, which has no spec [1.1]",
             ],
         );
-        backlog.forgive_missing(&["1.1".parse().unwrap()]);
+        backlog.forgive_done(&["1.1".parse().unwrap()]);
         assert_eq!(backlog.problems.len(), 2);
-        backlog.forgive_missing(&["0.1".parse().unwrap()]);
+        backlog.forgive_done(&["0.1".parse().unwrap()]);
         assert_eq!(backlog.problems, []);
     }
 

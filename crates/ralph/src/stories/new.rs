@@ -10,8 +10,6 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-const BUILT_IN: &str = include_str!("../../templates/spec.md");
-
 /// The name of the user's own template.
 pub const TEMPLATE: &str = "spec";
 
@@ -71,7 +69,7 @@ impl NewStory {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
             Err(cause) => return Err(NewStoryError::TemplateUnread { template, cause }),
         };
-        self.fill_in(source.as_deref().unwrap_or(BUILT_IN))
+        self.fill_in(source.as_deref().unwrap_or(template::SPEC))
             .map_err(|cause| NewStoryError::Template { template, cause: Box::new(cause) })
     }
 
@@ -136,7 +134,7 @@ mod tests {
         for title in
             ["Log in", "a: b", "\"quoted\" 'twice' \\n", "# no comment", "yes", "{{ title }}", "日本 é"]
         {
-            let spec = story(title).fill_in(BUILT_IN).unwrap();
+            let spec = story(title).fill_in(template::SPEC).unwrap();
             let read = frontmatter::read(spec.as_bytes());
             assert_eq!(read.problems, [], "{spec}");
             assert_eq!(read.title.as_deref(), Some(title));

@@ -54,7 +54,7 @@ impl SpecProblem {
 
     pub fn of_file(self, file: PathBuf, stories: Vec<StoryId>) -> Problem {
         let SpecProblem { severity, at: Place { line, column }, text, hint } = self;
-        Problem { severity, file, line, column, text, hint, stories, missing: None }
+        Problem { severity, file, line, column, text, hint, stories, unless_done: None }
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Problem {
     pub hint: String,
     /// The stories that cannot be run because of it, and those only.
     pub stories: Vec<StoryId>,
-    /// The story that has no spec, if that is the problem. One that is done needs none.
+    /// It is no problem once this story is done, which then needs no spec.
     #[serde(skip)]
-    pub missing: Option<StoryId>,
+    pub unless_done: Option<StoryId>,
 }

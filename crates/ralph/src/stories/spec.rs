@@ -4,6 +4,7 @@ use super::frontmatter;
 use super::problem::{Place, SpecProblem};
 use crate::fsx;
 use crate::layout::Project;
+use crate::placeholder;
 use ralph_loop::story_id::StoryId;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Spec {
     /// What the frontmatter says. Which stories are done, the state says.
     pub status: Option<String>,
     pub problems: Vec<SpecProblem>,
+    /// Sections that still have the template's text. That is no problem once the story is done.
+    pub placeholders: Vec<SpecProblem>,
     /// Where each of `depends_on` stands in the file.
     pub(super) dependency_places: Vec<Place>,
 }
@@ -46,6 +49,7 @@ impl Spec {
                     depends_on: Vec::new(),
                     status: None,
                     problems: vec![problem],
+                    placeholders: Vec::new(),
                     dependency_places: Vec::new(),
                 };
             }
@@ -54,6 +58,7 @@ impl Spec {
         let (depends_on, dependency_places) = read.depends_on.into_iter().unzip();
         let mut problems = read.problems;
         problems.extend(no_text(&content));
+        let placeholders = placeholder::in_spec(&String::from_utf8_lossy(&content));
         Spec {
             id,
             path,
@@ -61,6 +66,7 @@ impl Spec {
             depends_on,
             status: read.status,
             problems,
+            placeholders: placeholders.into_iter().map(not_written).collect(),
             dependency_places,
         }
     }
@@ -83,6 +89,11 @@ fn title_of(id: StoryId, slug: &str) -> String {
         Some(first) => first.to_uppercase().chain(letters).collect(),
         None => format!("Story {id}"),
     }
+}
+
+fn not_written(placeholder: placeholder::Placeholder) -> SpecProblem {
+    let at = Place { line: u32::try_from(placeholder.line).unwrap_or(u32::MAX), column: 1 };
+    SpecProblem::error(at, placeholder.text, "replace that line, or delete it if it does not apply")
 }
 
 /// Where a spec is no text.

@@ -65,6 +65,7 @@ fn forty_stories_that_are_begun_at_once_have_files_and_numbers_of_their_own() {
     let names = sandbox.sh("ls specs/epic-1");
     let numbers: BTreeSet<String> = names.lines().map(number).collect();
     assert_eq!(numbers.len(), before + 40, "{names}");
+    sandbox.write_stories();
     sandbox.ralph(&["stories", "check"]).exits(0);
 }
 

@@ -143,6 +143,7 @@ fn a_spec_of_5_mb_is_no_trouble() {
     let mut content = b"\xef\xbb\xbf---\r\nstatus: pending\r\n---\r\n".to_vec();
     content.resize(5 << 20, b'x');
     sandbox.write("specs/epic-1/story-1.1-big.md", content);
+    sandbox.write_stories();
     sandbox.ralph(&["stories", "check"]).exits(0).says("1 story, 0 errors, 0 warnings");
 }
 
@@ -159,6 +160,7 @@ fn new_takes_the_next_number_of_its_epic() {
     assert_eq!(written, "specs/epic-2/story-2.2-second.md\n");
     assert_eq!(new(&["Third", "--epic", "3"]).exits(0).stdout, "specs/epic-3/story-3.1-third.md\n");
     insta::assert_snapshot!("stories_new_spec", sandbox.read("specs/epic-2/story-2.2-second.md"));
+    sandbox.write_stories();
     sandbox.ralph(&["stories", "check"]).exits(0).says("7 stories, 0 errors, 0 warnings");
     let listed = sandbox.ralph(&["stories", "list", "--format", "json"]).exits(0).json();
     assert_eq!(listed[3]["title"], "Log in: again?");
@@ -251,6 +253,58 @@ fn init_stories_lays_out_what_is_missing_and_overwrites_nothing() {
     sandbox.ralph(&["init", "stories"]).exits(0);
     assert_eq!(sandbox.read("progress.txt"), "mine\n");
     assert_eq!(sandbox.read("specs/epic-1/story-1.1-a-first-story.md"), "mine\n");
+}
+
+#[test]
+fn a_story_that_was_laid_out_is_not_run_before_it_is_written() {
+    let sandbox = Sandbox::git();
+    sandbox.ralph(&["init", "stories"]).exits(0);
+    sandbox.ralph(&["stories", "new", "Log in", "--epic", "1", "--depends-on", "1.1"]).exits(0);
+    let (first, second) = ("specs/epic-1/story-1.1-a-first-story.md", "specs/epic-1/story-1.2-log-in.md");
+    let checked = sandbox.ralph(&["stories", "check", "--format", "json"]).exits(2).json();
+    assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(4), &json!(0)));
+    let text = sandbox.read(first);
+    for problem in &checked["problems"].as_array().unwrap()[..2] {
+        assert_eq!(problem["file"], first);
+        let line = usize::try_from(problem["line"].as_u64().unwrap()).unwrap();
+        assert!(text.lines().nth(line - 1).is_some_and(|line| line.ends_with('.')), "{problem}");
+    }
+    // Nothing is begun, and the branch is not made.
+    let run =
+        |args: &[&str]| sandbox.ralph(&[&["stories", "--branch", "other"], args, &["--", "true"]].concat());
+    let refused = run(&[]).exits(2);
+    for part in
+        [":11:1: \"Story\" still has the template's text: write who", ":15:1: \"Acceptance criteria\""]
+    {
+        assert!(refused.stderr.contains(&format!("{first}{part}")), "{}", refused.stderr);
+    }
+    // One that is done is not looked at, unless it is asked for; the other one still is.
+    sandbox.write(
+        ".ralph/state.json",
+        r#"{"completed_stories": ["1.1"], "current_story": null, "retry_count": 0}"#,
+    );
+    run(&["-s", "1.1"]).exits(2);
+    assert!(!run(&[]).exits(2).stderr.contains(first));
+    let half = sandbox.read(second).replace(text.lines().nth(10).unwrap(), "People log in.");
+    sandbox.write(second, half);
+    run(&[]).exits(2).says("\"Acceptance criteria\" still has the template's text");
+    sandbox
+        .write(second, "---\nstatus: pending\n---\n\n## Acceptance criteria\n\n- [ ] A passkey logs in.\n");
+    sandbox.ralph(&["stories", "check"]).exits(0);
+    assert_eq!(sandbox.sh("git branch --list other"), "");
+    run(&["--dry-run"]).exits(0).says("A passkey logs in.");
+}
+
+#[test]
+fn stories_that_wait_for_each_other_are_found_before_the_branch_is_switched() {
+    let sandbox = Sandbox::git();
+    for (id, on) in [("1.1", "1.2"), ("1.2", "1.1")] {
+        let spec = format!("---\nstatus: pending\ndepends_on: [\"{on}\"]\n---\nBuild it.\n");
+        sandbox.write(&format!("specs/epic-1/story-{id}-x.md"), spec);
+    }
+    let refused = sandbox.ralph(&["stories", "--branch", "other", "--", "true"]).exits(2);
+    assert!(refused.stderr.contains("1.1 -> 1.2 -> 1.1"), "{}", refused.stderr);
+    assert_eq!(sandbox.sh("git branch --list other"), "");
 }
 
 #[test]

@@ -91,6 +91,11 @@ impl Sandbox {
         self.project().join(name).exists()
     }
 
+    /// Replaces the placeholders of all specs that ralph has laid out.
+    pub fn write_stories(&self) {
+        self.sh("for spec in specs/*/*.md; do sed -i '/^## Story/,$d' \"$spec\"; echo 'Build it.' >> \"$spec\"; done");
+    }
+
     pub fn settings(&self, settings: &Value) {
         self.write(".ralph/settings.json", settings.to_string());
     }

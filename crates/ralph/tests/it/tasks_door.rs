@@ -189,6 +189,7 @@ fn the_first_story_takes_the_place_of_the_one_that_was_laid_out() {
     assert_eq!(sandbox.ralph(&add).exits(0).stdout, "US-001\n");
     assert_eq!(now(&sandbox)["userStories"].as_array().unwrap().len(), 1);
     assert_eq!(now(&sandbox)["userStories"][0]["priority"], -2);
+    sandbox.write("ralph/prd.md", "what to build\n");
     sandbox.ralph(&["tasks", "check"]).exits(0).says("1 story, 0 errors, 2 warnings");
     sandbox.ralph(&["tasks", "check"]).exits(0).says("branchName is still ralph/feature-name");
     // A link stays a link: the list may lie elsewhere.
@@ -265,6 +266,56 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     sandbox.write("there/tasks.json", text(&list(&[new("US-001")])));
     sandbox.ralph(&["tasks", "check", "--ralph-dir", "there"]).exits(0).says("there/tasks.json: warning");
     sandbox.ralph(&["tasks", "check", "--ralph-dir", "../outside"]).exits(2).says("not in the project");
+}
+
+#[test]
+fn a_prd_that_was_laid_out_is_not_worked_on_before_it_is_written() {
+    let sandbox = Sandbox::git();
+    sandbox.ralph(&["init", "tasks", "--name", "login"]).exits(0);
+    let refused = sandbox.ralph(&["tasks", "--stay", "--", "true"]).exits(2);
+    assert!(refused.stderr.contains("line 7: Story US-001: acceptanceCriteria"), "{}", refused.stderr);
+    sandbox.ralph(&["tasks", "add", "Log in", "--criterion", "A passkey logs in"]).exits(0);
+    sandbox.sh("git add . && git commit -q -m tasks");
+    let summary = sandbox.read("ralph/prd.md").lines().position(|line| line.contains("Two to four")).unwrap();
+    let place = format!("ralph/prd.md:{}", summary + 1);
+    let checked = sandbox.ralph(&["tasks", "check", "--format", "json"]).exits(2).json();
+    let found =
+        checked["problems"].as_array().unwrap().iter().find(|found| found["severity"] == "error").unwrap();
+    assert_eq!((&found["file"], &found["line"]), (&json!("ralph/prd.md"), &json!(summary + 1)));
+    sandbox.ralph(&["tasks", "check"]).exits(2).says(&format!("{place}: error: \"1. Summary\" still has"));
+    let run = || sandbox.ralph(&["tasks", "-n", "1", "--", "true"]);
+    let refused = run().exits(2);
+    assert!(
+        refused.stderr.contains(&place) && refused.stderr.contains("write what to build"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(sandbox.sh("git branch --list ralph/login"), "");
+    let prd = sandbox.read("ralph/prd.md").replace("## 1. Summary\n", "## 1. Summary\n\nPeople log in.\n");
+    sandbox.write("ralph/prd.md", prd);
+    sandbox.sh("git commit -qam prd");
+    sandbox.ralph(&["tasks", "check"]).exits(0);
+    run().exits(1).says("switched to the branch ralph/login");
+    // What counts is what the run will find: the branch has its own files now.
+    sandbox.sh("git switch -q - && git checkout -q HEAD~1 -- ralph/prd.md && git commit -q -m back");
+    run().exits(1).says("switched to the branch ralph/login");
+}
+
+#[test]
+fn stories_that_can_never_begin_are_found_before_the_branch_is_switched() {
+    let circle = [("US-001", "US-002"), ("US-002", "US-001")]
+        .map(|(id, on)| with(new(id), &json!({"dependsOn": [on]})));
+    let mut tasks = list(&circle);
+    tasks["branchName"] = json!("ralph/login");
+    let sandbox = project(&tasks);
+    let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);
+    assert!(
+        refused.stderr.contains("story US-001 depends on itself: US-001 → US-002 → US-001"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(sandbox.sh("git branch --list ralph/login"), "");
+    assert!(sandbox.runs().is_empty());
 }
 
 #[test]

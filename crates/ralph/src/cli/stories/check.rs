@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = "\
 Warnings (no frontmatter, or one that is not YAML) do not keep a story from running; errors do: wrong \
-types, cycles, unknown dependencies, two files for one story.
+types, cycles, unknown dependencies, two files for one story, placeholder text.
 
 Exit codes: 0 nothing or only warnings, 2 errors.
 

@@ -89,7 +89,7 @@ impl Stories {
         for note in &loaded.notes {
             say(&format!("ralph: warning: {}", printable(note)));
         }
-        backlog.forgive_missing(&loaded.state.completed_stories);
+        backlog.forgive_done(&loaded.state.completed_stories);
         Ok(Stories { project, order, state: loaded.state, backlog })
     }
 }

@@ -5,25 +5,25 @@ use crate::cli::args::Format;
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::layout::TasksDir;
+use crate::layout::{Project, TasksDir};
+use crate::placeholder::{self, Placeholder};
 use crate::report::Out;
 use crate::similar;
 use clap::Args;
 use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
-use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_places};
+use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_lines};
 use ralph_loop::text::printable;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
-use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
 Errors keep `ralph tasks` from running, or a story from ever being done: fields without their shape, \
 ids that are there twice, passes and reviewStatus that contradict each other, dependencies on stories \
-that are not there or on itself.
+that are not there or on itself, a prd.md without a summary.
 
 Exit codes: 0 nothing or only warnings, 2 errors or no list.
 
@@ -55,6 +55,7 @@ struct Checked {
 #[derive(Serialize)]
 struct Problem {
     severity: Severity,
+    file: PathBuf,
     /// Where the story begins, or the text is no JSON any more.
     line: Option<usize>,
     story: Option<String>,
@@ -82,14 +83,17 @@ pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
     let (list, text) = read(&dir)?;
-    let mut problems = errors(&list, &terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP)));
+    let terms = terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
+    let file = project.shown(&dir.list());
+    let mut problems = errors(&list, &terms, &file);
     if let Ok(list) = &list {
-        problems.extend(warnings(list));
+        problems.extend(warnings(list, &file));
     }
     place(&mut problems, &list, &text);
+    problems.extend(in_prd(&project, &dir));
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let checked = Checked {
-        file: project.shown(&dir.list()),
+        file,
         stories: list.as_ref().map_or(0, |list| list.stories.len()),
         errors: count(Severity::Error),
         warnings: count(Severity::Warning),
@@ -151,24 +155,19 @@ fn place(problems: &mut [Problem], list: &Result<TaskList, Unreadable>, text: &s
     problems.iter_mut().for_each(|problem| problem.line = line);
 }
 
-/// The line that each story begins in.
-fn story_lines(text: &str) -> Vec<usize> {
-    let (mut line, mut at) = (1, 0);
-    let begins = |place: Range<usize>| {
-        line += text[at..place.start].matches('\n').count();
-        at = place.start;
-        line
-    };
-    story_places(text).into_iter().map(begins).collect()
-}
-
 /// The parser's words end with ` at line 3 column 5`.
 fn syntax_line(why: &str) -> Option<usize> {
     why.rsplit_once(" at line ")?.1.split(' ').next()?.parse().ok()
 }
 
-fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> Vec<Problem> {
-    let error = |story: Option<String>, text| Problem { severity: Severity::Error, line: None, story, text };
+fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>, file: &Path) -> Vec<Problem> {
+    let error = |story: Option<String>, text| Problem {
+        severity: Severity::Error,
+        file: file.to_path_buf(),
+        line: None,
+        story,
+        text,
+    };
     let standing = standing(list.as_ref(), terms);
     let mut problems: Vec<Problem> =
         standing.into_iter().map(|violation| error(violation.story, violation.message)).collect();
@@ -185,9 +184,24 @@ fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>) -> Vec<Problem
     problems
 }
 
-fn warnings(list: &TaskList) -> Vec<Problem> {
+/// Sections of the PRD that still have the template's text.
+fn in_prd(project: &Project, dir: &TasksDir) -> Vec<Problem> {
+    let prd = fsx::read_regular(&dir.prd()).unwrap_or_default();
+    let found = placeholder::in_prd(&String::from_utf8_lossy(&prd)).into_iter();
+    let error = |found: Placeholder| Problem {
+        severity: Severity::Error,
+        file: project.shown(&dir.prd()),
+        line: Some(found.line),
+        story: None,
+        text: found.text,
+    };
+    found.map(error).collect()
+}
+
+fn warnings(list: &TaskList, file: &Path) -> Vec<Problem> {
     let warning = |story: Option<&str>, text: String| Problem {
         severity: Severity::Warning,
+        file: file.to_path_buf(),
         line: None,
         story: story.map(String::from),
         text,
@@ -234,13 +248,13 @@ fn misspelled(names: &[&str], known: &[&str]) -> Vec<String> {
 
 fn tell(checked: &Checked) {
     let mut out = Out::stdout();
-    for Problem { severity, line, text, .. } in &checked.problems {
+    for Problem { severity, file, line, text, .. } in &checked.problems {
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let at = line.map_or_else(String::new, |line| format!(":{line}"));
-        out.tell(&printable(&format!("{}{at}: {word}: {text}", checked.file.display())));
+        out.tell(&printable(&format!("{}{at}: {word}: {text}", file.display())));
     }
     let counted =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });

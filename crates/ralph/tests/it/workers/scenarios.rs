@@ -421,7 +421,9 @@ fn attach_and_detach() {
 #[test]
 fn stories_are_worked_through_by_a_worker() {
     let yard = Yard(Sandbox::git());
-    yard.0.sh("mkdir -p specs/epic-1 && $RALPH stories new --epic 1 One && $RALPH stories new --epic 1 Two && git add . && git commit -qm specs");
+    yard.0.sh("mkdir -p specs/epic-1 && $RALPH stories new --epic 1 One && $RALPH stories new --epic 1 Two");
+    yard.0.write_stories();
+    yard.0.sh("git add . && git commit -qm specs");
     let agent = yard.0.sh_agent("cat > /dev/null; echo \"<ralph>DONE $RALPH_STORY</ralph>\"");
     let ran =
         yard.0.ralph(&[&["spawn", "--name", "epic", "--wait", "stories", "--"], &agent.words()[..]].concat());
