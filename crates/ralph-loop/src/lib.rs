@@ -33,6 +33,7 @@ pub mod signal;
 pub mod space;
 pub mod state;
 pub mod story_id;
+pub mod summary;
 pub mod task_list;
 pub mod text;
 pub mod time;

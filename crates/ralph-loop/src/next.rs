@@ -216,7 +216,7 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
         }
     };
     let Pick::Work(item) = state.plan.pick() else { return None };
-    let settlement = run.plan.judge(&state.plan, &claim, &verdict);
+    let settlement = run.plan.judge(&state.plan, &claim, &verdict, &run.checks);
     Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement, silence })
 }
 

@@ -10,6 +10,7 @@ pub mod stories;
 pub mod tasks;
 
 use crate::ask::Changes;
+use crate::check::CheckSpec;
 use crate::claim;
 use crate::dialect::Listen;
 use crate::story_id::StoryId;
@@ -156,10 +157,17 @@ impl Plan {
         }
     }
 
-    pub fn judge(&self, state: &PlanState, claim: &Claim, verdict: &Verdict) -> Settlement {
+    /// `checks` are the run's, which the verdict names by their places.
+    pub fn judge(
+        &self,
+        state: &PlanState,
+        claim: &Claim,
+        verdict: &Verdict,
+        checks: &[CheckSpec],
+    ) -> Settlement {
         match (self, state) {
             (Plan::Prompt(plan), PlanState::Prompt(state)) => plan.judge(state, claim, verdict),
-            (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict),
+            (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict, checks),
             (Plan::Tasks(_), PlanState::Tasks(state)) => state.judge(verdict),
             // A state is made by its plan.
             (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => Settlement::Continue,

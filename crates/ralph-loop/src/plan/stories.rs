@@ -5,7 +5,9 @@
 //! for a person.
 
 use super::{Item, Pick, PlanFact};
+use crate::check::CheckSpec;
 use crate::story_id::StoryId;
+use crate::text;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -64,9 +66,15 @@ impl StoriesPlan {
         }
     }
 
-    pub(super) fn judge(&self, state: &StoriesState, claim: &Claim, verdict: &Verdict) -> Settlement {
+    pub(super) fn judge(
+        &self,
+        state: &StoriesState,
+        claim: &Claim,
+        verdict: &Verdict,
+        checks: &[CheckSpec],
+    ) -> Settlement {
         let Pick::Work(Item::Story { id, .. }) = state.pick() else { return Settlement::Continue };
-        match failure(id, &claim.story, verdict) {
+        match failure(id, &claim.story, verdict, checks) {
             None => Settlement::Settled,
             Some(why) => Settlement::Retry { why },
         }
@@ -74,7 +82,7 @@ impl StoriesPlan {
 }
 
 /// Why an attempt at a story has failed, if it has.
-fn failure(id: StoryId, signal: &StorySignal, verdict: &Verdict) -> Option<String> {
+fn failure(id: StoryId, signal: &StorySignal, verdict: &Verdict, checks: &[CheckSpec]) -> Option<String> {
     if let Verdict::AgentFailed { why } = verdict {
         return Some(why.clone());
     }
@@ -84,10 +92,13 @@ fn failure(id: StoryId, signal: &StorySignal, verdict: &Verdict) -> Option<Strin
         StorySignal::Done(said) => match (mismatched(said), verdict) {
             (Some(other), _) => Some(format!("the agent says DONE of {other}, not of {id}")),
             (None, Verdict::Green { .. }) => None,
-            (None, Verdict::Red { failed }) => Some(match failed.len() {
-                1 => "the agent says DONE, a check says it is not".into(),
-                n => format!("the agent says DONE, {n} checks say it is not"),
-            }),
+            (None, Verdict::Red { failed }) => {
+                let failures = match failed.len() {
+                    1 => "a check failed".into(),
+                    n => format!("{n} checks failed"),
+                };
+                Some(format!("the agent says DONE, but {failures}: {}", named(failed, checks)))
+            }
             (None, Verdict::AgentFailed { why }) => Some(why.clone()),
         },
         StorySignal::Failed { id: said, why } => Some(match mismatched(said) {
@@ -96,6 +107,22 @@ fn failure(id: StoryId, signal: &StorySignal, verdict: &Verdict) -> Option<Strin
             None => why.clone(),
         }),
     }
+}
+
+/// The commands of checks, as far as they fit into a line.
+fn named(failed: &[usize], checks: &[CheckSpec]) -> String {
+    const NAMED: usize = 3;
+    const LONGEST: usize = 60;
+    let command = |index: &usize| {
+        let command = checks.get(*index).map_or("?", |check| check.command.as_str());
+        text::clip(&command.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST).into_owned()
+    };
+    let named: Vec<String> = failed.iter().take(NAMED).map(command).collect();
+    let more = match failed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", named.join(", "))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,6 +216,7 @@ impl StoriesState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::{Excerpt, FailAction, Origin};
 
     fn id(text: &str) -> StoryId {
         text.parse().unwrap()
@@ -292,7 +320,15 @@ mod tests {
             None => Settlement::Settled,
             Some(why) => Settlement::Retry { why: why.into() },
         };
-        assert_eq!(plan.judge(&plan.start(), &claim, verdict), expected);
+        let checks = ["make test", "sh -c '\n  lint'", "c", "d"].map(|command| CheckSpec {
+            command: command.into(),
+            timeout_ms: 1,
+            fail_action: FailAction::Append,
+            hint: None,
+            excerpt: Excerpt::Tail { chars: 1 },
+            origin: Origin::Flag,
+        });
+        assert_eq!(plan.judge(&plan.start(), &claim, verdict, &checks), expected);
     }
 
     #[test]
@@ -306,7 +342,10 @@ mod tests {
         check(done(None), &green(), None);
         check(done(Some("8.4")), &green(), Some("the agent says DONE of 8.4, not of 8.3"));
         let red = Verdict::Red { failed: vec![0] };
-        check(done(Some("8.3")), &red, Some("the agent says DONE, a check says it is not"));
+        check(done(Some("8.3")), &red, Some("the agent says DONE, but a check failed: make test"));
+        let four = Verdict::Red { failed: vec![0, 1, 2, 3] };
+        let told = "the agent says DONE, but 4 checks failed: make test, sh -c ' lint', c and 1 more";
+        check(done(Some("8.3")), &four, Some(told));
         check(fail(Some("8.3"), "no network"), &green(), Some("no network"));
         check(fail(None, "the agent says [FAIL]"), &green(), Some("the agent says [FAIL]"));
         check(fail(Some("8.4"), "x"), &green(), Some("the agent says FAIL of 8.4, not of 8.3: x"));

@@ -30,7 +30,7 @@ fn a_false_done_is_a_failed_attempt() {
     let checked = "stories:1.1 checks:1 backoff:0-0 git";
     check(checked, "start tree:A@main told:DONE-1.1@main", "check 1.1");
     let told = "start tree:A@main told:DONE-1.1@main red";
-    check(checked, told, "judged 1 retry (the agent says DONE, a check says it is not), restore 2");
+    check(checked, told, "judged 1 retry (the agent says DONE, but a check failed: check 1), restore 2");
     let other = "judged 1 retry (the agent says DONE of 1.2, not of 1.1), restore 2";
     check(TWO, "start tree:A@main told:DONE-1.2@main", other);
 }

@@ -17,6 +17,7 @@ use ralph_loop::dialect::{
 };
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
+use ralph_loop::summary;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -278,9 +279,9 @@ impl CheckStep {
         if exit == Exit::Code(0) && !cut {
             return End::Check(end);
         }
-        let kept = excerpt(spec, self.output).and_then(|text| {
-            end.summary = summary(&text);
-            texts.put(&text)
+        let kept = tail(&self.output).and_then(|end_of_output| {
+            end.summary = summary::line(&end_of_output);
+            texts.put(&excerpt(spec, self.output)?)
         });
         match kept {
             Ok(hash) => {
@@ -311,16 +312,13 @@ fn excerpt(spec: &CheckSpec, mut output: File) -> io::Result<String> {
     Ok(spec.excerpt.of(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
-/// The line that says most: the first one that names an error, else the last with a word.
-fn summary(text: &str) -> Option<String> {
-    const LONGEST: usize = 160;
-    let lines = || text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
-    let names_an_error = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        ["error", "fail", "panic", "assert", "expected"].iter().any(|word| line.contains(word))
-    };
-    let line = lines().find(names_an_error).or_else(|| lines().next_back())?;
-    Some(ralph_loop::text::printable(line).chars().take(LONGEST).collect())
+/// The end of a check's output, which tells how it failed, whatever the agent gets to see.
+fn tail(mut output: &File) -> io::Result<String> {
+    const BYTES: u64 = 16 << 10;
+    output.seek(SeekFrom::Start(output.metadata()?.len().saturating_sub(BYTES)))?;
+    let mut bytes = Vec::new();
+    output.take(BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn elapsed_ms(since: Instant) -> u64 {

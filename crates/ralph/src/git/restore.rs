@@ -6,7 +6,7 @@
 //! middle, does no harm.
 
 use super::checkpoint::CONTEXT_BYTES;
-use super::shadow::{Shadow, ShadowError};
+use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
 use super::{GitError, Repository, by_ralph, checked, git, local};
 use crate::fsx;
 use crate::process::tool::{Tool, ToolOutput};
@@ -89,7 +89,7 @@ pub fn put_back(
     if !moved && !staged && unfinished.is_empty() && !shadow.differs(&tree, target.tree, target.own_files)? {
         return Ok(PutAside::default());
     }
-    let diff = shadow.diff_without(target.own_files, (target.tree, &tree), &["--no-color"], CONTEXT_BYTES)?;
+    let diff = shadow.diff_without(target.own_files, (target.tree, &tree), FOR_A_PROMPT, CONTEXT_BYTES)?;
     let kept = repository.free_ref(target.keep_as);
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();

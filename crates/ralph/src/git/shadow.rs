@@ -65,6 +65,10 @@ const LEFTOVER_GIT: Duration = Duration::from_secs(2);
 /// So many left-out paths are named; more would drown the record.
 const NAMED_PATHS: usize = 20;
 
+/// How a prompt shows a difference: every file first, so that one large file does not hide the others.
+pub(super) const FOR_A_PROMPT: &[&str] =
+    &["--no-ext-diff", "--no-textconv", "--no-color", "--stat=80,60,25", "--patch"];
+
 impl Shadow {
     pub fn over(repository: Repository, dir: PathBuf, largest_file: u64) -> Shadow {
         Shadow { dir, index: None, repository, largest_file }
@@ -259,9 +263,9 @@ impl Shadow {
         most: usize,
     ) -> Result<(String, Vec<u8>), ShadowError> {
         self.add(changes)?;
-        let diff = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", from];
         std::thread::scope(|both| {
-            let diff = self.git().args(diff).args(all_but(own_files)).keep(most);
+            let diff = self.git().args(["diff", "--cached"]).args(FOR_A_PROMPT).args([from]);
+            let diff = diff.args(all_but(own_files)).keep(most);
             let diff = both.spawn(|| checked("diff", diff));
             let tree = self.write_tree();
             let diff = diff.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -38,6 +38,20 @@ fn a_guardrail_can_have_a_timeout_of_its_own() {
 }
 
 #[test]
+fn the_line_that_is_shown_is_from_the_end_of_the_output() {
+    let sandbox = Sandbox::bare();
+    let runner = "echo 'error handling: 3 tests'; seq 20000
+        echo 'FAILED tests/x.py::test_y - assert 1 == 2'; echo; echo '=== 1 failed in 0.12s ==='; echo; exit 1";
+    sandbox.write("runner", runner);
+    sandbox.settings(&json!({"guardrails": [{"command": "sh runner", "failAction": "APPEND"}]}));
+    let agent = sandbox.agent(&json!([[{"say": "x"}]]));
+    let ran = sandbox.run(&["-p", "BASE", "-n", "1", "--check", "sh ./runner"], &agent).exits(1);
+    // Whatever part of the output the agent gets: a guardrail's beginning, a check's end.
+    assert_eq!(ran.stdout.matches("FAILED tests/x.py::test_y - assert 1 == 2").count(), 2, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("error handling"), "{}", ran.stdout);
+}
+
+#[test]
 fn checks_with_one_slug_have_logs_of_their_own() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();

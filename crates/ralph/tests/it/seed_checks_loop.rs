@@ -171,6 +171,8 @@ fn execution_flow() {
     let diff =
         told.split("Changed since the run began:\n").nth(1).unwrap().split("... [truncated]").next().unwrap();
     assert_eq!(diff.chars().count(), 5000, "the first characters of the diff, new files included");
+    let (stat, _) = diff.split_once("diff --git").unwrap();
+    assert!(stat.contains(" big | 2000 +") && stat.contains(" new |"), "every file comes first: {stat}");
     let steps: Vec<String> = sandbox
         .facts()
         .iter()

@@ -23,9 +23,12 @@ fn the_next_prompt_says_what_the_last_attempt_tried_and_why_it_failed() {
 #[test]
 fn a_large_attempt_is_told_in_part() {
     let stage = Stage::new("1.1");
-    let script = "case $try in *#1) seq 100000 > big.txt; FAIL no ;; *) DONE ;; esac";
+    let script = "case $try in *#1) seq 100000 > big.txt; echo here > small.txt; FAIL no ;; *) DONE ;; esac";
     stage.run(&[], script).exits(0);
     let prompt = stage.prompt("1.1#2");
+    // Every file is named before the first of them fills the room.
+    let stat = prompt.split("diff --git").next().unwrap();
+    assert!(stat.contains(" small.txt |") && stat.contains("2 files changed, 100001 insertions"), "{stat}");
     assert!(prompt.contains("+100\n") && prompt.len() < 12_000, "{} bytes", prompt.len());
 }
 
