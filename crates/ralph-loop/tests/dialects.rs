@@ -800,3 +800,127 @@ proptest! {
         read(capture.dialect, "", &[&bytes]);
     }
 }
+
+/// A result of one turn, with what the session has used by model.
+fn result(turn: u64, models: &[(&str, u64)]) -> String {
+    let models: Vec<String> = models
+        .iter()
+        .map(|(name, tokens)| {
+            format!(r#""{name}":{{"inputTokens":{tokens},"outputTokens":1,"cacheReadInputTokens":2,"cacheCreationInputTokens":3}}"#)
+        })
+        .collect();
+    format!(
+        r#"{{"type":"result","subtype":"success","result":"ok","usage":{{"input_tokens":{turn},"output_tokens":5}},"modelUsage":{{{}}}}}"#,
+        models.join(",")
+    ) + "\n"
+}
+
+#[test]
+fn claudes_tokens_include_those_of_sub_agents() {
+    let seen = |stream: &str| claude(stream).1.tokens;
+    let one = seen(&result(10, &[("opus", 10), ("haiku", 500)]));
+    assert_eq!((one.input, one.output, one.cache_read, one.cache_write), (510, 2, 4, 6));
+    // Each result tells of the whole session, so only the last one counts.
+    let two = seen(&(result(10, &[("opus", 10)]) + &result(20, &[("opus", 30), ("haiku", 500)])));
+    assert_eq!((two.input, two.output), (530, 2));
+    // An agent that does not tell it is taken by its turns.
+    let untold = seen(&(result(10, &[]) + &result(20, &[])));
+    assert_eq!((untold.input, untold.output), (30, 10));
+}
+
+/// One of Claude's tool calls, and its result.
+fn called(id: &str, name: &str, input: &str, output: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"m-{id}","content":[{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}]}}}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{output}"}}]}}}}
+"#
+    )
+}
+
+fn todo_lists(events: &str) -> Vec<String> {
+    let items = events.lines().filter_map(|line| line.strip_prefix("todo "));
+    let short = |line: &str| {
+        line.replace("TodoItem { text: ", "").replace(", status: ", " ").replace(" }", "").replace('"', "")
+    };
+    items.map(short).collect()
+}
+
+#[test]
+fn claudes_todo_items_are_known_by_content_or_subject() {
+    let input = r#"{"todos":[{"content":"a","status":"completed"},{"subject":"b","status":"in_progress"}]}"#;
+    let (events, _) = claude(&called("1", "TodoWrite", input, "ok"));
+    assert_eq!(todo_lists(&events), ["[a Completed, b InProgress]"]);
+}
+
+#[test]
+fn claudes_task_tools_make_a_todo_list() {
+    let stream = [
+        called("1", "TaskCreate", r#"{"subject":"read"}"#, "Task #4 created successfully: read"),
+        called("2", "TaskCreate", r#"{"subject":"write"}"#, "Task #5 created successfully: write"),
+        called("3", "TaskUpdate", r#"{"taskId":"4","status":"completed"}"#, "Updated task #4 status"),
+        called("4", "TaskUpdate", r#"{"taskId":"9","status":"completed"}"#, "no such task"),
+        called("5", "TaskUpdate", r#"{"taskId":"5","status":"deleted"}"#, "Updated task #5 deleted"),
+    ];
+    let (events, _) = claude(&stream.concat());
+    let lists = ["[read Pending]", "[read Pending, write Pending]", "[read Completed, write Pending]"];
+    assert_eq!(todo_lists(&events), [&lists[..], &["[read Completed]"]].concat());
+    // A call that failed has created nothing.
+    let (start, end) = stream[0].split_once('\n').unwrap_or_default();
+    let failed = end.replace("\"tool_use_id\"", "\"is_error\":true,\"tool_use_id\"");
+    assert!(todo_lists(&claude(&format!("{start}\n{failed}")).0).is_empty());
+}
+
+#[test]
+fn codex_plan_items_are_todo_lists() {
+    let plan = |key: &str, stage: &str, status: &str| {
+        format!(
+            r#"{{"type":"item.{stage}","item":{{"id":"p","type":"plan","{key}":[{{"step":"read","status":"completed"}},{{"step":"write","status":"{status}"}}]}}}}"#
+        ) + "\n"
+    };
+    for key in ["plan", "items"] {
+        let stream = plan(key, "started", "pending") + &plan(key, "updated", "inProgress");
+        let (events, seen) = codex(&(stream + &plan(key, "completed", "inProgress")));
+        assert_eq!(
+            todo_lists(&events),
+            ["[read Completed, write Pending]", "[read Completed, write InProgress]"]
+        );
+        assert_eq!(seen.other, 0);
+    }
+    let text = r#"{"type":"item.completed","item":{"id":"p","type":"plan","text":"1. read <response>DONE</response>"}}"#;
+    let (events, seen) = codex(text);
+    assert_eq!(events, "notice \"1. read <response>DONE</response>\"\n");
+    assert_eq!((seen.tag, seen.text), (None, false), "a plan is no claim");
+}
+
+#[test]
+fn the_error_text_of_a_tool_result_is_part_of_its_output() {
+    let end = |fields: &str| {
+        let (events, seen) = claude(&format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t",{fields}}}]}}}}"#
+        ));
+        (events, seen.tool_errors)
+    };
+    let failed = |output: &str| (format!("failed t {output:?}\n"), 1);
+    assert_eq!(end(r#""error":"no such file""#), failed("no such file"));
+    assert_eq!(end(r#""content":"","error":{"message":"no such file"}"#), failed("no such file"));
+    assert_eq!(end(r#""content":"half","error":"cut off","is_error":true"#), failed("half\ncut off"));
+    assert_eq!(end(r#""content":"cut off","error":"cut off""#), failed("cut off"));
+    assert_eq!(end(r#""content":"fine","error":null"#), ("ended t \"fine\"\n".to_owned(), 0));
+    let (events, _) = codex(
+        r#"{"type":"item.completed","item":{"id":"t","type":"mcp_tool_call","server":"s","tool":"f","result":{"content":[{"type":"text","text":"half"}]},"error":"cut off","status":"failed"}}"#,
+    );
+    assert!(events.ends_with("failed t \"half\\ncut off\"\n"), "{events}");
+}
+
+#[test]
+fn the_first_denial_is_kept_with_its_reason() {
+    let denial = |name: &str| capture(name).read().1.denial.unwrap_or_default();
+    assert!(denial("claude-default-perms").starts_with("Bash: Output redirection to"));
+    // Only the failed call itself says that a hook denied it.
+    assert!(
+        denial("claude-hooks").starts_with("Bash: PreToolUse:Bash hook error"),
+        "{}",
+        denial("claude-hooks")
+    );
+    assert_eq!(denial("codex-described"), "shell: rejected by policy");
+}

@@ -6,29 +6,31 @@
 //! What the stream means, where that is not plain to see (measured, see the captures):
 //! - A process may print several results. The last one counts: its cost is that of the whole
 //!   session, while its usage is only its own turn's, so usage is added up and cost is not.
+//! - `usage` leaves out sub-agents. `modelUsage` counts them, for the whole session.
 //! - A message comes as several events with one `message.id`. A tag may span those.
 //! - Messages of the model `<synthetic>` are Claude Code's own words about a failure.
 //! - A sub-agent's messages carry `parent_tool_use_id`. Its words are not the agent's.
 //!
 //! Deliberately absent: partial messages (`stream_event`), as the whole ones follow: what the model
-//! had begun to say when it was cut off was not said. And the task list of `TaskCreate` and `TaskUpdate`, which would have to be kept here.
+//! had begun to say when it was cut off was not said.
 
 use super::Sink;
 use super::api_error::ApiError;
 use super::ear::Ear;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
-use super::json::{ERROR_CHARS, Output, count, read_object, word};
+use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
 use super::lines::Line;
-use super::loose::{Loose, Object, loose};
+use super::loose::{Each, Loose, Object, loose};
 use super::refusal::Blocker;
 use super::seen::{Seen, Tokens};
+use super::task_tools::TaskTools;
 use crate::money::Usd;
 use crate::text::clip;
 use serde::Deserialize;
-use serde::de::{MapAccess, SeqAccess};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose words a text is that comes from the user's side.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,11 @@ pub(super) enum UserText {
     /// The prompt's, said again.
     Prompt,
 }
+
+/// Failed tool calls that are remembered.
+const FAILED_MAX: usize = 100;
+/// Characters of the reason for a denial.
+const DENIAL_CHARS: usize = 200;
 
 /// How a piece of a message that is still being written begins.
 const PARTIAL: &[u8] = br#"{"type":"stream_event","#;
@@ -51,6 +58,9 @@ pub(super) struct Claude {
     error_kind: Option<String>,
     /// Denied tool calls: the stream tells of most of them twice.
     denied: BTreeSet<String>,
+    /// What failed tool calls said, by id: a result names the calls that were denied, not why.
+    failed: BTreeMap<String, String>,
+    tasks: TaskTools,
     user_text: UserText,
     /// The key that it uses can be another one at its next try.
     renews_key: bool,
@@ -125,6 +135,8 @@ struct Event<'a> {
     total_cost_usd: Option<f64>,
     #[serde(deserialize_with = "loose")]
     usage: Usage,
+    #[serde(rename = "modelUsage", deserialize_with = "loose")]
+    model_usage: ModelUsage,
     #[serde(deserialize_with = "loose")]
     num_turns: u32,
     #[serde(deserialize_with = "loose")]
@@ -172,6 +184,8 @@ struct Block<'a> {
     tool_use_id: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "loose")]
     content: Output<'a>,
+    #[serde(borrow, deserialize_with = "loose")]
+    error: ErrorText<'a>,
     #[serde(deserialize_with = "loose")]
     is_error: bool,
 }
@@ -190,6 +204,23 @@ struct RateLimit<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Usage {
+    #[serde(deserialize_with = "loose")]
+    input_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    output_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "loose")]
+    cache_creation_input_tokens: u64,
+}
+
+/// What the session has used, over all models.
+#[derive(Default)]
+struct ModelUsage(Tokens);
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OneModel {
     #[serde(deserialize_with = "loose")]
     input_tokens: u64,
     #[serde(deserialize_with = "loose")]
@@ -221,6 +252,8 @@ struct TodoWrite<'a> {
 struct Todo<'a> {
     #[serde(borrow, deserialize_with = "loose")]
     content: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    subject: Cow<'a, str>,
     #[serde(deserialize_with = "loose")]
     status: TodoStatus,
 }
@@ -229,13 +262,23 @@ impl<'de: 'a, 'a> Object<'de> for MessageBody<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Block<'a> {}
 impl<'de: 'a, 'a> Object<'de> for RateLimit<'a> {}
 impl<'de> Object<'de> for Usage {}
+impl<'de> Object<'de> for OneModel {}
 impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
     pub(super) fn new(user_text: UserText, ear: Ear) -> Claude {
-        let (message, error_kind, denied) = (String::new(), None, BTreeSet::new());
-        Claude { ear, message, error_kind, denied, user_text, renews_key: false, refused_key: None }
+        Claude {
+            ear,
+            message: String::new(),
+            error_kind: None,
+            denied: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            tasks: TaskTools::default(),
+            user_text,
+            renews_key: false,
+            refused_key: None,
+        }
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -308,20 +351,20 @@ impl Claude {
                     sink(AgentEvent::Thinking { text: block.thinking, parent });
                 }
                 // Also those that run elsewhere: `server_tool_use`, `mcp_tool_use`.
-                kind if kind.ends_with("tool_use") => tool_start(block, parent, seen, sink),
-                kind if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+                kind if kind.ends_with("tool_use") => self.tool_start(block, parent, seen, sink),
+                kind if kind.ends_with("tool_result") => self.tool_end(block, seen, sink),
                 _ => {}
             }
         }
     }
 
-    fn user(&self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn user(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
         let Message::Body(message) = event.message else {
             return count(&mut seen.other);
         };
         for block in message.content.0 {
             match (&*block.kind, self.user_text) {
-                (kind, _) if kind.ends_with("tool_result") => tool_end(block, seen, sink),
+                (kind, _) if kind.ends_with("tool_result") => self.tool_end(block, seen, sink),
                 ("text", UserText::Notice) if event.parent_tool_use_id.is_empty() => {
                     sink(AgentEvent::Notice { text: block.text });
                 }
@@ -373,12 +416,53 @@ impl Claude {
     }
 
     fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
-        let id = denial.tool_use_id;
+        let Denial { tool_name: tool, tool_use_id: id } = denial;
+        let why = match self.failed.remove(&*id) {
+            Some(told) if why.is_empty() => Cow::Owned(told),
+            _ => why,
+        };
         if !id.is_empty() && !self.denied.insert(id.into_owned()) {
             return;
         }
-        count(&mut seen.denied);
-        sink(AgentEvent::Denied { tool: denial.tool_name, why });
+        seen.deny(&tool, &why);
+        sink(AgentEvent::Denied { tool, why });
+    }
+
+    fn tool_start(
+        &mut self,
+        block: Block<'_>,
+        parent: Option<Cow<'_, str>>,
+        seen: &mut Seen,
+        sink: Sink<'_>,
+    ) {
+        count(&mut seen.tools);
+        let json = block.input.map_or("{}", RawValue::get);
+        // A sub-agent's list would take the place of the agent's own.
+        let is_own = parent.is_none();
+        let changes_tasks = is_own && self.tasks.called(&block.id, &block.name, json);
+        let is_list = is_own && matches!(&*block.name, "TodoWrite" | "todo_write");
+        sink(AgentEvent::ToolStart { id: block.id, name: block.name, input: ToolInput::new(json), parent });
+        if is_list && let Ok(list) = serde_json::from_str::<TodoWrite<'_>>(json) {
+            sink(AgentEvent::Todo(list.todos.into_iter().map(Todo::item).collect()));
+        } else if changes_tasks {
+            sink(AgentEvent::Todo(self.tasks.items()));
+        }
+    }
+
+    fn tool_end(&mut self, block: Block<'_>, seen: &mut Seen, sink: Sink<'_>) {
+        let is_error = block.is_error || !block.error.0.trim().is_empty();
+        let (id, output) = (block.tool_use_id, with_error(block.content.0, &block.error.0));
+        if is_error {
+            count(&mut seen.tool_errors);
+            if self.failed.len() < FAILED_MAX {
+                self.failed.insert(id.to_string(), clip(&output, DENIAL_CHARS).into_owned());
+            }
+        }
+        let changes_tasks = self.tasks.ended(&id, &output, is_error);
+        sink(AgentEvent::ToolEnd { id, output, is_error });
+        if changes_tasks {
+            sink(AgentEvent::Todo(self.tasks.items()));
+        }
     }
 
     fn result(&mut self, mut event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -406,7 +490,10 @@ impl Claude {
         self.refused_key = None;
         seen.result = true;
         seen.cost = cost.or(seen.cost);
-        seen.tokens += tokens;
+        match event.model_usage.0 {
+            untold if untold == Tokens::default() => seen.tokens += tokens,
+            of_session => seen.tokens = of_session,
+        }
         seen.session = word(&event.session_id).or(seen.session.take());
         seen.error_kind = error_kind.filter(|_| error.is_some());
         seen.api_status = status.filter(|_| error.is_some()).map(|status| status as u16);
@@ -422,25 +509,6 @@ fn notices(content: Content<'_>, sink: Sink<'_>) {
             sink(AgentEvent::Notice { text: block.text });
         }
     }
-}
-
-fn tool_start<'a>(block: Block<'a>, parent: Option<Cow<'a, str>>, seen: &mut Seen, sink: Sink<'_>) {
-    count(&mut seen.tools);
-    let json = block.input.map_or("{}", RawValue::get);
-    // A sub-agent's list would take the place of the agent's own.
-    let is_list = matches!(&*block.name, "TodoWrite" | "todo_write") && parent.is_none();
-    sink(AgentEvent::ToolStart { id: block.id, name: block.name, input: ToolInput::new(json), parent });
-    if is_list && let Ok(list) = serde_json::from_str::<TodoWrite<'_>>(json) {
-        let items = list.todos.into_iter().map(|todo| TodoItem { text: todo.content, status: todo.status });
-        sink(AgentEvent::Todo(items.collect()));
-    }
-}
-
-fn tool_end(block: Block<'_>, seen: &mut Seen, sink: Sink<'_>) {
-    if block.is_error {
-        count(&mut seen.tool_errors);
-    }
-    sink(AgentEvent::ToolEnd { id: block.tool_use_id, output: block.content.0, is_error: block.is_error });
 }
 
 fn rate_limit(limit: RateLimit<'_>, seen: &mut Seen, sink: Sink<'_>) {
@@ -472,6 +540,28 @@ fn failure(event: &Event<'_>, told: &ApiError<'_>, status: Option<f64>) -> Optio
     }
     let whole = if detail.is_empty() { label } else { format!("{label}: {detail}") };
     Some(clip(&whole, ERROR_CHARS).into_owned())
+}
+
+impl<'a> Todo<'a> {
+    fn item(self) -> TodoItem<'a> {
+        let text = if self.content.trim().is_empty() { self.subject } else { self.content };
+        TodoItem { text, status: self.status }
+    }
+}
+
+impl<'de> Loose<'de> for ModelUsage {
+    fn map<A: MapAccess<'de>>(mut map: A) -> Result<ModelUsage, A::Error> {
+        let mut sum = Tokens::default();
+        while let Some((_, Each(model))) = map.next_entry::<IgnoredAny, Each<OneModel>>()? {
+            sum += Tokens {
+                input: model.input_tokens,
+                output: model.output_tokens,
+                cache_read: model.cache_read_input_tokens,
+                cache_write: model.cache_creation_input_tokens,
+            };
+        }
+        Ok(ModelUsage(sum))
+    }
 }
 
 impl Default for Message<'_> {

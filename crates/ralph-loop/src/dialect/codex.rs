@@ -15,7 +15,7 @@ use super::Sink;
 use super::api_error::ApiError;
 use super::ear::Ear;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
-use super::json::{ERROR_CHARS, Output, count, read_object, word};
+use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
 use super::lines::Line;
 use super::loose::{Object, loose};
 use super::refusal::{Blocker, codex_kind};
@@ -59,7 +59,7 @@ struct Event<'a> {
     message: Cow<'a, str>,
     /// turn.failed
     #[serde(borrow, deserialize_with = "loose")]
-    error: Complaint<'a>,
+    error: ErrorText<'a>,
     /// turn.completed
     #[serde(deserialize_with = "loose")]
     usage: Usage,
@@ -103,20 +103,15 @@ struct Item<'a> {
     #[serde(borrow, deserialize_with = "loose")]
     result: ToolResult<'a>,
     #[serde(borrow, deserialize_with = "loose")]
-    error: Complaint<'a>,
+    error: ErrorText<'a>,
     /// web_search
     #[serde(borrow)]
     query: Option<&'a RawValue>,
-    /// todo_list
+    /// todo_list, plan
     #[serde(borrow, deserialize_with = "loose")]
     items: Vec<Todo<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Complaint<'a> {
     #[serde(borrow, deserialize_with = "loose")]
-    message: Cow<'a, str>,
+    plan: Vec<Todo<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -131,8 +126,12 @@ struct ToolResult<'a> {
 struct Todo<'a> {
     #[serde(borrow, deserialize_with = "loose")]
     text: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "loose")]
+    step: Cow<'a, str>,
     #[serde(deserialize_with = "loose")]
     completed: bool,
+    #[serde(deserialize_with = "loose")]
+    status: TodoStatus,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,7 +148,6 @@ struct Usage {
 }
 
 impl<'de: 'a, 'a> Object<'de> for Item<'a> {}
-impl<'de: 'a, 'a> Object<'de> for Complaint<'a> {}
 impl<'de: 'a, 'a> Object<'de> for ToolResult<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 impl<'de> Object<'de> for Usage {}
@@ -203,7 +201,7 @@ impl Codex {
             "item.completed" => self.item(Stage::Completed, event.item, seen, sink),
             "error" => self.complain(&event.message, sink),
             "turn.completed" => self.turn_completed(&event.usage, seen, sink),
-            "turn.failed" => self.turn_failed(&event.error.message, seen, sink),
+            "turn.failed" => self.turn_failed(&event.error.0, seen, sink),
             "thread.started" => {
                 seen.session = word(&event.thread_id).or(seen.session.take());
                 sink(AgentEvent::Session { id: event.thread_id, model: Cow::Borrowed("") });
@@ -228,7 +226,13 @@ impl Codex {
             }
             "agent_message" | "reasoning" => {}
             "error" => sink(AgentEvent::Notice { text: item.message }),
-            "todo_list" => self.todo_list(stage, item, sink),
+            // A plan is a list of steps, or a text.
+            "plan" if item.items.is_empty() && item.plan.is_empty() => {
+                if stage == Stage::Completed && !item.text.trim().is_empty() {
+                    sink(AgentEvent::Notice { text: item.text });
+                }
+            }
+            "todo_list" | "plan" => self.todo_list(stage, item, sink),
             _ => match tool(&item) {
                 Some((name, input)) => self.tool(stage, item, name, &input, seen, sink),
                 None => count(&mut seen.other),
@@ -246,7 +250,7 @@ impl Codex {
             Stage::Completed => self.open.remove(&*item.id),
         };
         if !told {
-            sink(AgentEvent::Todo(item.items.into_iter().map(todo).collect()));
+            sink(AgentEvent::Todo(item.items.into_iter().chain(item.plan).map(todo).collect()));
         }
     }
 
@@ -359,22 +363,23 @@ fn tool_end(item: Item<'_>, name: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>)
     let is_error = declined
         || item.status == "failed"
         || item.exit_code.is_some_and(|code| code != 0.0)
-        || !item.error.message.is_empty();
-    let told = [item.aggregated_output, item.result.content.0, item.error.message];
+        || !item.error.0.is_empty();
+    let told = [item.aggregated_output, item.result.content.0];
     let output = told.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    let output = with_error(output, &item.error.0);
     if is_error {
         count(&mut seen.tool_errors);
     }
     if declined {
-        count(&mut seen.denied);
+        seen.deny(&name, &output);
         sink(AgentEvent::Denied { tool: name, why: Cow::Borrowed(&*output) });
     }
     sink(AgentEvent::ToolEnd { id: item.id, output, is_error });
 }
 
 fn todo(todo: Todo<'_>) -> TodoItem<'_> {
-    let status = if todo.completed { TodoStatus::Completed } else { TodoStatus::Pending };
-    TodoItem { text: todo.text, status }
+    let status = if todo.completed { TodoStatus::Completed } else { todo.status };
+    TodoItem { text: if todo.text.is_empty() { todo.step } else { todo.text }, status }
 }
 
 /// `Reconnecting... 1/5 (why)`, with dots or an ellipsis.

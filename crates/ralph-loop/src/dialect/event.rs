@@ -211,7 +211,7 @@ fn one_line(text: &str) -> String {
 impl<'de> Loose<'de> for TodoStatus {
     fn string(text: Cow<'de, str>) -> TodoStatus {
         match &*text {
-            "in_progress" | "in-progress" => TodoStatus::InProgress,
+            "in_progress" | "in-progress" | "inProgress" => TodoStatus::InProgress,
             "completed" => TodoStatus::Completed,
             _ => TodoStatus::Pending,
         }

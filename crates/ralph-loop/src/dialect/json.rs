@@ -12,7 +12,7 @@ use super::loose::{Loose, Object, loose};
 use super::seen::Seen;
 use crate::text::clip;
 use serde::Deserialize;
-use serde::de::SeqAccess;
+use serde::de::{MapAccess, SeqAccess};
 use std::borrow::Cow;
 
 pub(super) const ERROR_CHARS: usize = 500;
@@ -74,6 +74,39 @@ struct OutputPart<'a> {
 }
 
 impl<'de: 'a, 'a> Object<'de> for OutputPart<'a> {}
+
+/// What went wrong: a string, or an object with a `message`.
+#[derive(Default)]
+pub(super) struct ErrorText<'a>(pub(super) Cow<'a, str>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ErrorObject<'a> {
+    #[serde(borrow, deserialize_with = "loose")]
+    message: Cow<'a, str>,
+}
+
+impl<'de: 'a, 'a> Object<'de> for ErrorObject<'a> {}
+
+impl<'de: 'a, 'a> Loose<'de> for ErrorText<'a> {
+    fn string(text: Cow<'de, str>) -> ErrorText<'a> {
+        ErrorText(text)
+    }
+
+    fn map<A: MapAccess<'de>>(map: A) -> Result<ErrorText<'a>, A::Error> {
+        ErrorObject::map(map).map(|error| ErrorText(error.message))
+    }
+}
+
+/// A tool's output followed by its error, unless the output has it already.
+pub(super) fn with_error<'a>(output: Cow<'a, str>, error: &str) -> Cow<'a, str> {
+    match (output.trim().is_empty(), error.trim()) {
+        (_, "") => output,
+        (true, error) => Cow::Owned(error.to_owned()),
+        (false, error) if output.contains(error) => output,
+        (false, error) => Cow::Owned(format!("{}\n{error}", output.trim_end())),
+    }
+}
 
 impl<'de: 'a, 'a> Loose<'de> for Output<'a> {
     fn string(text: Cow<'de, str>) -> Output<'a> {

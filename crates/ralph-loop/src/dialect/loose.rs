@@ -141,8 +141,8 @@ impl<'de, T: Loose<'de>> Loose<'de> for Vec<T> {
     }
 }
 
-/// A list's item: a type of its own, as there is no attribute for items.
-struct Each<T>(T);
+/// An item of a list or a map: a type of its own, as there is no attribute for items.
+pub(super) struct Each<T>(pub(super) T);
 
 impl<'de, T: Loose<'de>> Deserialize<'de> for Each<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Each<T>, D::Error> {

@@ -22,6 +22,7 @@ mod loose;
 mod plain;
 mod refusal;
 mod seen;
+mod task_tools;
 
 pub use command::{
     AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit, command_line,

@@ -10,6 +10,7 @@ use super::Dialect;
 use super::refusal::{self, Complaint, Refusal};
 use crate::money::Usd;
 use crate::signal::Signals;
+use crate::text::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::AddAssign;
@@ -64,6 +65,9 @@ pub struct Seen {
     /// Tool calls that were refused.
     #[serde(skip_serializing_if = "is_default")]
     pub denied: u32,
+    /// The first of them and why, at most 250 characters: `Bash: needs approval`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub denial: Option<String>,
     /// Lines that are not in the dialect.
     #[serde(skip_serializing_if = "is_default")]
     pub unparsed: u32,
@@ -86,6 +90,17 @@ pub struct Tokens {
     pub cache_read: u64,
     #[serde(skip_serializing_if = "is_default")]
     pub cache_write: u64,
+}
+
+impl Seen {
+    /// Notes a tool call that was refused.
+    pub(super) fn deny(&mut self, tool: &str, why: &str) {
+        const DENIAL_CHARS: usize = 250;
+        self.denied = self.denied.saturating_add(1);
+        if self.denial.is_none() && !why.trim().is_empty() {
+            self.denial = Some(clip(&format!("{tool}: {}", why.trim()), DENIAL_CHARS).into_owned());
+        }
+    }
 }
 
 /// How a process ended.
