@@ -146,7 +146,8 @@ impl LoopArgs {
             return dry_run(&asked, self.output.verbose);
         }
         let (home, dir) = (home()?, self.project.dir()?);
-        for warning in request::warnings(&asked.run) {
+        let ignored = self.watch.tool_timeout.and_then(|_| request::tool_timeout_warning(&asked.run));
+        for warning in request::warnings(&asked.run).into_iter().chain(ignored) {
             say(&format!("ralph: warning: {warning}"));
         }
         let conduct = Conduct::of_program(self.share_workspace);

@@ -350,7 +350,7 @@ fn report_on(
     live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, CliError>,
 ) -> Result<ExitCode, CliError> {
     let live = |reporter: &mut dyn Reporter| match output.verbose {
-        true => live(&mut Verbose(reporter)),
+        true => live(&mut Verbose::new(reporter)),
         false => live(reporter),
     };
     let ended = match output.format {

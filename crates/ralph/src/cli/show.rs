@@ -140,7 +140,11 @@ fn headline(iteration: &Iteration) -> String {
 }
 
 fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, width: usize) {
-    let dialect = story.run.agents.get(asked.agent).map_or(Dialect::Plain, |agent| agent.dialect);
+    let agent = story.run.agents.get(asked.agent);
+    let dialect = agent.map_or(Dialect::Plain, |agent| agent.dialect);
+    if let Some(agent) = agent.filter(|_| story.run.agents.len() > 1) {
+        out.tell(&format!("  agent    {}", printable(&agent.name)));
+    }
     let prompt = story.run_dir.text(&asked.prompt);
     match prompt.exists() {
         true => out.line(&format!("  asked    {}", prompt.display())),

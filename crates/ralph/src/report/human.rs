@@ -1,5 +1,6 @@
 //! A run told to a person, as it happens.
 
+use super::at_work::AtWork;
 use super::plans;
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
@@ -37,6 +38,7 @@ pub struct Human {
     style: Style,
     telling: Telling,
     told_once: ToldOnce,
+    at_work: AtWork,
     /// The scm task that runs.
     task: String,
     /// Why ralph ends the step that runs.
@@ -72,6 +74,7 @@ impl Human {
             style,
             telling,
             told_once: ToldOnce::default(),
+            at_work: AtWork::default(),
             task: String::new(),
             cancelled: None,
         }
@@ -131,7 +134,13 @@ impl Human {
                 if std::mem::take(&mut self.told_once.low_disk) {
                     self.line("  there is room again");
                 }
-                let title = plans::title(run, state, (*iteration, *attempt), item, self.style);
+                let title = plans::title(
+                    run,
+                    state,
+                    (*iteration, *attempt),
+                    (item, self.at_work.name(run)),
+                    self.style,
+                );
                 let rule = self.style.rule().repeat(3);
                 let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
                 self.line("");
@@ -157,8 +166,9 @@ impl Human {
         }
     }
 
-    fn agent_ended(&mut self, end: &AgentEnd) {
-        let mut parts = Vec::new();
+    fn agent_ended(&mut self, run: &Run, end: &AgentEnd) {
+        let agent = printable(self.at_work.called(run, "Agent")).into_owned();
+        let mut parts: Vec<String> = self.at_work.name(run).map(|_| agent.clone()).into_iter().collect();
         if let Some(cost) = end.cost() {
             parts.push(format!("cost: {cost}"));
         }
@@ -179,24 +189,21 @@ impl Human {
         }
         parts.push(format!("time: {}", span(end.duration_ms)));
         // Of an agent that ralph itself has ended, the signal is not what a person wants to know.
-        let ended = self.cancelled.take().and_then(ended_by_ralph);
+        let ended = self.cancelled.take().and_then(|why| ended_by_ralph(&agent, why));
         let complete = ended.is_none() && end.answer == Answer::Said;
         let mark = if complete { self.style.ok() } else { self.style.bad() };
         let word = ended.unwrap_or_else(|| match &end.answer {
             Answer::Said => "Complete".to_string(),
-            Answer::Empty => "Agent said nothing".to_string(),
-            Answer::Failed { why } => format!("Agent failed: {}", printable(why)),
+            Answer::Empty => format!("{agent} said nothing"),
+            Answer::Failed { why } => format!("{agent} failed: {}", printable(why)),
             Answer::Limited { why, .. } => format!("Usage limit: {}", printable(why)),
             Answer::Unavailable { why } => format!("Service is down: {}", printable(why)),
             Answer::Refused { why, .. } => format!("Refused: {}", printable(why)),
         });
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
         if end.seen.denied > 0 {
-            let calls = match end.seen.denied {
-                1 => "1 tool call was".to_string(),
-                n => format!("{n} tool calls were"),
-            };
-            self.line(&format!("  {calls} denied; the setting agent.autonomous allows them"));
+            let asks = self.at_work.spec(run).is_some_and(|agent| !agent.autonomous);
+            self.line(&denied(end.seen.denied, end.seen.denial.as_deref(), asks));
         }
         if end.swept > 0 {
             let what = counted(end.swept.into(), "process");
@@ -278,12 +285,14 @@ impl Human {
                 });
             }
             (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
-                self.line("  The agent says it is done; the checks say it is not.");
+                let agent = printable(self.at_work.called(run, "The agent"));
+                self.line(&format!("  {agent} says it is done; the checks say it is not."));
             }
             (Verdict::Green { checks }, Settlement::Continue)
                 if *checks > 0 && judgement.item == Item::Prompt =>
             {
-                self.line("  The checks pass; the agent does not say that it is done.");
+                let agent = printable(self.at_work.called(run, "the agent"));
+                self.line(&format!("  The checks pass; {agent} does not say that it is done."));
             }
             (Verdict::Red { .. } | Verdict::Green { .. } | Verdict::AgentFailed { .. }, _) => {}
         }
@@ -369,6 +378,7 @@ impl Human {
 
 impl Reporter for Human {
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
+        self.at_work.follow(event);
         match &event.fact {
             Fact::Opened(run) => self.opened(run, state),
             Fact::Resumed { .. } => {
@@ -380,7 +390,7 @@ impl Reporter for Human {
             Fact::Ended { end, .. } => match end {
                 End::Agent(end) => {
                     self.stream.reset();
-                    self.agent_ended(end);
+                    self.agent_ended(run, end);
                     self.refused(run, state, &end.answer);
                 }
                 End::Check(end) => self.check_ended(run, state, end),
@@ -404,7 +414,10 @@ impl Reporter for Human {
             Fact::StopAsked => self.screen.aside(stop_asked(state)),
             Fact::Cancelled { why, .. } if *why != Why::Answered => self.cancelled = Some(*why),
             Fact::Cancelled { .. } => {
-                self.line("  the agent has answered and does not end: it is ended, its answer is kept");
+                let agent = printable(self.at_work.called(run, "the agent"));
+                self.line(&format!(
+                    "  {agent} has answered and does not end: it is ended, its answer is kept"
+                ));
             }
             Fact::LowDisk(_) => {
                 if let Some(shortage) = newly_low(state, event) {
@@ -468,14 +481,27 @@ impl Reporter for Human {
 }
 
 /// What became of an agent that was not let finish; nothing if it had answered.
-fn ended_by_ralph(why: Why) -> Option<String> {
+fn ended_by_ralph(agent: &str, why: Why) -> Option<String> {
     match why {
-        Why::Timeout { after_ms } => Some(format!("Agent failed: timed out after {}", seconds(after_ms))),
-        Why::MaxTime => Some("Agent ended: the run is out of time".to_string()),
-        Why::StopAsked | Why::Killed => Some("Agent ended: as asked".to_string()),
-        Why::Silent(silence) => Some(format!("Agent ended: {silence}")),
+        Why::Timeout { after_ms } => Some(format!("{agent} failed: timed out after {}", seconds(after_ms))),
+        Why::MaxTime => Some(format!("{agent} ended: the run is out of time")),
+        Why::StopAsked | Why::Killed => Some(format!("{agent} ended: as asked")),
+        Why::Silent(silence) => Some(format!("{agent} ended: {silence}")),
         // Its answer tells more.
         Why::Answered | Why::Blocked(_) => None,
+    }
+}
+
+/// Tool calls that were denied, and what to do about it: a setting only if it is off.
+fn denied(calls: u32, first: Option<&str>, asks: bool) -> String {
+    let calls = match calls {
+        1 => "1 tool call was denied".to_string(),
+        n => format!("{n} tool calls were denied"),
+    };
+    match (asks, first) {
+        (true, _) => format!("  {calls}; the setting agent.autonomous allows them"),
+        (false, Some(first)) => format!("  {calls}: {}", printable(first).replace('\n', " ")),
+        (false, None) => format!("  {calls} by a hook or a rule in the agent's own settings"),
     }
 }
 

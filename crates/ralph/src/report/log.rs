@@ -2,7 +2,7 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
-use super::{EDITED, Reporter, left, low_disk, newly_low};
+use super::{AtWork, EDITED, Reporter, left, low_disk, newly_low};
 use crate::fsx;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
@@ -20,12 +20,13 @@ use std::path::PathBuf;
 pub struct Logged<'r> {
     inner: &'r mut dyn Reporter,
     path: PathBuf,
+    at_work: AtWork,
     warned: bool,
 }
 
 impl<'r> Logged<'r> {
     pub fn new(inner: &'r mut dyn Reporter, path: PathBuf) -> Logged<'r> {
-        Logged { inner, path, warned: false }
+        Logged { inner, path, at_work: AtWork::default(), warned: false }
     }
 
     fn add(&mut self, at: i64, text: &str) {
@@ -41,7 +42,8 @@ impl<'r> Logged<'r> {
 }
 
 /// What an event is to a log.
-fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
+fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<String> {
+    let agent = at_work.called(run, "the agent");
     match &event.fact {
         Fact::Opened(run) => Some(format!("run {} begins: {}", run.id, work(run))),
         Fact::Resumed { .. } => Some(format!("run {} goes on at iteration {}", run.id, state.iteration())),
@@ -50,8 +52,8 @@ fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
             let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
             Some(format!("iteration {iteration}{again}: {name} {}", on(run, item)))
         }
-        Fact::Ended { end, .. } => ended(run, state, end),
-        Fact::Judged(judgement) => Some(judged(run, judgement)),
+        Fact::Ended { end, .. } => ended(run, state, end, agent),
+        Fact::Judged(judgement) => Some(judged(run, judgement, agent)),
         Fact::StopAsked => Some("asked to stop".into()),
         Fact::Asked(ask) => Some(match ask {
             Ask::Pause => "asked to pause".into(),
@@ -61,11 +63,11 @@ fn told(run: &Run, state: &State, event: &Event) -> Option<String> {
             Ask::Set(_) => "what was asked for was changed".into(),
             Ask::Say { .. } => "given a note for the next prompt".into(),
         }),
-        Fact::Silent { .. } => Some("the agent shows no sign of life: it is ended".into()),
+        Fact::Silent { .. } => Some(format!("{agent} shows no sign of life: it is ended")),
         Fact::Blocked { by, .. } => Some(match by {
-            Some(Blocker::Login) => "the service refuses the agent's key: it is ended".into(),
-            Some(Blocker::Network) => "the agent waits for the network".into(),
-            None => "the agent reaches its service again".into(),
+            Some(Blocker::Login) => format!("the service refuses the key of {agent}: it is ended"),
+            Some(Blocker::Network) => format!("{agent} waits for the network"),
+            None => format!("{agent} reaches its service again"),
         }),
         Fact::LowDisk(_) => {
             newly_low(state, event).map(|shortage| format!("{}; waiting", low_disk(shortage)))
@@ -97,9 +99,9 @@ fn on(run: &Run, item: &Item) -> String {
     }
 }
 
-fn ended(run: &Run, state: &State, end: &End) -> Option<String> {
+fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
     match end {
-        End::Agent(end) => Some(agent_ended(end)),
+        End::Agent(end) => Some(agent_ended(end, agent)),
         End::Check(end) => {
             let Phase::Answered { results, .. } = &state.phase else { return None };
             let result = results.last().filter(|result| result.log == end.log)?;
@@ -127,13 +129,13 @@ fn ended(run: &Run, state: &State, end: &End) -> Option<String> {
     }
 }
 
-fn agent_ended(end: &AgentEnd) -> String {
+fn agent_ended(end: &AgentEnd, agent: &str) -> String {
     let cost = end.cost().map_or_else(String::new, |cost| format!(", {cost}"));
     let how = end.answer.problem().map_or_else(|| "ended".to_string(), |why| format!("failed: {why}"));
-    format!("the agent {how} ({}{cost})", span(end.duration_ms))
+    format!("{agent} {how} ({}{cost})", span(end.duration_ms))
 }
 
-fn judged(run: &Run, judgement: &Judgement) -> String {
+fn judged(run: &Run, judgement: &Judgement, agent: &str) -> String {
     let iteration = judgement.iteration;
     match (&judgement.item, &judgement.settlement) {
         (Item::Story { id, .. }, Settlement::Settled) => format!("story {id} is done"),
@@ -150,7 +152,7 @@ fn judged(run: &Run, judgement: &Judgement) -> String {
         (_, Settlement::Settled) => format!("iteration {iteration} is proven done"),
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
         (_, Settlement::Continue) if let Some(silence) = judgement.silence => {
-            format!("iteration {iteration} failed: the agent was {silence}")
+            format!("iteration {iteration} failed: {agent} was {silence}")
         }
         (_, Settlement::Continue) => format!("iteration {iteration} is over, and the work goes on"),
     }
@@ -162,7 +164,8 @@ impl Reporter for Logged<'_> {
     }
 
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        if let Some(text) = told(run, state, event) {
+        self.at_work.follow(event);
+        if let Some(text) = told(run, state, event, self.at_work) {
             self.add(event.at, &text);
         }
         self.inner.event(run, state, event);

@@ -4,6 +4,7 @@
 //! They decide nothing and cannot fail the run; a pipe that is closed is simply no longer
 //! written to.
 
+mod at_work;
 mod human;
 mod log;
 mod ndjson;
@@ -18,6 +19,7 @@ mod style;
 mod tasks_left;
 mod verbose;
 
+pub use at_work::AtWork;
 pub use human::{Human, Telling};
 pub use log::Logged;
 pub use ndjson::Ndjson;

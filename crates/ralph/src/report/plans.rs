@@ -78,10 +78,13 @@ pub(super) fn title(
     run: &Run,
     state: &State,
     (iteration, attempt): (u32, u32),
-    item: &Item,
+    (item, agent): (&Item, Option<&str>),
     style: Style,
 ) -> String {
     let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
+    if let Some(agent) = agent {
+        title += &format!(" ({})", printable(agent));
+    }
     match (item, &run.plan) {
         (Item::Story { id, attempt }, Plan::Stories(plan)) => {
             let name = plan.story(*id).map_or("", |story| &story.title);

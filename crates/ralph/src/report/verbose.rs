@@ -1,6 +1,6 @@
 //! What happens behind the scenes, as `[ralph] …` lines on standard error, in every format.
 
-use super::Reporter;
+use super::{AtWork, Reporter};
 use crate::settings::mask;
 use ralph_loop::check::CheckEnd;
 use ralph_loop::dialect::{Blocker, Exit, Invocation, Wants, command_line};
@@ -13,31 +13,42 @@ use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
 
 /// Tells another reporter's listener more.
-pub struct Verbose<'r>(pub &'r mut dyn Reporter);
+pub struct Verbose<'r> {
+    inner: &'r mut dyn Reporter,
+    at_work: AtWork,
+}
+
+impl<'r> Verbose<'r> {
+    pub fn new(inner: &'r mut dyn Reporter) -> Verbose<'r> {
+        Verbose { inner, at_work: AtWork::default() }
+    }
+}
 
 /// Characters of a prompt that are shown.
 const PROMPT_CHARS: usize = 200;
 
 impl Reporter for Verbose<'_> {
     fn behind(&mut self) -> Option<&mut dyn Reporter> {
-        Some(&mut *self.0)
+        Some(&mut *self.inner)
     }
 
     fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.0.event(run, state, event);
-        if let Some(line) = line(run, state, event) {
-            self.0.aside(&format!("[ralph] {}", printable(&line)));
+        self.at_work.follow(event);
+        self.inner.event(run, state, event);
+        if let Some(line) = line(run, state, event, self.at_work) {
+            self.inner.aside(&format!("[ralph] {}", printable(&line)));
         }
     }
 
     fn prompt(&mut self, text: &str) {
-        self.0.prompt(text);
+        self.inner.prompt(text);
         let shown = head(text, PROMPT_CHARS).replace('\n', " ");
-        self.0.aside(&format!("[ralph] Prompt: {}", printable(&shown)));
+        self.inner.aside(&format!("[ralph] Prompt: {}", printable(&shown)));
     }
 }
 
-fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
+fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<String> {
+    let agent = at_work.called(run, "the agent");
     Some(match &event.fact {
         Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
             let agent = run.agents.get(*agent)?;
@@ -61,15 +72,18 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             }
             Why::MaxTime => "Ending the step: the run is out of time".to_string(),
             Why::StopAsked => "Ending the step at once".to_string(),
-            Why::Answered => "Ending the agent: it has answered and does not end".to_string(),
-            Why::Silent(silence) => format!("Ending the agent: {silence}"),
-            Why::Blocked(Blocker::Login) => "Ending the agent: its key was refused".to_string(),
-            Why::Blocked(Blocker::Network) => "Ending the agent: it waits for the network".to_string(),
+            Why::Answered => format!("Ending {agent}: it has answered and does not end"),
+            Why::Silent(silence) => format!("Ending {agent}: {silence}"),
+            Why::Blocked(Blocker::Login) => format!("Ending {agent}: its key was refused"),
+            Why::Blocked(Blocker::Network) => format!("Ending {agent}: it waits for the network"),
             Why::Killed => "Ending everything".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
             let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
-            format!("Agent: {} ({}), completion: {tag}", end.exit, span(end.duration_ms))
+            {
+                let agent = at_work.called(run, "Agent");
+                format!("{agent}: {} ({}), completion: {tag}", end.exit, span(end.duration_ms))
+            }
         }
         Fact::Ended { end: End::Check(end), .. } => {
             let how = match end.exit {
@@ -85,9 +99,9 @@ fn line(run: &Run, state: &State, event: &Event) -> Option<String> {
             let found = match verdict {
                 Verdict::Green { checks } => format!("{checks} checks green"),
                 Verdict::Red { failed } => format!("{} checks red", failed.len()),
-                Verdict::AgentFailed { why } => format!("the agent failed: {why}"),
+                Verdict::AgentFailed { why } => format!("{agent} failed: {why}"),
             };
-            let silent = silence.map(|silence| format!("the agent was {silence}, ")).unwrap_or_default();
+            let silent = silence.map(|silence| format!("{agent} was {silence}, ")).unwrap_or_default();
             let done = if *settlement == Settlement::Settled { "done" } else { "not done" };
             format!("Iteration {iteration} judged: {silent}{found}, {done}, {} spent", state.spent)
         }

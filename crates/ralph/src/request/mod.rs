@@ -163,6 +163,19 @@ pub fn warnings(run: &Run) -> Vec<String> {
     warnings
 }
 
+/// That a plain agent cannot be held to a time for its tools: nothing tells when one runs.
+pub fn tool_timeout_warning(run: &Run) -> Option<String> {
+    let plain = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    let names: Vec<&str> = plain.map(|agent| agent.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "--tool-timeout has no effect, because the agent prints plain text and does not say when a tool \
+             runs: {} (--inactivity-timeout applies)",
+            names.join(", ")
+        )
+    })
+}
+
 fn hook_warning(run: &Run) -> Option<String> {
     let wants_hooks = matches!(&run.plan, Plan::Tasks(plan) if plan.hooks);
     let is_codex = run.agents.iter().any(|agent| agent.dialect == Dialect::Codex);

@@ -3,7 +3,7 @@
 //!
 //! A fold beside the state: live and from a journal the lines are the same.
 
-use crate::report::{low_disk, newly_low};
+use crate::report::{AtWork, low_disk, newly_low};
 use ralph_loop::ask::{Ask, Silence};
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, Event, Fact, How, Step, StopReason, Why};
@@ -43,7 +43,9 @@ pub(super) struct Teller {
     /// Of the current iteration.
     exit: Option<Exit>,
     began_ms: Option<u64>,
-    told_start: bool,
+    /// The agent that the start was told of.
+    told_start: Option<usize>,
+    at_work: AtWork,
     silent: bool,
     matched: bool,
     /// A pause that is told already.
@@ -53,24 +55,27 @@ pub(super) struct Teller {
 impl Teller {
     pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) -> Told {
         let of = state.limits.iterations;
+        self.at_work.follow(event);
         match &event.fact {
             Fact::Resumed { .. } => {
-                (self.told_start, self.paused) = (false, false);
+                (self.told_start, self.paused) = (None, false);
                 Told::log("RESUME", &format!("at iteration {}/{of}", state.iteration()))
             }
-            Fact::Began { step: Step::Agent { iteration, .. }, .. } => {
+            Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
                 self.began_ms.get_or_insert(event.up_ms);
-                if std::mem::replace(&mut self.told_start, true) {
+                if self.told_start.replace(*agent) == Some(*agent) {
                     return Told::default();
                 }
-                let log = vec![format!("[START] iteration {iteration}/{of}")];
-                Told { log, lines: vec![format!("starting iteration {iteration}/{of}")] }
+                let name = self.at_work.name(run).map(|name| format!(" ({name})")).unwrap_or_default();
+                let log = vec![format!("[START] iteration {iteration}/{of}{name}")];
+                Told { log, lines: vec![format!("starting iteration {iteration}/{of}{name}")] }
             }
             Fact::Cancelled { how: How::Ask, why: Why::Silent(silence), .. } => {
                 self.silent = true;
                 let Silence { after_ms, tool } = silence;
+                let agent = self.at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
                 let what = if *tool { "tool" } else { "inactivity" };
-                let line = format!("{what} timeout ({}), restarting", seconds(*after_ms));
+                let line = format!("{what} timeout ({agent}{}), restarting", seconds(*after_ms));
                 let log = vec![format!("[TIMEOUT] iteration {} {line}", state.iteration())];
                 Told { log, lines: vec![line] }
             }
@@ -108,29 +113,33 @@ impl Teller {
     }
 
     fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement, up_ms: u64) -> Told {
-        let Teller { exit, began_ms, silent, paused, .. } = std::mem::take(self);
+        let Teller { exit, began_ms, silent, paused, at_work, .. } = std::mem::take(self);
+        self.at_work = at_work;
         let pattern = matches!(run.plan, Plan::Prompt(_)) && judgement.claim.matched;
         (self.paused, self.matched) = (paused, pattern && judgement.settlement == Settlement::Settled);
         let (number, exit) = (judgement.iteration, exit.map_or(0, number));
         let took = up_ms.saturating_sub(began_ms.unwrap_or(up_ms));
-        let end = format!("iteration {number} exit={exit} duration={}", duration(took, ""));
+        let agent = at_work.name(run).map(|name| format!(" agent={name}")).unwrap_or_default();
+        let end = format!("iteration {number} exit={exit} duration={}{agent}", duration(took, ""));
+        let agent = at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
         let told = Told::log("END", &end);
         let (failures, limits) = (state.streaks.failures, &state.limits);
         match &judgement.verdict {
             Verdict::AgentFailed { .. } if failures >= limits.max_failures => told,
             Verdict::AgentFailed { .. } if state.judged >= limits.iterations => {
-                told.and(Told::both("FAIL", format!("iteration {number} failed (exit: {exit})")))
+                told.and(Told::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
             }
             Verdict::AgentFailed { .. } => {
                 let wait = seconds(limits.backoff.wait_ms(failures));
                 let tries = format!("attempt {failures}/{}", limits.max_failures);
-                let line = format!("iteration {number} failed (exit: {exit}), retrying in {wait} ({tries})");
+                let line =
+                    format!("iteration {number} failed ({agent}exit: {exit}), retrying in {wait} ({tries})");
                 told.and(Told::both("FAIL", line))
             }
             Verdict::Green { .. } | Verdict::Red { .. } if silent => told,
             Verdict::Green { .. } | Verdict::Red { .. } => {
                 let took = duration(took, " ");
-                let line = format!("iteration {number} completed (exit: {exit}, duration: {took})");
+                let line = format!("iteration {number} completed ({agent}exit: {exit}, duration: {took})");
                 told.and(Told { log: vec![], lines: vec![line] })
             }
         }

@@ -212,14 +212,78 @@ fn words_about_limits_in_prose_or_tool_results_never_count() {
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0);
 }
 
+/// A Claude that is denied a call, and told why.
+fn denied_claude(sandbox: &Sandbox) {
+    let denied = json!({"type": "system", "subtype": "permission_denied", "tool_name": "Write",
+        "tool_use_id": "t1", "message": "writes to /etc are not allowed"});
+    sandbox.claude(&json!([[{"raw": format!("{denied}\n")}, {"say": DONE}]]));
+}
+
 #[test]
 fn denied_tool_calls_are_told_with_the_setting_that_allows_them() {
     let sandbox = Sandbox::bare();
-    sandbox.plain_settings();
-    let denied =
-        json!({"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1"});
-    sandbox.claude(&json!([[{"raw": format!("{denied}\n")}, {"say": DONE}]]));
-    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0).says("1 tool call was denied");
+    sandbox.settings(&json!({"agent": {"autonomous": false}, "checkpoints": false}));
+    denied_claude(&sandbox);
+    let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0);
+    ran.says("1 tool call was denied; the setting agent.autonomous allows them");
     let result = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--format", "json"]).stops(0, "completed", 1);
     assert_eq!(result["iterations"][0]["denied_tool_calls"], 1);
+}
+
+#[test]
+fn denied_tool_calls_are_told_with_their_reason_if_the_setting_is_on() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    denied_claude(&sandbox);
+    let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--no-stream-agent-output"]).exits(0);
+    let ran = ran.says("1 tool call was denied: Write: writes to /etc are not allowed");
+    assert!(!ran.stdout.contains("agent.autonomous allows"), "{}", ran.stdout);
+}
+
+#[test]
+fn every_line_names_the_agent_at_work_if_there_are_several() {
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({"backoff": {"base": 0.01, "cap": 0.05}, "checkpoints": false}));
+    sandbox.claude(&json!([[refusal(404, "no such model"), {"exit": 1}]]));
+    sandbox.program("second", &format!("cat > /dev/null; [ $RALPH_ITERATION = 1 ] && exit 3; echo '{DONE}'"));
+    let args = ["-p", "x", "-n", "2", "--fallback-agent", "second", "--log-file", "a.log"];
+    let ran = sandbox.ralph(&[&["run"], &args[..]].concat()).exits(0);
+    for line in
+        ["Iteration 1/2 (claude)", "Iteration 1/2 (second)", "second failed: exit code 3 (second, time"]
+    {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("Complete (second, time"), "{}", ran.stdout);
+    let log = sandbox.read("a.log");
+    for line in ["claude failed: API error 404", "second failed: exit code 3", "second ended ("] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    let shown = sandbox.ralph(&["show"]).exits(0).stdout;
+    assert_eq!(shown.matches("  agent    second\n").count(), 2, "{shown}");
+    // The same in a worker's lines.
+    let worker = [&["spawn", "--name", "w", "--wait"], &args[..6]].concat();
+    sandbox.ralph(&worker).exits(0);
+    let log = std::fs::read_to_string(sandbox.home().join("workers/w/iterations.log")).unwrap();
+    for line in [
+        "[START] iteration 1/2 (claude)",
+        "[START] iteration 1/2 (second)",
+        "iteration 1 failed (second, exit: 3)",
+        "agent=second",
+    ] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+}
+
+#[test]
+fn a_time_for_tools_is_warned_about_where_nothing_tells_of_tools() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.sh_agent(&format!("cat > /dev/null; echo '{DONE}'"));
+    let ran = sandbox.run(&["-p", "x", "-n", "1", "--tool-timeout", "5m"], &agent).exits(0);
+    assert!(ran.stderr.contains("warning: --tool-timeout has no effect"), "{}", ran.stderr);
+    let ran = sandbox.run(&["-p", "x", "-n", "1"], &agent).exits(0);
+    assert!(!ran.stderr.contains("tool-timeout"), "{}", ran.stderr);
+    sandbox.claude(&json!([[{"say": DONE}]]));
+    let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--tool-timeout", "5m"]).exits(0);
+    assert!(!ran.stderr.contains("tool-timeout"), "{}", ran.stderr);
 }
