@@ -272,7 +272,7 @@ impl Repository {
 
     /// An agent may have staged local settings: `.gitignore` is a file like any other.
     fn unstage_private(&self) -> Result<(), GitError> {
-        let staged = zero_ended(&self.whole_status()?, |entry| entry[0] == b'A' && is_private(entry));
+        let staged = zero_ended(&self.whole_status()?, |entry| entry[0] != b'?' && is_private(entry));
         if staged.is_empty() {
             return Ok(());
         }
@@ -370,7 +370,9 @@ fn zero_ended(status: &[u8], fits: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 /// Whether an entry of a status is of local settings that are new.
 fn is_private(entry: &[u8]) -> bool {
     let Some((state, path)) = entry.split_at_checked(3) else { return false };
-    matches!(state[0], b'?' | b'A') && is_local_settings(path.strip_suffix(b"\0").unwrap_or(path))
+    // ` A`: to be added, by `git add -N`.
+    matches!(&state[..2], [b'?' | b'A', _] | b" A")
+        && is_local_settings(path.strip_suffix(b"\0").unwrap_or(path))
 }
 
 fn is_unmerged(entry: &[u8]) -> bool {

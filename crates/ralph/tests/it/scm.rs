@@ -369,9 +369,13 @@ fn a_journal_cut_anywhere_leads_to_one_commit_an_iteration() {
 #[test]
 fn local_settings_are_never_committed() {
     let local = ".ralph/settings.local.json";
-    for (gitignore, staged) in
-        [("", ""), ("!.ralph/\n!.ralph/*\n", ""), ("!.ralph/*\n", "git add -A;"), ("", "git add -f .ralph;")]
-    {
+    for (gitignore, staged) in [
+        ("", ""),
+        ("!.ralph/\n!.ralph/*\n", ""),
+        ("!.ralph/*\n", "git add -A;"),
+        ("", "git add -f .ralph;"),
+        ("", "git add -f -N .ralph;"),
+    ] {
         let sandbox = with_tasks(&["commit", "push"]);
         sandbox.write(".gitignore", gitignore);
         sandbox.write("sub/.ralph/settings.local.json", "{}");
