@@ -274,7 +274,10 @@ impl Copier {
         fsx::private_dir(to)?;
         for entry in fs_err::read_dir(from)?.flatten() {
             let (name, path) = (entry.file_name(), entry.path());
-            if is_passing(name.as_bytes()) || depth > DEEPEST {
+            // A branch can have any name that does not end like a lock.
+            let passing =
+                if depth == 0 { is_passing(name.as_bytes()) } else { name.as_bytes().ends_with(b".lock") };
+            if passing || depth > DEEPEST {
                 continue;
             }
             // Links are followed: what is kept must not depend on another place.

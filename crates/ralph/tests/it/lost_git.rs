@@ -17,7 +17,7 @@ fn repository() -> Sandbox {
     let sandbox = Sandbox::git();
     sandbox.sh(
         "mkdir -p src/deep; echo one > src/deep/one; echo two > two; git add . && git commit -q -m second
-         git tag v1 && git branch side
+         git tag v1 && git branch side && git branch tmp_side && git branch objects/side && git branch info
          echo stashed > two && git stash -q
          echo third > third && echo newer > src/deep/one && git add . && git commit -q -m third
          echo staged > staged && git add staged && rm staged
