@@ -54,7 +54,11 @@ pub struct RunLine {
 /// The project that a directory belongs to: the repository around it, or the directory itself. It
 /// need not exist any more.
 pub fn project_of(dir: &Path) -> &Path {
-    let is_top = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
+    // An empty `.git`, as some sandboxes leave it, is no repository.
+    let is_top = |above: &&Path| {
+        let git = above.join(".git");
+        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
+    };
     dir.ancestors().find(is_top).unwrap_or(dir)
 }
 

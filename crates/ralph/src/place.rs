@@ -171,6 +171,10 @@ pub enum AtRisk {
 impl AtRisk {
     pub fn of(path: &Path, branch: &str, origin: &Path) -> AtRisk {
         let Some(origin) = Repository::around(origin) else { return AtRisk::Unknown };
+        // Its own repository is gone, and this one lies around that.
+        if path.exists() && !origin.has_branch(branch) && !origin.knows_worktree(path) {
+            return AtRisk::Unknown;
+        }
         let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch));
         // What is in a worktree that is only half made comes from its branch.
         let inside =

@@ -30,7 +30,7 @@ fn another_projects_runs_are_left_alone() {
         assert!(path.exists() && has_branch(&sandbox, &id));
     }
     assert_eq!(sandbox.only_run(), id, "only the record of the project");
-    sandbox.sh("mkdir ../nothing");
+    sandbox.sh("mkdir -p ../nothing ../.git");
     for args in [&["clean", "--force"][..], &["clean", "--runs", "--keep", "0", "--force"]] {
         let nothing = sandbox.root().join("nothing");
         sandbox
@@ -51,6 +51,18 @@ fn a_directory_of_the_repository_is_the_same_project_and_a_repository_inside_ano
     assert!(path.exists());
     sandbox.ralph(&["clean", "--force", "-C", "sub"]).exits(0).says("removed");
     assert!(!path.exists() && !has_branch(&sandbox, &id));
+}
+
+/// What is in it, nothing else has: git knows the branch no more.
+#[test]
+fn a_worktree_whose_repository_is_gone_is_kept_also_inside_another_repository() {
+    let sandbox = Sandbox::git();
+    let (_, path) = finished(&sandbox, "made");
+    sandbox.sh("git init -q .. && rm -rf .git");
+    sandbox.ralph(&["clean"]).exits(0).says("git cannot read its repository");
+    assert!(path.join("made").exists());
+    sandbox.ralph(&["clean", "--force"]).exits(0).says("removed");
+    assert!(!path.exists());
 }
 
 #[test]
