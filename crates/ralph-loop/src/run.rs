@@ -31,6 +31,9 @@ pub struct Run {
     pub place: Place,
     /// Whether that directory belongs to a git work tree.
     pub git: bool,
+    /// The top of that work tree; not known of runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<PathBuf>,
     /// Record the tree before each iteration.
     pub checkpoints: bool,
     /// Files with more bytes are left out of checkpoints.
@@ -56,6 +59,14 @@ impl Run {
         match &self.place {
             Place::Here => &self.workspace,
             Place::Worktree { origin, .. } => origin,
+        }
+    }
+
+    /// The work tree that the run works in.
+    pub fn tree(&self) -> Tree {
+        match &self.place {
+            Place::Here => Tree { dir: self.workspace.clone(), top: self.top.clone() },
+            Place::Worktree { path, .. } => Tree { dir: path.clone(), top: Some(path.clone()) },
         }
     }
 
@@ -132,6 +143,15 @@ pub enum Place {
         /// The project that it was made from.
         origin: PathBuf,
     },
+}
+
+/// A directory, and the top of the git work tree that it belonged to when the run began. An agent
+/// can delete that repository; one that lies around it is not the run's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    pub dir: PathBuf,
+    /// Not known if there was none.
+    pub top: Option<PathBuf>,
 }
 
 /// What the prompt carries besides the text it was given.

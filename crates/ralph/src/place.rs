@@ -10,7 +10,7 @@ use crate::git::{GitError, NoRepository, Repository};
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use ralph_loop::Run;
-use ralph_loop::run::Place;
+use ralph_loop::run::{Place, Tree};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,19 +50,19 @@ pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
 
 /// Makes the worktree of a run that has begun nothing yet. One that is only half made, because the
 /// run was killed meanwhile, goes first. As long as git works on it, the run counts as alive.
-pub fn lay_out(place: &Place, workspace: &Path, lock: &RunLock) -> Result<(), CliError> {
-    let Place::Worktree { path, branch, origin } = place else { return Ok(()) };
+pub fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
+    let Place::Worktree { path, branch, origin } = &run.place else { return Ok(()) };
     let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
     let repository = Repository::find(origin).map_err(|cause| no_repository(&cause, origin))?;
     repository
         .exclude_runtime_files(origin)
         .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
-    if !(is_whole(place, path) && repository.has_whole_worktree(path)) {
+    if self::repository(&run.tree()).is_none() || !repository.has_whole_worktree(path) {
         remove_worktree(path, branch, origin).map_err(|cause| failed(&cause))?;
         add(&repository, path, branch, origin, lock).map_err(|cause| failed(&cause))?;
     }
     // A directory that holds no tracked file is not in the new worktree.
-    fsx::dir(workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))
+    fsx::dir(&run.workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))
 }
 
 /// Git reads all worktrees while it makes one, and stumbles over another that is being made at
@@ -104,38 +104,35 @@ pub fn branch(run_id: &str) -> String {
     format!("ralph/{run_id}")
 }
 
-/// The repository that a run works in. A worktree whose `.git` is gone belongs to nobody: the
-/// repository around it is the user's own tree, which such a run never touches.
-pub fn repository(place: &Place, workspace: &Path) -> Option<Repository> {
-    match place {
-        Place::Here => Repository::around(workspace),
-        Place::Worktree { path, .. } => Repository::around(path).filter(|found| found.top == *path),
-    }
+/// The repository that a run works in. If its `.git` is gone there is none: another one around it
+/// is not the run's to touch.
+pub fn repository(tree: &Tree) -> Option<Repository> {
+    Repository::around(&tree.dir).filter(|found| tree.top.as_ref().is_none_or(|top| found.top == *top))
 }
 
 /// The checkpoints of a run. Once there are some, they need no repository any more.
 pub fn shadow(run: &Run, run_dir: &RunDir) -> Option<Shadow> {
     let new = || {
-        let repository = repository(&run.place, &run.workspace)?;
+        let repository = repository(&run.tree())?;
         Some(Shadow::over(repository, run_dir.checkpoints(), run.largest_file))
     };
     Shadow::open(run_dir.checkpoints(), run.largest_file).or_else(new)
 }
 
 /// Whether the place of a run is still what it was made as.
-pub fn is_whole(place: &Place, workspace: &Path) -> bool {
-    let there = workspace.is_dir();
-    match place {
-        Place::Here => there,
-        Place::Worktree { .. } => there && repository(place, workspace).is_some(),
+pub fn is_whole(run: &Run) -> bool {
+    match run.place {
+        Place::Here => run.workspace.is_dir(),
+        Place::Worktree { .. } => run.workspace.is_dir() && repository(&run.tree()).is_some(),
     }
 }
 
 /// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
 /// Returns whether there was anything.
-pub fn commit_rest(place: &Place, run_id: &str) -> Result<bool, GitError> {
-    let Place::Worktree { path, .. } = place else { return Ok(false) };
-    let Some(repository) = repository(place, path) else { return Err(GitError::NoWorktree(path.clone())) };
+pub fn commit_rest(worktree: &Tree, run_id: &str) -> Result<bool, GitError> {
+    let Some(repository) = repository(worktree) else {
+        return Err(GitError::NoWorktree(worktree.dir.clone()));
+    };
     if repository.changed_paths()?.is_empty() {
         return Ok(false);
     }

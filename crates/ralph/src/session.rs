@@ -8,7 +8,6 @@ use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive,
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
-use crate::git::shadow::Shadow;
 use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir};
@@ -74,7 +73,7 @@ pub fn open(
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     if run.place == Place::Here {
-        prepare_project(&run, &home.run(&run.id))?;
+        prepare_project(&run)?;
     }
     let workspace_lock = lock_workspace(home, &run, conduct)?;
     if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
@@ -116,8 +115,7 @@ pub fn open(
     let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
     // Not before the record leads to it, also after a power cut.
     if run.place != Place::Here
-        && let Err(refused) =
-            journal.settle().map_err(unwritable).and_then(|()| lay_out(&run, &run_dir, &lock))
+        && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| lay_out(&run, &lock))
     {
         place::discard(&run.place);
         catalog::remove_record(&run_dir).map_err(unwritable)?;
@@ -193,11 +191,11 @@ pub fn resume(
         // It was killed while its worktree was laid out, or right after that.
         0 if run.place != Place::Here => {
             let workspace_lock = lock_workspace(home, &run, conduct)?;
-            lay_out(&run, &run_dir, &lock)?;
+            lay_out(&run, &lock)?;
             workspace_lock
         }
         _ => {
-            prepare_project(&run, &run_dir)?;
+            prepare_project(&run)?;
             lock_workspace(home, &run, conduct)?
         }
     };
@@ -470,14 +468,14 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
 }
 
 /// Makes the worktree that a run works in.
-fn lay_out(run: &Run, run_dir: &RunDir, lock: &RunLock) -> Result<(), CliError> {
-    place::lay_out(&run.place, &run.workspace, lock).and_then(|()| prepare_project(run, run_dir))
+fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
+    place::lay_out(run, lock).and_then(|()| prepare_project(run))
 }
 
 /// Checks and the progress file need a place in the project that is no change of it.
-fn prepare_project(run: &Run, run_dir: &RunDir) -> Result<(), CliError> {
+fn prepare_project(run: &Run) -> Result<(), CliError> {
     let project = Project::at(run.workspace.clone());
-    if !place::is_whole(&run.place, &run.workspace) {
+    if !place::is_whole(run) {
         return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
             .hint("put it back to carry on, or start another run"));
     }
@@ -497,11 +495,7 @@ fn prepare_project(run: &Run, run_dir: &RunDir) -> Result<(), CliError> {
     {
         return Err(place::no_repository(&cause, &run.workspace));
     }
-    let repository = run.git.then(|| place::repository(&run.place, &run.workspace)).flatten();
-    // An agent may have deleted the run's own; one that lies around it is no concern of ralph's.
-    let began_in = Shadow::open(run_dir.checkpoints(), run.largest_file);
-    let is_own = |found: &Repository| began_in.as_ref().is_none_or(|shadow| shadow.top() == found.top);
-    if let Some(repository) = repository.filter(is_own) {
+    if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
         repository
             .exclude_runtime_files(&run.workspace)
             .map_err(|cause| CliError::usage("cannot exclude ralph's own files from git").cause(cause))?;
@@ -519,8 +513,10 @@ fn lock_workspace(home: &Home, run: &Run, conduct: &Conduct) -> Result<Option<Wo
 /// Keeps other runs out of a run's tree, and ends what the one before has left there.
 pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
     let tree = match &run.place {
-        Place::Here => Repository::around(&run.workspace)
-            .map_or_else(|| run.workspace.clone(), |repository| repository.top),
+        Place::Here => {
+            let around = || Some(Repository::around(&run.workspace)?.top);
+            run.top.clone().or_else(around).unwrap_or_else(|| run.workspace.clone())
+        }
         // It need not be there yet.
         Place::Worktree { path, .. } => path.clone(),
     };

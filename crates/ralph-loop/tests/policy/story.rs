@@ -114,6 +114,7 @@ pub fn run(asked: &str) -> Run {
         workspace: "/w".into(),
         place: Place::Here,
         git: false,
+        top: None,
         checkpoints: true,
         largest_file: 10 << 20,
         keep_checkpoints: 0,

@@ -133,6 +133,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
         workspace: project,
         place: Place::Here,
         git,
+        top: None,
         checkpoints: true,
         largest_file: 10 << 20,
         keep_checkpoints: 0,

@@ -10,13 +10,12 @@ use super::scm;
 use crate::place;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, LeftEnd};
-use ralph_loop::run::Place;
+use ralph_loop::run::Tree;
 use ralph_loop::scm::TaskOutcome;
 use ralph_loop::text::{clip, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
 
 /// The hidden subcommand; its one argument is an [`Errand`].
 pub const SUBCOMMAND: &str = "__errand";
@@ -26,18 +25,16 @@ pub const SUBCOMMAND: &str = "__errand";
 #[serde(rename_all = "snake_case")]
 pub enum Errand {
     /// See to what an iteration has left: commit it under this message, or only count it.
-    Left { place: Place, workspace: PathBuf, message: Option<String> },
+    Left { tree: Tree, message: Option<String> },
     /// Commit what a run leaves in its worktree.
-    Rest { place: Place, run_id: String },
+    Rest { worktree: Tree, run_id: String },
 }
 
 impl Errand {
     pub fn perform(&self) -> End {
         match self {
-            Errand::Left { place, workspace, message } => {
-                End::Left(scm::see_to_left(place, workspace, message.as_deref()))
-            }
-            Errand::Rest { place, run_id } => End::Rest(match place::commit_rest(place, run_id) {
+            Errand::Left { tree, message } => End::Left(scm::see_to_left(tree, message.as_deref())),
+            Errand::Rest { worktree, run_id } => End::Rest(match place::commit_rest(worktree, run_id) {
                 Ok(true) => TaskOutcome::Done,
                 Ok(false) => TaskOutcome::NothingToCommit,
                 Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
@@ -112,12 +109,16 @@ mod tests {
         ErrandStep { errand, output }.finish(exit, cut)
     }
 
+    fn nowhere() -> Tree {
+        Tree { dir: "/nowhere".into(), top: None }
+    }
+
     fn left() -> Errand {
-        Errand::Left { place: Place::Here, workspace: "/nowhere".into(), message: None }
+        Errand::Left { tree: nowhere(), message: None }
     }
 
     fn rest() -> Errand {
-        Errand::Rest { place: Place::Here, run_id: "r".into() }
+        Errand::Rest { worktree: nowhere(), run_id: "r".into() }
     }
 
     #[test]

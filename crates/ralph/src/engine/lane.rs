@@ -341,13 +341,13 @@ impl Lane {
     }
 
     pub(super) fn start_survey(&mut self, run: &Run, iteration: u32, agent: usize) {
-        let (place, workspace) = (run.place.clone(), run.workspace.clone());
-        let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&place, &workspace));
+        let tree = run.tree();
+        let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&tree));
         self.current = Current::Survey { handle, iteration, agent };
     }
 
     pub(super) fn start_commit_rest(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
-        let errand = Errand::Rest { place: run.place.clone(), run_id: run.id.clone() };
+        let errand = Errand::Rest { worktree: run.tree(), run_id: run.id.clone() };
         self.start_errand(run, state.judged, errand)
     }
 
@@ -356,8 +356,7 @@ impl Lane {
         let (story, id) = (item.story().unwrap_or_default(), &run.id);
         let message =
             format!("wip: [{story}] what iteration {iteration} left\n\nRalph-Run: {id}/{iteration}");
-        let (place, workspace) = (run.place.clone(), run.workspace.clone());
-        let errand = Errand::Left { place, workspace, message: commit.then_some(message) };
+        let errand = Errand::Left { tree: run.tree(), message: commit.then_some(message) };
         self.start_errand(run, iteration, errand)
     }
 
@@ -402,11 +401,11 @@ impl Lane {
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
         let own_files = self.own_files(run, checkpoints.top());
         let needed = state.base.as_ref().map(|base| base.tree.clone());
-        let place = run.scm.is_some().then(|| (run.place.clone(), run.workspace.clone()));
+        let with_commit = run.scm.is_some().then(|| run.tree());
         self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
             let mut taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
-            if let (Ok(snapshot), Some((place, workspace))) = (&mut taken, place) {
-                snapshot.end.commit = place::repository(&place, &workspace).and_then(|found| found.commit());
+            if let (Ok(snapshot), Some(tree)) = (&mut taken, with_commit) {
+                snapshot.end.commit = place::repository(&tree).and_then(|found| found.commit());
             }
             (checkpoints, taken)
         }));
@@ -463,8 +462,8 @@ impl Lane {
     pub(super) fn agent_ended(&mut self, run: &Run, end: End) -> Option<End> {
         match end {
             End::Agent(end) if run.plan.restores() => {
-                let (place, workspace) = (run.place.clone(), run.workspace.clone());
-                let branch = move || Some(place::repository(&place, &workspace)?.branch());
+                let tree = run.tree();
+                let branch = move || Some(place::repository(&tree)?.branch());
                 self.current = Current::Branch { handle: tokio::task::spawn_blocking(branch), end };
                 None
             }

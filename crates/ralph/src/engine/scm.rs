@@ -9,7 +9,7 @@ use crate::process::tool::Tool;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Listen, StreamReader};
 use ralph_loop::event::{End, LeftEnd, MessageEnd};
-use ralph_loop::run::Place;
+use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ pub(super) struct Task {
     program: String,
     message: Option<String>,
     workspace: PathBuf,
-    place: Place,
+    tree: Tree,
     run_id: String,
     iteration: u32,
     /// The run's lock: a commit that is no longer waited for is still something of the run
@@ -47,7 +47,7 @@ impl Task {
             program: spec.command.clone(),
             message,
             workspace: run.workspace.clone(),
-            place: run.place.clone(),
+            tree: run.tree(),
             run_id: run.id.clone(),
             iteration,
             lock,
@@ -55,7 +55,11 @@ impl Task {
     }
 
     pub(super) fn perform(&self) -> TaskOutcome {
-        let repository = self.is_git().then(|| place::repository(&self.place, &self.workspace)).flatten();
+        let repository = self.is_git().then(|| place::repository(&self.tree)).flatten();
+        if let (true, None, Some(top)) = (self.is_git(), &repository, &self.tree.top) {
+            // Git would take one that lies around it.
+            return TaskOutcome::Failed { why: format!("the repository is gone: {}", top.display()) };
+        }
         match (&repository, self.name.as_str()) {
             (Some(repository), COMMIT) => self.commit(repository),
             (_, COMMIT) => match &self.message {
@@ -115,14 +119,14 @@ pub(super) fn unsettled(cause: &io::Error) -> String {
 }
 
 /// Whether a commit would be empty; where that cannot be told, it is tried.
-pub(super) fn nothing_to_commit(place: &Place, workspace: &Path) -> bool {
-    let repository = place::repository(place, workspace);
+pub(super) fn nothing_to_commit(tree: &Tree) -> bool {
+    let repository = place::repository(tree);
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }
 
 /// What an iteration has left uncommitted: committed under a message, or only counted.
-pub(super) fn see_to_left(place: &Place, workspace: &Path, message: Option<&str>) -> LeftEnd {
-    let Some(repository) = place::repository(place, workspace) else { return LeftEnd::default() };
+pub(super) fn see_to_left(tree: &Tree, message: Option<&str>) -> LeftEnd {
+    let Some(repository) = place::repository(tree) else { return LeftEnd::default() };
     let seen = repository.changed_paths().map(|paths| paths.iter().filter(|byte| **byte == 0).count());
     let paths = match seen {
         Ok(paths) => paths,

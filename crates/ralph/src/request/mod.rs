@@ -114,9 +114,9 @@ fn assemble(
     let agents = agents::agents(terms, settings, project.dir())?;
     let log = terms.log_file.as_deref().map(real).transpose();
     let log = log.map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
-    let git = match Repository::find(project.dir()) {
-        Ok(_) => true,
-        Err(NoRepository::None) => false,
+    let repository = match Repository::find(project.dir()) {
+        Ok(repository) => Some(repository),
+        Err(NoRepository::None) => None,
         // Neither ralph nor the agent could use it.
         Err(cause @ NoRepository::Untrusted { .. }) => {
             return Err(place::no_repository(&cause, project.dir()));
@@ -138,7 +138,8 @@ fn assemble(
             .then(|| ScmSpec { command: settings.scm.command.clone(), tasks: settings.scm.tasks.clone() }),
         workspace,
         place,
-        git,
+        git: repository.is_some(),
+        top: repository.map(|repository| repository.top),
         checkpoints: settings.checkpoints,
         largest_file: settings.largest_file_bytes(),
         keep_checkpoints: settings.keep_checkpoints_bytes(),

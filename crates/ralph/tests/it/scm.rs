@@ -420,3 +420,16 @@ fn local_settings_that_the_user_has_committed_are_committed_again() {
     run(&sandbox, &[]).exits(0);
     assert_eq!(sandbox.sh(&format!("git show HEAD:{local}")), " {}\n");
 }
+
+/// An agent can delete the run's own. Git would then take one that lies around it.
+#[test]
+fn nothing_is_committed_to_a_repository_around_the_runs_own() {
+    let sandbox = with_tasks(&["commit", "push"]);
+    sandbox.sh("git init -q -b main .. && git -C .. config user.name A && git -C .. config user.email a@b \
+         && git -C .. commit -q --allow-empty -m around");
+    plain_agent(&sandbox, &format!("rm -rf .git; {NEW_FILE}"), "echo Add it");
+    run(&sandbox, &[]).exits(0).says("the repository is gone");
+    assert_eq!(sandbox.sh("git -C .. log --format=%s; git -C .. ls-files"), "around\n");
+    let why = format!("the repository is gone: {}", sandbox.project().display());
+    assert_eq!(outcomes(&sandbox), [json!({"failed": {"why": why}})]);
+}
