@@ -198,8 +198,9 @@ impl AtRisk {
 pub fn has_remains(place: &Place) -> bool {
     let Place::Worktree { path, branch, origin } = place else { return false };
     path.symlink_metadata().is_ok()
-        || Repository::around(origin)
-            .is_some_and(|origin| origin.has_branch(branch) || origin.knows_worktree(path))
+        || Repository::around(origin).is_some_and(|origin| {
+            origin.has_branch(branch) || origin.branch_lock(branch).is_some() || origin.knows_worktree(path)
+        })
 }
 
 /// Takes back a place that nothing has begun in.
@@ -216,6 +217,10 @@ pub fn remove_worktree(path: &Path, branch: &str, origin: &Path) -> Result<(), G
     match Repository::around(origin) {
         Some(origin) => {
             origin.remove_worktree(path)?;
+            // The branch is the run's own, and no git of the run is alive.
+            if let Some(lock) = origin.branch_lock(branch) {
+                fsx::remove(&lock).map_err(GitError::Io)?;
+            }
             if origin.has_branch(branch) { origin.delete_branch(branch) } else { Ok(()) }
         }
         None if path.exists() => fsx::remove_tree(path).map_err(GitError::Io),

@@ -241,6 +241,11 @@ impl Repository {
         }
     }
 
+    /// What a git that was killed while it made or deleted a branch has left.
+    pub fn branch_lock(&self, branch: &str) -> Option<PathBuf> {
+        self.git_path(&format!("refs/heads/{branch}.lock")).filter(|lock| lock.exists())
+    }
+
     pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
         checked("branch -D", git(&self.top).args(["branch", "-q", "-D", branch])).map(drop)
     }

@@ -9,12 +9,13 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Point {
     Nothing,
+    BranchLock,
     Branch,
     Files,
     End,
 }
 
-const POINTS: [Point; 4] = [Point::Nothing, Point::Branch, Point::Files, Point::End];
+const POINTS: [Point; 5] = [Point::Nothing, Point::BranchLock, Point::Branch, Point::Files, Point::End];
 
 /// A project whose worktrees stop at that point, as long as there is a file `block`.
 fn stopping_at(point: Point) -> Sandbox {
@@ -26,6 +27,12 @@ fn stopping_at(point: Point) -> Sandbox {
     match point {
         Point::Nothing => {
             let stop = format!("case \"$*\" in *'worktree add'*) {stop};; esac\nexec {git} \"$@\"");
+            drop(sandbox.program("git", &stop));
+        }
+        Point::BranchLock => {
+            let made = "mkdir -p .git/refs/heads/ralph; echo > \".git/refs/heads/$5.lock\"";
+            let made = format!("test -e {root}/block && {{ {made}; }}");
+            let stop = format!("case \"$*\" in *'worktree add'*) {made}; {stop};; esac\nexec {git} \"$@\"");
             drop(sandbox.program("git", &stop));
         }
         Point::Branch => {
@@ -74,6 +81,7 @@ fn kill_all(sandbox: &Sandbox) {
 fn nothing_is_left_of(sandbox: &Sandbox, id: &str, point: Point) {
     assert!(!sandbox.has(&format!(".ralph/worktrees/{id}")), "{point:?}");
     assert!(!sandbox.has(&format!(".git/worktrees/{id}")), "{point:?}");
+    assert!(!sandbox.has(&format!(".git/refs/heads/ralph/{id}.lock")), "{point:?}");
     assert_eq!(sandbox.sh("git branch --format='%(refname:short)'; git worktree list | wc -l"), "main\n1\n");
 }
 
