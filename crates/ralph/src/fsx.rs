@@ -194,6 +194,11 @@ pub fn rewrite(file: &mut File, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
+pub fn append_to(file: &mut File, content: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::End(0))?;
+    file.write_all(content)
+}
+
 pub fn read_from_start(file: &mut File) -> io::Result<String> {
     let mut content = String::new();
     file.seek(SeekFrom::Start(0))?;

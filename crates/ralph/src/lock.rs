@@ -168,6 +168,11 @@ impl EditLock {
         fsx::read_from_start(&mut self.file)
     }
 
+    /// At the end, so that who looks meanwhile finds all that was there before.
+    pub fn add_content(&mut self, content: &[u8]) -> io::Result<()> {
+        fsx::append_to(&mut self.file, content)
+    }
+
     pub fn set_content(&mut self, content: &[u8]) -> io::Result<()> {
         fsx::rewrite(&mut self.file, content)
     }

@@ -417,12 +417,15 @@ impl Lane {
             return false;
         };
         let (project, home) = (self.project.clone(), self.run_dir.home());
-        let mut own_files = self.own_files(run, checkpoints.top());
+        let (own_files, top) = (self.own_files(run, checkpoints.top()), checkpoints.top().to_path_buf());
         let keep_as = git::attempt_ref(&run.id, attempt);
         self.current = Current::Restore(tokio::task::spawn_blocking(move || {
             // What people have added meanwhile is none of the attempt's.
-            let added = AddedSpecs::look(&home, &project).into_iter().map(|path| project.dir().join(path));
-            own_files.extend(added.filter_map(|path| layout::below(checkpoints.top(), &path)));
+            let own_files = || {
+                let added = AddedSpecs::look(&home, &project).into_iter();
+                let added = added.filter_map(|path| layout::below(&top, &project.dir().join(path)));
+                own_files.iter().cloned().chain(added).collect()
+            };
             let (tree, head) = (base.tree.as_str(), &base.head);
             let target = Target { tree, head, keep_as: &keep_as, own_files: &own_files };
             let restored = checkpoints.put_back(project.dir(), &target);

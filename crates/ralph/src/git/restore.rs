@@ -37,8 +37,9 @@ pub struct Target<'a> {
     pub head: &'a Head,
     /// `refs/ralph/<run>/attempt-<n>`.
     pub keep_as: &'a str,
-    /// Relative to the top of the work tree: files that are ralph's own.
-    pub own_files: &'a [String],
+    /// Relative to the top of the work tree: files that are not the attempt's. Asked for once the
+    /// tree is recorded, so that none that is in it is missed.
+    pub own_files: &'a dyn Fn() -> Vec<String>,
 }
 
 /// What was found instead of the wanted tree.
@@ -82,14 +83,15 @@ pub fn put_back(
     let found = repository.head();
     let changes = shadow.changes()?;
     let tree = shadow.record(&changes)?;
+    let own_files = (target.own_files)();
     let tip = repository.tip(&found.branch);
     let moved = [&found.commit, &tip].iter().any(|commit| **commit != target.head.commit);
     let staged = found.index != target.head.index;
     let unfinished = repository.unfinished();
-    if !moved && !staged && unfinished.is_empty() && !shadow.differs(&tree, target.tree, target.own_files)? {
+    if !moved && !staged && unfinished.is_empty() && !shadow.differs(&tree, target.tree, &own_files)? {
         return Ok(PutAside::default());
     }
-    let diff = shadow.diff_without(target.own_files, (target.tree, &tree), FOR_A_PROMPT, CONTEXT_BYTES)?;
+    let diff = shadow.diff_without(&own_files, (target.tree, &tree), FOR_A_PROMPT, CONTEXT_BYTES)?;
     let kept = repository.free_ref(target.keep_as);
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();
@@ -107,7 +109,7 @@ pub fn put_back(
     }
     let left = repository.commit_tree(&tree, &parents, "ralph: what an attempt has left")?;
     checked("update-ref", quiet(&repository.top).args(["update-ref", &kept, &left]))?;
-    let prepared = shadow.prepare(&changes, &tree, target.tree, target.own_files)?;
+    let prepared = shadow.prepare(&changes, &tree, target.tree, &own_files)?;
     for command in unfinished {
         checked(command, quiet(&repository.top).args([command, "--quit"]))?;
     }

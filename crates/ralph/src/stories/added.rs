@@ -21,8 +21,8 @@ impl AddedSpecs {
         Ok(AddedSpecs { lock, paths })
     }
 
-    /// The paths, relative to the project. A spec is noted before it is written, so what is there
-    /// needs no lock.
+    /// The paths, relative to the project. A spec is noted before it is written, and the notes only
+    /// grow, so what is there needs no lock.
     pub fn look(home: &Home, project: &Project) -> Vec<PathBuf> {
         EditLock::look(&home.specs_lock(project.dir())).map_or_else(|_| Vec::new(), |text| noted(&text))
     }
@@ -33,8 +33,7 @@ impl AddedSpecs {
 
     pub fn note(&mut self, path: &Path) -> io::Result<()> {
         self.paths.push(path.to_path_buf());
-        let lines: Vec<String> = self.paths.iter().map(|path| format!("{}\n", path.display())).collect();
-        self.lock.set_content(lines.concat().as_bytes())
+        self.lock.add_content(format!("{}\n", path.display()).as_bytes())
     }
 
     /// For a run that begins: whatever is there is part of its tree.

@@ -287,3 +287,22 @@ fn a_spec_that_is_added_during_an_attempt_stays() {
     let names = stage.sandbox.sh("ls specs/epic-1");
     assert!(names.contains("story-1.2-mine.md"), "{names}");
 }
+
+/// The wrapper of git adds it when the restore looks at the tree.
+#[test]
+fn a_spec_that_is_added_while_the_tree_is_put_back_stays() {
+    let stage = Stage::new("1.1");
+    let git = stage.sandbox.sh("command -v git");
+    let add = format!("'{}' stories new Mine --epic 1", crate::support::RALPH);
+    let body = format!(
+        "case \"$*\" in *checkpoints.git*status*) [ -e ../restoring ] && rm ../restoring && {add} >&2 ;; esac
+         exec {git} \"$@\"",
+        git = git.trim()
+    );
+    stage.sandbox.program("git", &body);
+    let script = "case $try in *#1) echo junk > junk; touch ../restoring; FAIL no ;; *) DONE ;; esac";
+    stage.run(&["-n", "2"], script).exits(0);
+    assert!(!stage.sandbox.has("junk"), "the tree was put back");
+    let names = stage.sandbox.sh("ls specs/epic-1");
+    assert!(names.contains("story-1.2-mine.md"), "{names}");
+}
