@@ -56,6 +56,11 @@ impl Story {
         let missing =
             |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
         let shadow = place::shadow(&self.run, &self.run_dir).ok_or_else(|| {
+            if let Some(top) = Shadow::top_of(&self.run_dir.checkpoints()).filter(|top| !top.exists()) {
+                let (id, top) = (&self.run.id, top.display());
+                return CliError::failed(format!("the directory of run {id} is gone: {top}"))
+                    .hint(format!("restore it: mkdir -p {top} && ralph undo {id} --restore-git -C {top}"));
+            }
             match Repository::find(&self.run.workspace) {
                 Err(cause @ NoRepository::Untrusted { .. }) => {
                     place::no_repository(&cause, &self.run.workspace)

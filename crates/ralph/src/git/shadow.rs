@@ -77,9 +77,14 @@ impl Shadow {
     /// The checkpoints of a run over the work tree that they are of, which need not be a
     /// repository any more. Those of versions that did not note it need one.
     pub fn open(dir: PathBuf, largest_file: u64) -> Option<Shadow> {
-        let noted = fs_err::read(dir.join(TOP)).ok()?;
-        let top = PathBuf::from(OsStr::from_bytes(&noted));
+        let top = Shadow::top_of(&dir)?;
         top.is_dir().then(|| Shadow::over(Repository { top }, dir, largest_file))
+    }
+
+    /// The top of the work tree that checkpoints are of, whether it exists or not.
+    pub fn top_of(dir: &Path) -> Option<PathBuf> {
+        let noted = fs_err::read(dir.join(TOP)).ok()?;
+        Some(PathBuf::from(OsStr::from_bytes(&noted)))
     }
 
     /// What is kept of the user's repository.

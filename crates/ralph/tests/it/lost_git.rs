@@ -134,6 +134,27 @@ fn a_run_goes_on_without_its_repository_and_never_in_the_one_around_it() {
 }
 
 #[test]
+fn a_deleted_directory_is_restored_with_its_repository() {
+    let sandbox = repository();
+    let (before, known) = (files(&sandbox), told(&sandbox));
+    let project = sandbox.project();
+    let agent = sandbox.sh_agent(&format!("rm -rf '{}'; {DONE}", project.display()));
+    sandbox.run(&["-p", "x", "-q"], &agent).exits(1);
+    let id = sandbox.only_run();
+    let command = format!("mkdir -p {0} && ralph undo {id} --restore-git -C {0}", project.display());
+    let undo = |args: &[&str]| {
+        let mut undo = sandbox.command(RALPH);
+        undo.args(args).current_dir(sandbox.root());
+        sandbox.spawn(undo).end()
+    };
+    undo(&["undo", &id]).exits(1).says(&command);
+    fs::create_dir(&project).unwrap();
+    undo(&["undo", &id, "--restore-git", "-C", project.to_str().unwrap()]).exits(0);
+    assert_eq!(files(&sandbox), before);
+    assert_eq!(told(&sandbox), known);
+}
+
+#[test]
 fn a_restore_that_cannot_finish_changes_nothing() {
     let sandbox = repository();
     let id = run(&sandbox, "echo theirs > README; echo theirs > src/deep/one; rm two; echo made > made");
