@@ -11,7 +11,7 @@ use crate::limits::{
     ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS, NETWORK_GRACE_MS,
 };
 use crate::money::Cost;
-use crate::plan::{Item, Pick};
+use crate::plan::{Evidence, Item, Pick};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message, News};
 use crate::state::{Blocked, Cancel, Flight, Hold, Phase, Reply, State};
@@ -216,7 +216,8 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
         }
     };
     let Pick::Work(item) = state.plan.pick() else { return None };
-    let settlement = run.plan.judge(&state.plan, &claim, &verdict, &run.checks);
+    let evidence = Evidence { claim: &claim, verdict: &verdict, silence, checks: &run.checks };
+    let settlement = run.plan.judge(&state.plan, &evidence);
     Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement, silence })
 }
 

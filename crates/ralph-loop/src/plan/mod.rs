@@ -9,7 +9,7 @@ pub mod prompt;
 pub mod stories;
 pub mod tasks;
 
-use crate::ask::Changes;
+use crate::ask::{Changes, Silence};
 use crate::check::CheckSpec;
 use crate::claim;
 use crate::dialect::Listen;
@@ -136,6 +136,17 @@ pub enum PlanFact<'a> {
     Abandoned,
 }
 
+/// What an iteration is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    pub claim: &'a Claim,
+    pub verdict: &'a Verdict,
+    /// Its agent was ended for it.
+    pub silence: Option<Silence>,
+    /// The run's, which the verdict names by their places.
+    pub checks: &'a [CheckSpec],
+}
+
 impl Plan {
     pub const PROMPT: &str = "prompt";
     pub const STORIES: &str = "stories";
@@ -157,17 +168,11 @@ impl Plan {
         }
     }
 
-    /// `checks` are the run's, which the verdict names by their places.
-    pub fn judge(
-        &self,
-        state: &PlanState,
-        claim: &Claim,
-        verdict: &Verdict,
-        checks: &[CheckSpec],
-    ) -> Settlement {
+    pub fn judge(&self, state: &PlanState, evidence: &Evidence<'_>) -> Settlement {
+        let Evidence { claim, verdict, .. } = *evidence;
         match (self, state) {
             (Plan::Prompt(plan), PlanState::Prompt(state)) => plan.judge(state, claim, verdict),
-            (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, claim, verdict, checks),
+            (Plan::Stories(plan), PlanState::Stories(state)) => plan.judge(state, evidence),
             (Plan::Tasks(_), PlanState::Tasks(state)) => state.judge(verdict),
             // A state is made by its plan.
             (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => Settlement::Continue,

@@ -4,11 +4,11 @@
 //! is begun again from where the story started; after so many of them the run halts and asks
 //! for a person.
 
-use super::{Item, Pick, PlanFact};
+use super::{Evidence, Item, Pick, PlanFact};
 use crate::check::CheckSpec;
 use crate::story_id::StoryId;
 use crate::text;
-use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
+use crate::verdict::{Judgement, Settlement, StorySignal, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -66,15 +66,9 @@ impl StoriesPlan {
         }
     }
 
-    pub(super) fn judge(
-        &self,
-        state: &StoriesState,
-        claim: &Claim,
-        verdict: &Verdict,
-        checks: &[CheckSpec],
-    ) -> Settlement {
+    pub(super) fn judge(&self, state: &StoriesState, evidence: &Evidence<'_>) -> Settlement {
         let Pick::Work(Item::Story { id, .. }) = state.pick() else { return Settlement::Continue };
-        match failure(id, &claim.story, verdict, checks) {
+        match failure(id, evidence) {
             None => Settlement::Settled,
             Some(why) => Settlement::Retry { why },
         }
@@ -82,13 +76,16 @@ impl StoriesPlan {
 }
 
 /// Why an attempt at a story has failed, if it has.
-fn failure(id: StoryId, signal: &StorySignal, verdict: &Verdict, checks: &[CheckSpec]) -> Option<String> {
+fn failure(id: StoryId, evidence: &Evidence<'_>) -> Option<String> {
+    let Evidence { claim, verdict, silence, checks } = *evidence;
     if let Verdict::AgentFailed { why } = verdict {
         return Some(why.clone());
     }
     let mismatched = |said: &Option<String>| said.as_ref().filter(|said| **said != id.to_string()).cloned();
-    match signal {
-        StorySignal::None => Some(NO_SIGNAL.into()),
+    match &claim.story {
+        StorySignal::None => {
+            Some(silence.map_or(NO_SIGNAL.into(), |silence| format!("the agent was {silence}")))
+        }
         StorySignal::Done(said) => match (mismatched(said), verdict) {
             (Some(other), _) => Some(format!("the agent says DONE of {other}, not of {id}")),
             (None, Verdict::Green { .. }) => None,
@@ -216,7 +213,9 @@ impl StoriesState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::Silence;
     use crate::check::{Excerpt, FailAction, Origin};
+    use crate::verdict::Claim;
 
     fn id(text: &str) -> StoryId {
         text.parse().unwrap()
@@ -328,7 +327,8 @@ mod tests {
             excerpt: Excerpt::Tail { chars: 1 },
             origin: Origin::Flag,
         });
-        assert_eq!(plan.judge(&plan.start(), &claim, verdict, &checks), expected);
+        let evidence = Evidence { claim: &claim, verdict, silence: None, checks: &checks };
+        assert_eq!(plan.judge(&plan.start(), &evidence), expected);
     }
 
     #[test]
@@ -352,5 +352,20 @@ mod tests {
         check(StorySignal::None, &green(), Some(NO_SIGNAL));
         let dead = Verdict::AgentFailed { why: "timed out after 1800s".into() };
         check(done(Some("8.3")), &dead, Some("timed out after 1800s"));
+    }
+
+    #[test]
+    fn an_agent_without_a_signal_may_have_been_ended_for_its_silence() {
+        let plan = plan("8.3", "");
+        let silence = Some(Silence { after_ms: 2_000, tool: true });
+        let judge = |story| {
+            let claim = Claim { story, ..Claim::default() };
+            let verdict = Verdict::Green { checks: 1 };
+            let evidence = Evidence { claim: &claim, verdict: &verdict, silence, checks: &[] };
+            plan.judge(&plan.start(), &evidence)
+        };
+        let why = "the agent was silent for 2s while a tool ran".to_string();
+        assert_eq!(judge(StorySignal::None), Settlement::Retry { why });
+        assert_eq!(judge(StorySignal::Done(None)), Settlement::Settled);
     }
 }
