@@ -256,7 +256,9 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        for pid in self.alive() {
+        let alive = self.alive();
+        for (pid, line) in processes("cmdline").filter(|(pid, _)| alive.contains(pid)) {
+            eprintln!("still alive: {pid:?} {}", line.join(" "));
             let _ = kill_process(pid, Signal::KILL);
         }
         if std::thread::panicking() {
