@@ -108,7 +108,8 @@ fn the_template_can_be_replaced() {
     );
     let second = stage.prompt("1.2#2");
     let first_line = "1.2|Part 1 2|specs/epic-1/story-1.2-part-1-2.md|1.1|2/2|r1|true|l|why|git\n";
-    assert!(second.starts_with(&format!("{first_line}{} diff --git", stage.kept(1))), "{second}");
+    assert!(second.starts_with(&format!("{first_line}{}  new | 1 +\n", stage.kept(1))), "{second}");
+    assert!(second.contains("\n\ndiff --git a/new b/new\n"), "{second}");
     assert!(second.ends_with(&spec("[\"1.1\"]", "1.2")), "{second}");
 }
 
