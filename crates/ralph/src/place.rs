@@ -99,9 +99,12 @@ pub fn switch_to(workspace: &Path, branch: &str) -> Result<(), CliError> {
     })
 }
 
-/// The branch of a run's worktree.
+/// Begins the name of every branch that is a run's.
+pub const BRANCHES: &str = "ralph/";
+
+/// The branch of a run's own.
 pub fn branch(run_id: &str) -> String {
-    format!("ralph/{run_id}")
+    format!("{BRANCHES}{run_id}")
 }
 
 /// The repository that a run works in. If its `.git` is gone there is none: another one around it

@@ -68,6 +68,7 @@ pub fn story(template: &str, plan: &StoriesPlan, gaps: &StoryGaps<'_>) -> Result
             rules => plan.rules.clone(),
             learnings => gaps.learnings.to_vec(),
             git => gaps.git,
+            commits => plan.commit,
         },
     )
 }
@@ -81,6 +82,7 @@ pub fn check_story(template: &str) -> Result<(), TemplateError> {
         max_retries: 3,
         rules: vec!["a rule".into()],
         template: None,
+        commit: false,
     };
     let id = ralph_loop::story_id::StoryId { epic: 1, story: 1 };
     let example = Story { id, title: "A story".into(), spec: "specs/x.md".into(), depends_on: Vec::new() };

@@ -253,11 +253,29 @@ impl Plan {
         }
     }
 
-    /// Whether every iteration has to leave everything committed.
+    /// Whether what an iteration leaves uncommitted is looked at, unless it is put back.
     pub fn leaves_nothing(&self) -> bool {
         match self {
-            Plan::Prompt(_) | Plan::Stories(_) => false,
+            Plan::Prompt(_) => false,
+            Plan::Stories(plan) => plan.commit,
             Plan::Tasks(_) => true,
+        }
+    }
+
+    /// What it is committed as, below which the run and the iteration are named; nothing if it is
+    /// only counted.
+    pub fn commit_subject(&self, item: &Item, iteration: u32) -> Option<String> {
+        match (self, item) {
+            (Plan::Stories(plan), Item::Story { id, .. }) if plan.commit => {
+                let title = plan.story(*id).map_or("", |story| story.title.as_str());
+                let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+                Some(format!("[{id}] {title}"))
+            }
+            (Plan::Tasks(plan), _) if plan.commit_left => {
+                let story = item.story().unwrap_or_default();
+                Some(format!("wip: [{story}] what iteration {iteration} left"))
+            }
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
         }
     }
 }

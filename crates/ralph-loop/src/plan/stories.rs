@@ -31,6 +31,9 @@ pub struct StoriesPlan {
     /// The user's prompt template, by hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// Each story that is done is committed; agents are asked to leave that to ralph.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commit: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,6 +239,7 @@ mod tests {
             max_retries: 3,
             rules: vec![],
             template: None,
+            commit: false,
         }
     }
 

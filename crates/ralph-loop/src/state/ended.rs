@@ -298,7 +298,8 @@ impl State {
             self.asked.notes_heard();
         }
         self.plan.apply(&PlanFact::Judged(judgement));
-        self.left_due = Some(judgement.item.clone());
+        let put_back = matches!(judgement.settlement, Settlement::Retry { .. });
+        self.left_due = Some(judgement.item.clone()).filter(|_| !put_back);
         match judgement.settlement {
             Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
             // What the last attempt left is for the person who is asked for.

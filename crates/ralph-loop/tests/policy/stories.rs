@@ -36,6 +36,22 @@ fn a_false_done_is_a_failed_attempt() {
 }
 
 #[test]
+fn a_story_is_committed_once_it_is_done_and_before_anything_else() {
+    let commits = "stories:1.1+1.2 commit backoff:0-0 git";
+    let done = "start tree:A@main told:DONE-1.1@main";
+    check(commits, done, "judged 1 done, left 1");
+    check(commits, &format!("{done} left"), "snapshot 2");
+    check(TWO, done, "judged 1 done, snapshot 2");
+    // What is put back is nobody's to commit.
+    check(commits, "start tree:A@main told:FAIL-1.1@main", "judged 1 retry (too hard), restore 2");
+    // The last one is, too.
+    let last = format!("{done} left tree:B@main told:DONE-1.2@main");
+    check(commits, &last, "judged 2 done, left 2");
+    // Whoever takes the run up begins with it.
+    check(commits, &format!("{done} resume"), "left 1");
+}
+
+#[test]
 fn three_failures_halt_with_the_tree_as_it_was_left() {
     let attempt = "tree:A@main told:FAIL-1.1@main";
     let halted = format!("start {attempt} back {attempt} back {attempt}");

@@ -168,6 +168,10 @@ pub fn run(asked: &str) -> Run {
                 let ms = |text: &str| text.parse::<u64>().expect(word) * 1000;
                 run.limits.backoff = Backoff { base_ms: ms(base), cap_ms: ms(cap) };
             }
+            "commit" => match &mut run.plan {
+                Plan::Stories(plan) => plan.commit = true,
+                Plan::Prompt(_) | Plan::Tasks(_) => panic!("`commit` after `stories`"),
+            },
             _ => panic!("nobody can ask for `{word}`"),
         }
     }
@@ -191,7 +195,7 @@ fn stories(told: &str) -> Plan {
     };
     let todo = told.split('+').map(story).collect();
     let (done, carried, rules, template) = (vec![], None, vec![], None);
-    Plan::Stories(StoriesPlan { todo, done, carried, max_retries: 3, rules, template })
+    Plan::Stories(StoriesPlan { todo, done, carried, max_retries: 3, rules, template, commit: false })
 }
 
 /// `tasks:` and how often a story is reviewed; 0 is never.

@@ -352,11 +352,9 @@ impl Lane {
     }
 
     pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) -> Result<(), StartError> {
-        let commit = matches!(&run.plan, Plan::Tasks(plan) if plan.commit_left);
-        let (story, id) = (item.story().unwrap_or_default(), &run.id);
-        let message =
-            format!("wip: [{story}] what iteration {iteration} left\n\nRalph-Run: {id}/{iteration}");
-        let errand = Errand::Left { tree: run.tree(), message: commit.then_some(message) };
+        let subject = run.plan.commit_subject(item, iteration);
+        let message = subject.map(|subject| format!("{subject}\n\nRalph-Run: {}/{iteration}", run.id));
+        let errand = Errand::Left { tree: run.tree(), message };
         self.start_errand(run, iteration, errand)
     }
 

@@ -401,7 +401,7 @@ impl Reporter for Human {
                 End::Restore(end) => self.restored(end),
                 End::Plan(end) => self.plan_seen_to(run, state, end),
                 End::Left(end) => {
-                    if let Some(text) = left(end) {
+                    if let Some(text) = left(run, end) {
                         self.line(&format!("  {}", printable(&text)));
                     }
                 }

@@ -124,7 +124,7 @@ fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
             let lines: Vec<String> = undone.chain(reworded).chain(edited).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
-        End::Left(end) => left(end),
+        End::Left(end) => left(run, end),
         End::Message(_) | End::Scm(_) | End::Rest(_) => None,
     }
 }

@@ -33,6 +33,7 @@ pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
+use ralph_loop::plan::Plan;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::space::Shortage;
 use ralph_loop::text::printable;
@@ -139,7 +140,7 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// What an iteration has left uncommitted, in words.
-fn left(end: &LeftEnd) -> Option<String> {
+fn left(run: &Run, end: &LeftEnd) -> Option<String> {
     let files = match end.paths {
         1 => "1 file".to_string(),
         n => format!("{n} files"),
@@ -147,6 +148,7 @@ fn left(end: &LeftEnd) -> Option<String> {
     match (&end.problem, end.committed, end.paths) {
         (Some(why), _, _) => Some(format!("what was left uncommitted could not be committed: {why}")),
         (None, _, 0) => None,
+        (None, true, _) if matches!(run.plan, Plan::Stories(_)) => Some(format!("committed: {files}")),
         (None, true, _) => Some(format!("committed what was left: {files}")),
         (None, false, _) => Some(format!("left uncommitted: {files}")),
     }

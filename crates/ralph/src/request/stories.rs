@@ -1,17 +1,23 @@
 //! A run over the stories in `specs/`: what `ralph stories` asks for.
 
 use super::{Asked, Terms, assemble, checks, limits};
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::fsx;
+use crate::git::Repository;
 use crate::layout::{self, Project};
+use crate::place;
 use crate::settings::Settings;
 use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
 use crate::template;
+use ralph_loop::Run;
 use ralph_loop::dialect::Dialect;
+use ralph_loop::event::Branch;
 use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::stories::{StoriesPlan, Story};
+use ralph_loop::run::Place;
 use ralph_loop::story_id::StoryId;
+use ralph_loop::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -24,6 +30,8 @@ pub struct StoriesRequest {
     pub max_retries: Option<u32>,
     /// Skip stories that have something wrong with them.
     pub keep_going: bool,
+    /// Commit each story that is done; also if the settings say so.
+    pub commit: bool,
     /// Made, or switched to, before anything begins.
     pub branch: Option<String>,
     pub terms: Terms,
@@ -62,6 +70,7 @@ pub fn build(
         Some(text) => (Some(layout::hash(text.as_bytes())), vec![text]),
         None => (None, Vec::new()),
     };
+    let commit = asked.commit || settings.stories.commit;
     let max_retries = asked.max_retries.unwrap_or(settings.stories.max_retries);
     let limits = Limits {
         iterations: asked.terms.max_iterations.unwrap_or_else(|| most_attempts(todo.len(), max_retries)),
@@ -80,13 +89,63 @@ pub fn build(
         max_retries,
         rules: settings.stories.rules.clone(),
         template,
+        commit,
     });
     let commands: Vec<String> = settings.stories.verify.iter().chain(&asked.terms.checks).cloned().collect();
     let checks = checks::checks(&commands, &asked.terms, settings, project.dir())?;
     let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
     run.log = run.log.or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
-    Ok(StoriesAsked { asked: Asked { run, texts, branch: asked.branch.clone() }, warnings })
+    if commit && !run.git {
+        return Err(CliError::usage("there is no git repository to commit stories to")
+            .hint("run `git init`, or leave out --commit and `stories.commit`"));
+    }
+    let branch = asked.branch.clone().or_else(|| own_branch(&run, project).filter(|_| commit));
+    Ok(StoriesAsked { asked: Asked { run, texts, branch }, warnings })
+}
+
+/// The branch for the commits of a run that names none: not the user's own, and not another one
+/// beside that of an earlier run.
+fn own_branch(run: &Run, project: &Project) -> Option<String> {
+    let of_a_run = match (&run.place, Repository::around(project.dir())?.branch()) {
+        (Place::Worktree { .. }, _) => true,
+        (Place::Here, Branch::Named(name)) => name.starts_with(place::BRANCHES),
+        (Place::Here, Branch::Detached) => false,
+    };
+    (!of_a_run).then(|| place::branch(&run.id))
+}
+
+/// What becomes of changes that are not committed when the run begins; an error if they would
+/// become part of ralph's commits.
+pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliError> {
+    const NAMED: usize = 3;
+    let Some(repository) = Repository::around(project.dir()).filter(|_| run.git) else { return Ok(None) };
+    let paths = repository.changed_paths().map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let paths: Vec<String> = paths
+        .split(|byte| *byte == 0)
+        .filter(|path| !path.is_empty())
+        .map(|path| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let named = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = match paths.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let changes = format!("{}: {named}{more}", counted(paths.len() as u64, "uncommitted change"));
+    match (&run.place, &run.plan) {
+        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}; the worktree does not have them"))),
+        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => {
+            Err(CliError::usage("stories are to be committed, and there are uncommitted changes")
+                .cause(changes)
+                .hint("commit or stash them, so that they do not become part of a story's commit"))
+        }
+        (Place::Here, _) => Ok(Some(format!(
+            "{changes}; every attempt begins with them, and an agent that commits may commit them too"
+        ))),
+    }
 }
 
 fn most_attempts(stories: usize, max_retries: u32) -> u32 {

@@ -131,6 +131,7 @@ pub struct StoriesSettings {
     pub rules: Vec<String>,
     pub verify: Vec<String>,
     pub max_retries: u32,
+    pub commit: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]

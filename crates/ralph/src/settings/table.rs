@@ -342,6 +342,12 @@ const STORIES: &[Key] = &[
         default: Fallback::Count(3),
         doc: "Give up on a story after so many failed attempts (`--max-retries`).",
     },
+    Key {
+        name: "commit",
+        kind: Kind::Switch,
+        default: Fallback::Switch(false),
+        doc: "Commit each story when it is done, as `[1.1] Title`, on a branch of the run (`--commit`).",
+    },
 ];
 
 const TASKS: &[Key] = &[

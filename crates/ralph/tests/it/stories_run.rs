@@ -4,6 +4,7 @@
 //! The first modules are named after the sections of the description that this loop is built to,
 //! and their tests after its steps; the others after what was asked for beyond it.
 
+mod commits;
 mod failure_handling;
 mod flags;
 mod input;

@@ -25,7 +25,7 @@ fn settings(layer: usize) -> Value {
         "maxTime": n, "timeout": n, "checkTimeout": n, "maxFailures": n, "stallAfter": n,
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
-        "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n},
+        "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},
         "tasks": {"commitLeft": on, "hooks": on}, "agents": {"review": text, "fix": text}, "notify": text,
     })
 }

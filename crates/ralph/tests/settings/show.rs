@@ -46,6 +46,7 @@ fn every_setting_is_a_line_with_its_source() {
     stories.rules = []                     default
     stories.verify = []                    default
     stories.maxRetries = 3                 default
+    stories.commit = false                 default
     tasks.commitLeft = true                default
     tasks.hooks = true                     default
     agents.review = null                   default

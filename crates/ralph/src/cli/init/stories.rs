@@ -41,6 +41,7 @@ pub fn lay_out(project: &Project) -> Result<ExitCode, CliError> {
     out.line("Are they fine:  ralph stories check");
     out.line("What there is:  ralph stories list");
     out.line("Go:             ralph stories");
+    out.line("A commit each:  ralph stories --commit (or \"stories\": {\"commit\": true} in the settings)");
     out.flush();
     Ok(ExitCode::SUCCESS)
 }

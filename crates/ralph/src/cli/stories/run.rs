@@ -31,6 +31,9 @@ pub struct RunArgs {
     /// Skip stories that have something wrong with them
     #[arg(long)]
     keep_going: bool,
+    /// Commit each story when it is done, on a branch of the run
+    #[arg(long)]
+    commit: bool,
     /// Work on this branch; it is made if it is not there
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
@@ -51,6 +54,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     if args.common.dry_run {
         return dry_run(&asked.asked.run, asked.asked.texts.first(), args.common.output.verbose);
     }
+    if let Some(warning) = stories::uncommitted(&asked.asked.run, &project)? {
+        say(&printable(&format!("ralph: warning: {warning}")));
+    }
     args.common.live(asked.asked, &settings)
 }
 
@@ -61,6 +67,7 @@ impl RunArgs {
             from: self.resume_from,
             max_retries: self.max_retries,
             keep_going: self.keep_going,
+            commit: self.commit,
             branch: self.branch.clone().filter(|_| !self.common.dry_run),
             terms: self.common.terms(),
         }

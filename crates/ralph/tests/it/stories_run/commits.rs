@@ -1,0 +1,111 @@
+//! One commit per story, made by ralph.
+
+use super::stage::{Stage, spec_path};
+use crate::support::Sandbox;
+use rustix::process::Signal;
+use serde_json::json;
+
+const WORKS: &str =
+    "case $try in 1.1#1) echo wrong > part; FAIL no ;; esac; echo $try > part-$RALPH_STORY; DONE";
+
+fn git(sandbox: &Sandbox, args: &str) -> String {
+    sandbox.sh(&format!("git {args}"))
+}
+
+#[test]
+fn every_story_that_is_done_is_one_commit_on_a_branch_of_the_run() {
+    let stage = Stage::new("1.1 1.2");
+    let sandbox = &stage.sandbox;
+    sandbox.write(".ralph/settings.json", json!({"stories": {"commit": true}}).to_string());
+    git(sandbox, "add . && git commit -q -m settings");
+    sandbox.write(".ralph/settings.local.json", "{}");
+    stage.run(&[], WORKS).exits(0).says("committed: ");
+    let run = sandbox.only_run();
+    assert_eq!(git(sandbox, "branch --show-current"), format!("ralph/{run}\n"));
+    // The second iteration is the attempt that did it; what the first left is in no commit.
+    let told =
+        git(sandbox, "log --reverse --format='%s|%(trailers:key=Ralph-Run,valueonly,separator=)' main..");
+    assert_eq!(told, format!("[1.1] Part 1 1|{run}/2\n[1.2] Part 1 2|{run}/3\n"));
+    let files = |commit: &str| git(sandbox, &format!("show --format= --name-only {commit}"));
+    for (commit, id) in [("HEAD~1", "1.1"), ("HEAD", "1.2")] {
+        assert_eq!(files(commit), format!("part-{id}\nprogress.txt\n{}\n", spec_path(id)));
+    }
+    assert!(git(sandbox, &format!("show HEAD~1:{}", spec_path("1.1"))).contains("status: done"));
+    assert!(git(sandbox, "show HEAD:progress.txt").contains("[DONE] Story 1.2"));
+    assert_eq!(git(sandbox, "status --porcelain"), "?? .ralph/settings.local.json\n");
+    let prompt = stage.prompt("1.1#1");
+    assert!(
+        prompt.contains("leave your changes uncommitted") && !prompt.contains("commit your work"),
+        "{prompt}"
+    );
+    // The next run goes on where this one was.
+    stage.specs("1.1 1.2 1.3");
+    git(
+        sandbox,
+        "checkout -q specs/epic-1/story-1.1* specs/epic-1/story-1.2* && git add specs && git commit -q -m more",
+    );
+    stage.run(&[], WORKS).exits(0);
+    assert_eq!(git(sandbox, "branch --show-current"), format!("ralph/{run}\n"));
+    assert_eq!(git(sandbox, "log -1 --format=%s"), "[1.3] Part 1 3\n");
+}
+
+#[test]
+fn the_branch_can_be_named_or_be_that_of_a_worktree() {
+    let stage = Stage::new("1.1 1.2");
+    let sandbox = &stage.sandbox;
+    stage.run(&["--commit", "--branch", "main", "-n", "1", "-s", "1.2"], WORKS).exits(0);
+    assert_eq!(git(sandbox, "log -1 --format='%s %D'"), "[1.2] Part 1 2 HEAD -> main\n");
+    sandbox.write("mine", "not committed\n");
+    let ran = stage.run(&["--commit", "--worktree"], WORKS).exits(0);
+    assert!(
+        ran.stderr.contains("1 uncommitted change: mine; the worktree does not have them"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(git(sandbox, "log -1 --format=%s main"), "[1.2] Part 1 2\n");
+    let last = sandbox.sh("git log -1 --format=%s $(git branch --list 'ralph/*' --format='%(refname)')");
+    assert_eq!(last, "[1.1] Part 1 1\n");
+}
+
+#[test]
+fn changes_of_the_users_own_are_never_part_of_a_commit() {
+    let stage = Stage::new("1.1");
+    let sandbox = &stage.sandbox;
+    for name in ["a", "b", "c", "d"] {
+        sandbox.write(name, "mine\n");
+    }
+    let refused = stage.run(&["--commit"], WORKS).exits(2);
+    for part in ["4 uncommitted changes: a, b, c and 1 more", "commit or stash them"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    assert_eq!((stage.asked().as_str(), git(sandbox, "branch --list 'ralph/*'").as_str()), ("", ""));
+    assert!(sandbox.runs().is_empty());
+    stage.run(&["--commit", "--dry-run"], WORKS).exits(0);
+    // Without commits they stay where they are, and the user knows.
+    let ran = stage.run(&[], WORKS).exits(0);
+    assert!(
+        ran.stderr.contains("4 uncommitted changes: a, b, c and 1 more; every attempt begins"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((stage.commits().as_str(), git(sandbox, "branch --list 'ralph/*'").as_str()), ("", ""));
+    Stage::without_git("1.1")
+        .run(&["--commit"], WORKS)
+        .exits(2)
+        .says("no git repository to commit stories to");
+}
+
+#[test]
+fn a_story_that_was_done_when_the_run_was_killed_is_committed_by_the_next_life() {
+    let stage = Stage::new("1.1 1.2");
+    let sandbox = &stage.sandbox;
+    let running = stage.begin(&["--commit"], "echo $try > part-$RALPH_STORY; hold; DONE");
+    stage.until_held("1.1#1");
+    sandbox.interrupt(&running, Signal::INT);
+    stage.let_go("1.1#1");
+    running.end().exits(130);
+    stage.let_go("1.2#1");
+    sandbox.ralph(&["resume"]).exits(0);
+    assert_eq!(git(sandbox, "log --reverse --format=%s main.."), "[1.1] Part 1 1\n[1.2] Part 1 2\n");
+    assert_eq!(git(sandbox, "status --porcelain"), "");
+}
