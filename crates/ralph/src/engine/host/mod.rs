@@ -211,7 +211,13 @@ impl Host for RealHost<'_> {
                 self.start_plan(run, state, what);
                 Ok(())
             }
-            Step::Left { iteration, item } => self.lane.start_left(run, *iteration, item),
+            Step::Left { iteration, item } => {
+                // That a story is done is part of its commit.
+                if run.plan.restores() {
+                    self.write_projections();
+                }
+                self.lane.start_left(run, *iteration, item)
+            }
             Step::Restore { attempt, .. } => {
                 if !self.lane.start_restore(run, state, *attempt) {
                     let why = "there is no record of the tree to go back to".to_string();

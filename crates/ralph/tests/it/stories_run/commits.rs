@@ -32,7 +32,7 @@ fn every_story_that_is_done_is_one_commit_on_a_branch_of_the_run() {
     }
     assert!(git(sandbox, &format!("show HEAD~1:{}", spec_path("1.1"))).contains("status: done"));
     assert!(git(sandbox, "show HEAD:progress.txt").contains("[DONE] Story 1.2"));
-    assert_eq!(git(sandbox, "status --porcelain"), "?? .ralph/settings.local.json\n");
+    assert_eq!(git(sandbox, "status --porcelain"), "");
     let prompt = stage.prompt("1.1#1");
     assert!(
         prompt.contains("leave your changes uncommitted") && !prompt.contains("commit your work"),
