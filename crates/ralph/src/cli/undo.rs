@@ -3,7 +3,7 @@
 use super::args::ProjectArgs;
 use super::home;
 use super::init::ask::{Asker, Stopped};
-use crate::catalog::find;
+use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::kept::RestoreGitError;
 use crate::git::shadow::Shadow;
@@ -28,12 +28,13 @@ Checkpoints need no repository: if the run has deleted .git, --restore-git resto
 the run began.
 
 Examples:
+  ralph undo                          as it was before the last run here
   ralph undo 20261115-2215            as it was before the run
   ralph undo 20261115-2215 --to 3     as it was before iteration 3
   ralph undo 20261115-2215 --tree ID  as an earlier undo has kept it")]
 pub struct UndoArgs {
-    /// A worker's name, or a run's id or the beginning of it
-    run: String,
+    /// A worker's name, or a run's id or the start of it; by default the last run in this directory
+    run: Option<String>,
     /// Back to before this iteration
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     to: u32,
@@ -49,9 +50,9 @@ pub struct UndoArgs {
 
 pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let id = find(&home, &args.run)?;
-    let story = Story::read(&home, &id)?;
     let here = args.project.dir()?;
+    let id = find_or_newest(&home, args.run.as_deref(), &here)?;
+    let story = Story::read(&home, &id)?;
     if !here.starts_with(&story.run.workspace) && !story.run.workspace.starts_with(&here) {
         let there = story.run.workspace.display();
         return Err(CliError::failed(format!("run {id} worked in another directory: {there}"))

@@ -228,6 +228,22 @@ fn what_changed_since_the_run_is_kept_first() {
 }
 
 #[test]
+fn undo_without_a_run_means_the_last_one_here() {
+    let sandbox = Sandbox::git();
+    sandbox.ralph(&["undo"]).exits(1).says("no run in this directory yet");
+    run(&sandbox, &["echo 1 > first"], &[]).exits(0);
+    let first = sandbox.only_run();
+    run(&sandbox, &["echo 1 > second"], &[]).exits(0);
+    let second = sandbox.runs().into_iter().find(|run| *run != first).unwrap();
+    let undone = sandbox.ralph(&["undo"]).exits(0).says(&format!("ralph undo {second} --tree "));
+    assert!(sandbox.has("first") && !sandbox.has("second"));
+    back(&sandbox, &undone).exits(0);
+    assert!(sandbox.has("second"));
+    sandbox.sh("mkdir ../other");
+    sandbox.ralph(&["undo", "-C", "../other"]).exits(1).says("no run in this directory yet");
+}
+
+#[test]
 fn an_undo_elsewhere_or_of_a_run_at_work_is_refused() {
     let sandbox = Sandbox::git();
     let id = changed_by(&sandbox, &["echo 1 > made"]);
