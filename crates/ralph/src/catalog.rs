@@ -152,29 +152,51 @@ pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<Str
 /// The run of the worker of that name, the run with this id, or the only one whose id begins like
 /// this.
 pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
-    let unknown = |meant: Option<&str>| {
-        let all = "`ralph runs` lists them, and `ralph ls` the workers";
-        CliError::failed(format!("no such run: {name}")).hint(similar::hint(meant, all))
-    };
-    if !layout::is_safe_name(name) {
-        return Err(unknown(None));
-    }
-    if let Some(run) = seat::run_of(home, name) {
+    if layout::is_safe_name(name)
+        && let Some(run) = seat::run_of(home, name)
+    {
         return Ok(run);
     }
-    let ids = ids(home)?;
-    let mut fitting: Vec<String> = ids.iter().filter(|id| id.starts_with(name)).cloned().collect();
-    if let Some(exact) = fitting.iter().find(|id| *id == name) {
-        return Ok(exact.clone());
+    match &matching(home, name)?[..] {
+        [] => Err(unknown(home, name)?),
+        [run] => Ok(run.clone()),
+        fitting => Err(several(name, fitting)),
     }
-    match fitting.len() {
-        0 => Err(unknown(meant(home, name, ids)?.as_deref())),
-        1 => Ok(fitting.remove(0)),
-        _ => {
-            fitting.sort_unstable();
-            Err(CliError::failed(format!("several runs begin with {name}: {}", fitting.join(", "))))
-        }
+}
+
+/// The run with this id, or those whose ids begin like this.
+pub fn matching(home: &Home, name: &str) -> Result<Vec<String>, CliError> {
+    if !layout::is_safe_name(name) {
+        return Ok(Vec::new());
     }
+    let mut fitting: Vec<String> = ids(home)?.into_iter().filter(|id| id.starts_with(name)).collect();
+    if fitting.iter().any(|id| id == name) {
+        fitting.retain(|id| id == name);
+    }
+    fitting.sort_unstable();
+    Ok(fitting)
+}
+
+/// The error for a name that no run and no worker has.
+pub fn unknown(home: &Home, name: &str) -> Result<CliError, CliError> {
+    let meant = if layout::is_safe_name(name) { meant(home, name, ids(home)?)? } else { None };
+    let hint = similar::hint(meant.as_deref(), "`ralph runs` lists them, and `ralph ls` the workers");
+    Ok(CliError::failed(format!("no such run: {name}")).hint(hint))
+}
+
+pub fn several(name: &str, ids: &[String]) -> CliError {
+    CliError::failed(format!("several runs begin with {name}: {}", ids.join(", ")))
+}
+
+/// The ids of the runs that something is alive of, oldest first. Of the others no journal is read.
+pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>, CliError> {
+    let mut ids = ids(home)?;
+    ids.retain(|id| {
+        let run_dir = home.run(id);
+        RunLock::is_held(&run_dir) && journal::opened(&run_dir).is_some_and(|run| wanted(&run))
+    });
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 /// The run or worker whose name is nearest to one that nobody has; of runs that are as near, the
@@ -309,7 +331,7 @@ impl Belongings<'_> {
 
     /// What they take up; what the user's own repository holds is not ralph's to count.
     pub fn bytes(&self) -> u64 {
-        let outputs = self.workers.iter().map(output::disk_usage);
+        let outputs = self.workers.iter().map(|worker| output::disk_usage(&worker.output()));
         outputs.fold(fsx::disk_usage(self.run_dir.dir()), u64::saturating_add)
     }
 
@@ -321,7 +343,7 @@ impl Belongings<'_> {
                 .forget_attempts(&self.line.id)
                 .map_err(|cause| cannot("what the attempts left").cause(cause))?;
         }
-        self.workers.iter().for_each(output::remove);
+        self.workers.iter().for_each(|worker| output::remove(&worker.output()));
         remove_record(&self.run_dir).map_err(|cause| cannot("the record").cause(cause))
     }
 }

@@ -108,6 +108,11 @@ impl WorkerDir {
         &self.dir
     }
 
+    /// The worker's.
+    pub fn name(&self) -> String {
+        self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Which run is this worker's.
     pub fn record(&self) -> PathBuf {
         self.dir.join("worker.json")
@@ -126,17 +131,34 @@ impl WorkerDir {
         self.dir.join("iterations.log")
     }
 
-    /// What its process prints, over all its lives.
-    pub fn output(&self) -> PathBuf {
+    /// What its process prints.
+    pub fn output(&self) -> OutputLog {
+        OutputLog { dir: self.dir.clone() }
+    }
+}
+
+/// The output of a worker or a run, for all times it was started: `output.log` and its older parts.
+#[derive(Clone, Debug)]
+pub struct OutputLog {
+    dir: PathBuf,
+}
+
+impl OutputLog {
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The part that is written to.
+    pub fn newest(&self) -> PathBuf {
         self.dir.join(OUTPUT)
     }
 
-    /// What it printed before that, as long as it is kept; counted from 1.
-    pub fn output_aside(&self, number: u32) -> PathBuf {
+    /// A part that is full, counted from 1.
+    pub fn aside(&self, number: u32) -> PathBuf {
         self.dir.join(format!("{OUTPUT}.{number}"))
     }
 
-    pub fn number_of_output(&self, path: &Path) -> Option<u32> {
+    pub fn number_of(&self, path: &Path) -> Option<u32> {
         path.file_name()?.to_str()?.strip_prefix(OUTPUT)?.strip_prefix('.')?.parse().ok()
     }
 }
@@ -239,6 +261,11 @@ impl RunDir {
     /// Where the run's loop can be talked to.
     pub fn control(&self) -> PathBuf {
         self.dir.join(CONTROL)
+    }
+
+    /// What a run without a worker shows in its terminal.
+    pub fn output(&self) -> OutputLog {
+        OutputLog { dir: self.dir.clone() }
     }
 
     /// The git directory of the run's checkpoints.

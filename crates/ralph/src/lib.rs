@@ -47,6 +47,7 @@ mod similar;
 mod stories;
 mod story;
 mod tally;
+mod target;
 mod tasks;
 mod template;
 mod texts;

@@ -4,7 +4,7 @@
 
 use crate::catalog;
 use crate::control::Control;
-use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
+use crate::engine::{Clock, EngineError, Equipment, OnSignal, Projections, RealHost, drive, take};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
@@ -20,7 +20,7 @@ use crate::report::{
 };
 use crate::request::{Asked, root};
 use crate::seat::record::Record;
-use crate::seat::{self, Desk, Seat, Sitting};
+use crate::seat::{self, Desk, Kept, Seat, Sitting};
 use crate::stories::added::AddedSpecs;
 use crate::stories::backlog;
 use crate::texts::Texts;
@@ -130,12 +130,9 @@ pub fn open(
         seat.sit_down(home, &run, &state, how)?;
     }
     let record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
-    let notifier = Notifier::of(&run, conduct.seat.map(|seat| seat.name.as_str()));
-    let mut desk = Desk::new(record, notifier, reporter);
-    let log = run.log.clone();
-    let ended = also_logged(log, &mut desk, |reporter| {
-        reporter.event(&run, &state, &event);
-        let life = Life { run, state, run_dir, journal, lock, clock, projections };
+    let life = Life { run, state, run_dir, journal, lock, clock, projections };
+    let ended = attended(life, record, conduct, reporter, |life, reporter| {
+        reporter.event(&life.run, &life.state, &event);
         live(life, None, conduct, reporter)
     });
     drop(workspace_lock);
@@ -207,11 +204,8 @@ pub fn resume(
         let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
         seat.sit_down(home, &run, &replayed.state, how)?;
     }
-    let notifier = Notifier::of(&run, conduct.seat.map(|seat| seat.name.as_str()));
-    let mut desk = Desk::new(record, notifier, reporter);
-    let log = run.log.clone();
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = also_logged(log, &mut desk, |reporter| {
+    let ended = attended(life, record, conduct, reporter, |life, reporter| {
         live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter)
     });
     drop(workspace_lock);
@@ -270,6 +264,30 @@ fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
         _ => format!("-n {}", 2 * state.judged.max(1)),
     };
     format!("ralph resume {flag} {name}")
+}
+
+/// With all that is kept and told of a run beside what the reporter shows.
+fn attended(
+    life: Life,
+    record: Option<Record>,
+    conduct: &Conduct,
+    reporter: &mut dyn Reporter,
+    live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, CliError>,
+) -> Result<Ended, CliError> {
+    let notifier = Notifier::of(&life.run, conduct.seat.map(|seat| seat.name.as_str()));
+    let log = life.run.log.clone();
+    if conduct.seat.is_some() {
+        let mut desk = Desk::new(record, notifier, reporter);
+        return also_logged(log, &mut desk, |reporter| live(life, reporter));
+    }
+    let mut kept = Kept::new(&life.run, &life.run_dir, reporter);
+    let mut desk = Desk::new(record, notifier, &mut kept);
+    let ended = also_logged(log, &mut desk, |reporter| live(life, reporter));
+    match &ended {
+        Ok(ended) => kept.close(&ended.summary()),
+        Err(error) => kept.fail(error),
+    }
+    ended
 }
 
 /// With the run's log, if it has one, beside the reporter.
@@ -341,8 +359,15 @@ fn live(
         .build()
         .map_err(|cause| trouble(&cause))?;
     let inside = runtime.enter();
-    let control = conduct.seat.map(|_| Control::listen(&run_dir)).transpose();
-    let control = control.map_err(|cause| trouble(&cause))?;
+    let control = match (Control::listen(&run_dir), conduct.seat) {
+        (Ok(control), _) => Some(control),
+        (Err(cause), Some(_)) => return Err(trouble(&cause)),
+        // Ctrl+C is enough where there is a terminal.
+        (Err(cause), None) => {
+            reporter.warn(&format!("this run cannot be controlled from elsewhere: {cause}"));
+            None
+        }
+    };
     let equipment = Equipment {
         checkpoints: checkpoints(&run, &state, &run_dir),
         run_dir: run_dir.clone(),
@@ -352,7 +377,11 @@ fn live(
         clock,
         projections,
         keeper: conduct.keeper.clone(),
-        signals: conduct.signals,
+        signals: match conduct.seat {
+            Some(_) => OnSignal::Pause,
+            None if conduct.signals => OnSignal::Stop,
+            None => OnSignal::Nothing,
+        },
         control,
         reporter,
     };
@@ -527,13 +556,20 @@ pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
     Ok(lock)
 }
 
+/// The error for resuming a run that is running.
+pub fn already_alive(id: &str) -> CliError {
+    lock_error(&LockError::RunAlive { run: id.to_string() })
+}
+
 fn lock_error(error: &LockError) -> CliError {
     let shown = CliError::from_error(error, Code::Usage);
     match error {
         LockError::WorkspaceTaken { .. } => shown.hint(
             "work in a tree of your own with --worktree; --share-workspace if you know that they do not meet",
         ),
-        LockError::RunAlive { .. } => shown.hint("it needs no resuming; watch it where it runs"),
+        LockError::RunAlive { run } => {
+            shown.hint(format!("it is not paused; watch it with: ralph logs {run} -f"))
+        }
         LockError::Io { .. } => shown,
     }
 }

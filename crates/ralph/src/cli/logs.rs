@@ -1,61 +1,161 @@
-//! `ralph logs`: what a worker and its agents say.
+//! `ralph logs`: what a worker or a run and its agents say.
 
+use super::args::ProjectArgs;
 use super::home;
+use crate::catalog;
 use crate::error::CliError;
-use crate::layout::WorkerDir;
+use crate::layout::{Home, OutputLog, RunDir};
 use crate::report::Out;
 use crate::seat::output;
-use crate::seat::workers::find;
+use crate::seat::record::Record;
+use crate::target::{self, Kind, Target};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
+  ralph logs --lines 50             # the run in this directory
   ralph logs agent --follow
   ralph logs agent --events | grep FAIL")]
 pub struct LogsArgs {
-    /// The worker
-    name: String,
+    /// A worker's name, or a run's id or the start of it; by default the run in this directory, or else
+    /// the last one there
+    name: Option<String>,
     /// Go on as more is written, over iterations and restarts, until Ctrl+C
     #[arg(short, long)]
     follow: bool,
+    /// Begin with the last N lines
+    #[arg(long, value_name = "N")]
+    lines: Option<u64>,
     /// The starts and ends of iterations instead of the output
     #[arg(long)]
     events: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let worker = find(&home, &args.name)?;
-    let unreadable = |cause: io::Error| {
-        CliError::failed(format!("cannot read the log of worker '{}'", worker.name)).cause(cause)
+    let target = asked_for(&home, args)?;
+    let unreadable =
+        |cause: io::Error| CliError::failed(format!("cannot read the log of {target}")).cause(cause);
+    // Without its record it is gone for good.
+    let (dir, record) = match &target.kind {
+        Kind::Worker { dir, .. } => (dir.dir(), dir.record()),
+        Kind::Terminal => (target.run_dir.dir(), target.run_dir.journal()),
     };
     let mut out = Out::stdout();
-    let mut log = Log { dir: worker.dir.clone(), events: args.events, file: None, number: 0 };
+    let mut view = View::of(&target, args).map_err(unreadable)?;
+    if !args.follow && !target.alive && view.is_missing() {
+        return Err(CliError::failed(format!("no output of {target} is kept"))
+            .hint(format!("see what happened: ralph show {}", target.run)));
+    }
     // Watched before it is read, so that nothing falls in between.
-    let watch = if args.follow { Some(Watch::over(worker.dir.dir()).map_err(unreadable)?) } else { None };
+    let watch = if args.follow { Some(Watch::over(dir).map_err(unreadable)?) } else { None };
     loop {
-        log.print(&mut out).map_err(unreadable)?;
+        view.print(&mut out).map_err(unreadable)?;
         let Some(watch) = &watch else { break };
-        // Without its record a worker is gone for good.
-        if !out.is_heard() || !worker.dir.record().exists() || watch.wait() == Reader::Gone {
+        if !out.is_heard() || !record.exists() || watch.wait() == Reader::Gone {
             break;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The run that is named, the one that is running here, or the last one here.
+fn asked_for(home: &Home, args: &LogsArgs) -> Result<Target, CliError> {
+    if let Some(name) = &args.name {
+        return target::find(home, name);
+    }
+    let dir = args.project.dir()?;
+    match target::only(target::here(home, &dir)?)? {
+        Some(target) => Ok(target),
+        None => target::of_run(home, &catalog::find_or_newest(home, None, &dir)?),
+    }
+}
+
+/// What is printed.
+enum View {
+    Log(Log),
+    /// The events of a run in a terminal: they are in its journal, and in no file of their own.
+    Journal {
+        run: RunDir,
+        lines: Option<u64>,
+        printed: Option<usize>,
+    },
+}
+
+impl View {
+    fn of(target: &Target, args: &LogsArgs) -> io::Result<View> {
+        let source = match &target.kind {
+            Kind::Terminal if args.events => {
+                let run = target.run_dir.clone();
+                return Ok(View::Journal { run, lines: args.lines, printed: None });
+            }
+            Kind::Worker { dir, .. } if args.events => Source::Events(dir.iterations()),
+            Kind::Worker { .. } | Kind::Terminal => Source::Output(target.output()),
+        };
+        let mut log = Log { source, file: None, number: 0 };
+        if let Some(lines) = args.lines {
+            log.skip_to_last(lines)?;
+        }
+        Ok(View::Log(log))
+    }
+
+    fn is_missing(&self) -> bool {
+        matches!(self, View::Log(Log { source: Source::Output(log), .. }) if !log.newest().exists())
+    }
+
+    /// What was not printed yet.
+    fn print(&mut self, out: &mut Out) -> io::Result<()> {
+        let (run, lines, printed) = match self {
+            View::Log(log) => return log.print(out),
+            View::Journal { run, lines, printed } => (run, lines, printed),
+        };
+        let events = Record::events_of(run).map_err(io::Error::other)?;
+        let from = printed.unwrap_or_else(|| {
+            let mut left = lines.unwrap_or(u64::MAX);
+            last_lines(events.as_bytes(), true, &mut left).unwrap_or(0)
+        });
+        out.bytes(events.as_bytes().get(from..).unwrap_or_default());
+        out.flush();
+        *printed = Some(events.len());
+        Ok(())
+    }
+}
+
+/// Where the last `left` lines of a text begin; if it has fewer, nothing, and `left` is what is missing.
+/// A newline at the very end ends the last line and begins no other.
+fn last_lines(text: &[u8], at_end: bool, left: &mut u64) -> Option<usize> {
+    let body = if at_end { text.strip_suffix(b"\n").unwrap_or(text) } else { text };
+    if *left == 0 {
+        return Some(text.len());
+    }
+    for (at, _) in body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
+        *left -= 1;
+        if *left == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+enum Source {
+    Output(OutputLog),
+    /// The events of a worker.
+    Events(PathBuf),
+}
+
 /// A log that may be written on, go on in another file, be begun anew, or not be there yet.
 struct Log {
-    dir: WorkerDir,
-    events: bool,
+    source: Source,
     file: Option<File>,
     /// Of the file that is read; 0 before the first.
     number: u32,
@@ -70,6 +170,28 @@ struct Part {
 }
 
 impl Log {
+    /// Goes to where the last lines begin; stays before the first part if there are not as many.
+    fn skip_to_last(&mut self, lines: u64) -> io::Result<()> {
+        const PIECE: usize = 64 << 10;
+        let (mut left, mut at_end, mut buffer) = (lines, true, vec![0; PIECE]);
+        for part in self.parts()?.into_iter().rev() {
+            let mut end = part.file.metadata()?.len();
+            while end > 0 || left == 0 {
+                let start = end.saturating_sub(PIECE as u64);
+                let piece = &mut buffer[..(end - start) as usize];
+                part.file.read_exact_at(piece, start)?;
+                if let Some(at) = last_lines(piece, at_end, &mut left) {
+                    let mut file = part.file;
+                    file.seek(SeekFrom::Start(start + at as u64))?;
+                    (self.file, self.number) = (Some(file), part.number);
+                    return Ok(());
+                }
+                (end, at_end) = (start, false);
+            }
+        }
+        Ok(())
+    }
+
     fn print(&mut self, out: &mut Out) -> io::Result<()> {
         self.rest(out)?;
         while let Some((part, skips)) = self.next_part()? {
@@ -108,19 +230,22 @@ impl Log {
     /// All that there is, oldest first.
     fn parts(&self) -> io::Result<Vec<Part>> {
         let newest = |file, number| Part { file, number, newest: true };
-        if self.events {
-            return Ok(open(&self.dir.iterations())?.map(|file| newest(file, 1)).into_iter().collect());
-        }
+        let log = match &self.source {
+            Source::Events(path) => {
+                return Ok(open(path)?.map(|file| newest(file, 1)).into_iter().collect());
+            }
+            Source::Output(log) => log,
+        };
         loop {
-            let aside = output::put_aside(&self.dir);
+            let aside = output::put_aside(log);
             let mut parts = Vec::new();
             for (number, path) in &aside {
                 parts.extend(open(path)?.map(|file| Part { file, number: *number, newest: false }));
             }
             let last = aside.last().map_or(0, |(number, _)| *number);
-            parts.extend(open(&self.dir.output())?.map(|file| newest(file, last.saturating_add(1))));
+            parts.extend(open(&log.newest())?.map(|file| newest(file, last.saturating_add(1))));
             // One that was put aside meanwhile would be missing.
-            if output::put_aside(&self.dir) == aside {
+            if output::put_aside(log) == aside {
                 return Ok(parts);
             }
         }

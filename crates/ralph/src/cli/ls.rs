@@ -5,7 +5,8 @@ use super::table::{Column, Shape, table};
 use super::{home, print_list};
 use crate::error::CliError;
 use crate::report::{Out, Style, say};
-use crate::seat::workers::{self, Worker};
+use crate::seat::workers;
+use crate::target::Target;
 use clap::Args;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ pub fn ls(args: &LsArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_table(workers: &[Worker]) {
+fn print_table(workers: &[Target]) {
     let mut out = Out::stdout();
     if workers.is_empty() {
         out.line("No workers. `ralph spawn --help` shows how to start one.");
@@ -47,8 +48,8 @@ const COLUMNS: [Column; 5] = [
     Column { head: "DIRECTORY", shape: Shape::Path },
 ];
 
-fn rows(workers: &[Worker], width: usize) -> Vec<String> {
-    let cells = |worker: &Worker| {
+fn rows(workers: &[Target], width: usize) -> Vec<String> {
+    let cells = |worker: &Target| {
         let state = &worker.state;
         let status = match worker.is_abandoned() {
             true => format!("{}, loop is gone", state.status.word()),

@@ -89,27 +89,27 @@ enum Command {
     Spawn(spawn::SpawnArgs),
     /// List workers
     Ls(ls::LsArgs),
-    /// Tell how a worker is, or all of them
+    /// Show the status of workers and runs
     Status(status::StatusArgs),
     /// See a worker in tmux
     Attach(watch::AttachArgs),
-    /// Print what a worker and its agents say
+    /// Print the output of a worker or a run
     Logs(logs::LogsArgs),
-    /// Let a worker finish its iteration and begin no other
+    /// Pause a worker or a run after its current iteration
     Pause(steer::PauseArgs),
-    /// End a worker and everything that it has started, now
+    /// Kill a worker or a run, and everything that it started
     Kill(steer::KillArgs),
-    /// Wait for the end of a worker, and exit with its code
+    /// Wait for the end of a worker or a run, and exit with its code
     Wait(watch::WaitArgs),
-    /// Change a limit or the prompt of a worker
+    /// Change the limits or the prompt of a worker or a run
     Set(steer::SetArgs),
-    /// Put a note into a worker's next prompt
+    /// Add a note to the next prompt of a worker or a run
     Say(steer::SayArgs),
     /// Forget a worker
     Rm(watch::RmArgs),
     /// Print a prompt to begin with
     Template,
-    /// Carry on with a paused worker, or a run that was cut short
+    /// Continue a paused worker or run, or one that was cut short
     Resume(resume::ResumeArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),

@@ -1,4 +1,4 @@
-//! `ralph resume`: carry on with a run that did not end by itself.
+//! `ralph resume`: continue a run that is paused, or carry on with one that did not end by itself.
 
 use super::args::{OutputArgs, ProjectArgs, dollars, duration};
 use super::spawn::seat_worker;
@@ -12,8 +12,10 @@ use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, say};
 use crate::seat;
-use crate::seat::workers::{self, Worker};
+use crate::seat::record::Status;
+use crate::seat::workers;
 use crate::session::{self, Conduct};
+use crate::target::{self, Kind, Target};
 use clap::Args;
 use ralph_loop::ask::Changes;
 use ralph_loop::money::Usd;
@@ -25,7 +27,8 @@ use std::process::ExitCode;
 #[command(after_help = "\
 The plan, limits, counters and cost carry over; an iteration that was cut short runs again. \
 A run that reached a limit needs a higher one: the numbers are new totals for the whole run. \
-Without RUN, resumes the newest run of this directory that can be resumed.
+Without RUN, continues the run that is paused in this directory; if there is none, resumes the newest \
+run of this directory that can be resumed.
 
 Examples:
   ralph resume
@@ -54,11 +57,11 @@ pub struct ResumeArgs {
 
 pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    if let Some(name) = &args.run
-        && seat::current().is_none()
-        && let Some(worker) = workers::look_for(&home, name)?
+    if seat::current().is_none()
+        && let Some(target) = live_or_worker(&home, args)?
+        && let Some(code) = continue_it(&home, &target, args)?
     {
-        return resume_worker(&home, &worker, args);
+        return Ok(code);
     }
     let changes = args.changes();
     let id = match &args.run {
@@ -91,42 +94,63 @@ impl ResumeArgs {
     }
 }
 
-/// A loop that is paused goes on; one that is gone is started again from its journal.
-fn resume_worker(home: &Home, worker: &Worker, args: &ResumeArgs) -> Result<ExitCode, CliError> {
-    let name = &worker.name;
-    if worker.alive && !args.changes().is_empty() {
-        change(home, worker, &args.changes())?;
+/// The worker that is named, or a run whose loop is there to be talked to. Without a name, one that
+/// is paused here.
+fn live_or_worker(home: &Home, args: &ResumeArgs) -> Result<Option<Target>, CliError> {
+    let Some(name) = &args.run else {
+        let mut here = target::here(home, &args.project.dir()?)?;
+        here.retain(|target| target.state.status == Status::Paused);
+        return target::only(here);
+    };
+    if let Some(worker) = workers::look_for(home, name)? {
+        return Ok(Some(worker));
     }
-    let asked = worker.alive.then(|| talk(&worker.run_dir, &Command::Continue));
-    match asked {
-        Some(Ok(Answer::Done)) => {}
-        Some(Ok(Answer::Already)) => {
-            say(&format!("ralph: warning: worker '{name}' is not paused"));
-            return Ok(ExitCode::SUCCESS);
+    let target = target::of_run(home, &catalog::find(home, name)?);
+    // What is wrong with its record is told by who replays it.
+    Ok(target.ok().filter(|target| target.alive))
+}
+
+/// A loop that is paused goes on, and a worker that is gone is started again from its journal.
+/// Nothing for a run whose loop is gone: it is resumed in this terminal.
+fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option<ExitCode>, CliError> {
+    let name = &target.name;
+    if target.alive && !args.changes().is_empty() {
+        change(home, target, &args.changes())?;
+    }
+    let asked = target.alive.then(|| talk(&target.run_dir, &Command::Continue));
+    match (asked, &target.kind) {
+        (Some(Ok(Answer::Done)), _) => {}
+        (Some(Ok(Answer::Already)), Kind::Worker { .. }) => {
+            say(&format!("ralph: warning: {target} is not paused"));
+            return Ok(Some(ExitCode::SUCCESS));
         }
-        Some(Ok(Answer::Refused { why })) => {
-            return Err(CliError::failed(format!("worker '{name}' cannot be resumed")).cause(why));
+        (Some(Ok(Answer::Already)), Kind::Terminal) => return Err(session::already_alive(&target.run)),
+        (Some(Ok(Answer::Refused { why })), _) => {
+            return Err(CliError::failed(format!("{target} cannot be resumed")).cause(why));
         }
-        Some(Err(TalkError::Broken(cause))) => {
-            return Err(CliError::failed(format!("cannot reach worker '{name}'")).cause(cause));
+        (Some(Err(TalkError::Broken(cause))), _) => {
+            return Err(CliError::failed(format!("cannot reach {target}")).cause(cause));
         }
         // Its keeper may still be sweeping up; the new life waits for that.
-        Some(Err(TalkError::Nobody)) | None => {
-            let mut words = ["resume", &worker.run].map(OsString::from).to_vec();
-            if args.share_workspace || worker.share_workspace {
+        (Some(Err(TalkError::Nobody)) | None, Kind::Worker { share_workspace, .. }) => {
+            let mut words = ["resume", &target.run].map(OsString::from).to_vec();
+            if args.share_workspace || *share_workspace {
                 words.push("--share-workspace".into());
             }
             words.extend(args.limit_flags());
             if let Err(code) = seat_worker(name, &words)? {
-                return Ok(code);
+                return Ok(Some(code));
             }
         }
+        (Some(Err(TalkError::Nobody)) | None, Kind::Terminal) => return Ok(None),
     }
-    show_window(home, name);
+    if target.is_worker() {
+        show_window(home, name);
+    }
     let mut out = Out::stdout();
     out.line(&format!("resumed ralph loop for {name}"));
     out.flush();
-    Ok(ExitCode::SUCCESS)
+    Ok(Some(ExitCode::SUCCESS))
 }
 
 fn newest_resumable(home: &Home, dir: &Path, changes: &Changes) -> Result<String, CliError> {

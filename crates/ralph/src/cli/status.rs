@@ -1,11 +1,12 @@
-//! `ralph status`: how a worker is, or all of them.
+//! `ralph status`: how a worker or a run is, or all that are there.
 
 use super::args::Format;
 use super::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::report::{Out, say};
-use crate::seat::workers::{self, Worker};
+use crate::seat::workers;
+use crate::target::{self, Target};
 use clap::Args;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
@@ -16,12 +17,12 @@ use std::time::Duration;
 Example:
   ralph status night --format json | jq -r .reason")]
 pub struct StatusArgs {
-    /// The worker; without one, all of them
+    /// A worker's name, or a run's id or the start of it; by default all workers and running runs
     name: Option<String>,
     /// Show it anew every two seconds, until Ctrl+C
     #[arg(long)]
     watch: bool,
-    /// What to print; json is one object for one worker
+    /// What to print; json is one object for one worker or run
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -34,18 +35,18 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
     loop {
-        let workers = asked_for(&home, args.name.as_deref())?;
-        match (args.format, workers.as_slice()) {
-            (Format::Human, workers) => {
+        let targets = asked_for(&home, args.name.as_deref())?;
+        match (args.format, targets.as_slice()) {
+            (Format::Human, targets) => {
                 if args.watch {
                     out.bytes(CLEAR);
                 }
-                told(workers).iter().for_each(|line| out.tell(line));
+                told(targets).iter().for_each(|line| out.tell(line));
                 out.flush();
             }
-            (Format::Json, [worker]) if args.name.is_some() => print_json(worker),
-            (Format::Json, workers) => print_json(&workers),
-            (Format::Ndjson, workers) => print_lines(workers),
+            (Format::Json, [target]) if args.name.is_some() => print_json(target),
+            (Format::Json, targets) => print_json(&targets),
+            (Format::Ndjson, targets) => print_lines(targets),
         }
         if !args.watch {
             return Ok(ExitCode::SUCCESS);
@@ -57,35 +58,41 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     }
 }
 
-fn asked_for(home: &Home, name: Option<&str>) -> Result<Vec<Worker>, CliError> {
+fn asked_for(home: &Home, name: Option<&str>) -> Result<Vec<Target>, CliError> {
     if let Some(name) = name {
-        return Ok(vec![workers::find(home, name)?]);
+        return Ok(vec![target::find(home, name)?]);
     }
-    let (workers, problems) = workers::all(home)?;
+    let (mut targets, problems) = workers::all(home)?;
     for problem in problems {
         say(&format!("ralph: warning: {}", printable(&problem)));
     }
-    Ok(workers)
+    targets.extend(target::in_terminals(home)?);
+    Ok(targets)
 }
 
-fn told(workers: &[Worker]) -> Vec<String> {
-    if workers.is_empty() {
-        return vec!["No workers. `ralph spawn --help` shows how to start one.".to_string()];
+fn told(targets: &[Target]) -> Vec<String> {
+    if targets.is_empty() {
+        return vec![
+            "No workers. No runs in terminals. `ralph spawn --help` shows how to start a worker.".into(),
+        ];
     }
-    let told: Vec<Vec<String>> = workers.iter().map(lines).collect();
+    let told: Vec<Vec<String>> = targets.iter().map(lines).collect();
     told.join(&String::new())
 }
 
-fn lines(worker: &Worker) -> Vec<String> {
-    let state = &worker.state;
+fn lines(target: &Target) -> Vec<String> {
+    let state = &target.state;
     // `2024-01-15T10:30:00.000000` as people write it.
     let time = |text: &str| text.split('.').next().unwrap_or(text).replace('T', " ");
     let mut lines = vec![
-        format!("Ralph Loop: {}", worker.name),
-        format!("Status: {}", worker.status_line()),
+        format!("Ralph Loop: {}", target.name),
+        format!("Status: {}", target.status_line()),
         format!("Iteration: {}/{}", state.current_iteration, state.max_iterations),
         format!("Started: {}", time(&state.started)),
     ];
+    if !target.is_worker() {
+        lines.push(format!("Directory: {}", printable(&state.workspace.display().to_string())));
+    }
     if let Some(started) = &state.last_iteration_started {
         lines.push(format!("Current iteration started: {}", time(started)));
     }

@@ -1,9 +1,9 @@
-//! `ralph pause`, `kill`, `set`, `say`: asking something of a worker.
+//! `ralph pause`, `kill`, `set`, `say`: asking something of a worker or a run.
 //!
 //! A loop that is there is asked over its socket and writes its journal itself. Where none is,
 //! whoever asks holds the run's lock for a moment and writes in its place.
 
-use super::args::{dollars, duration};
+use super::args::{ProjectArgs, dollars, duration};
 use super::home;
 use crate::control::{Answer, Command, LONGEST_NOTE, TalkError, end_listener, talk};
 use crate::engine::why_not;
@@ -11,12 +11,13 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::layout::Home;
 use crate::lock::RunLock;
-use crate::report::{Out, bytes, say};
+use crate::report::{Out, changed, say};
 use crate::request::prompt::bad_pattern;
-use crate::seat::record::{Record, Status};
-use crate::seat::workers::{Worker, find};
+use crate::seat::record::Status;
+use crate::seat::workers;
 use crate::session;
 use crate::settings::{self, MOST};
+use crate::target::{self, Target, find_or_here};
 use crate::texts::Texts;
 use crate::tmux::Tmux;
 use clap::Args;
@@ -24,22 +25,41 @@ use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{Fact, StopReason};
 use ralph_loop::money::Usd;
-use ralph_loop::time::span;
+use ralph_loop::text::printable;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(after_help = "\
+The loop keeps its directory and its terminal while it is paused; `ralph resume` continues it.
+
+Examples:
+  ralph pause                       # the run in this directory
+  ralph pause night
+  ralph pause 20261115-2215")]
 pub struct PauseArgs {
-    /// The worker
-    #[arg(required = true)]
+    /// Workers by name, runs by id or the start of it; by default the run in this directory
     name: Vec<String>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+The iteration that was cut short runs again with `ralph resume`.
+
+Examples:
+  ralph kill                        # the run in this directory
+  ralph kill night morning
+  ralph kill --all")]
 pub struct KillArgs {
-    /// The worker
-    #[arg(required = true)]
+    /// Workers by name, runs by id or the start of it; by default the run in this directory
     name: Vec<String>,
+    /// Kill all running workers and runs, in all directories
+    #[arg(long, conflicts_with_all = ["name", "project_dir"])]
+    all: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 #[derive(Args)]
@@ -49,10 +69,10 @@ Examples:
   ralph set agent --prompt-file OTHER.md --done-pattern \"No remaining tasks\"
   ralph set agent --min-free-space 100
 
-What is changed counts from the next iteration on, also for a worker that does not run now.")]
+What is changed counts from the next iteration on, also for a worker or a run that does not run now.")]
 pub struct SetArgs {
-    /// The worker
-    name: String,
+    /// A worker's name, or a run's id or the start of it; by default the run in this directory
+    name: Option<String>,
     /// Stop after so many iterations
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
@@ -71,6 +91,8 @@ pub struct SetArgs {
     /// Wait while less is free on the disks; 0 is never
     #[arg(long, value_name = "MIB", value_parser = mebibytes)]
     min_free_space: Option<u64>,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 /// In bytes.
@@ -80,14 +102,20 @@ fn mebibytes(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Args)]
-#[command(after_help = "\
-Example:
-  ralph say agent \"the tests need a running database\"")]
+#[command(
+    allow_missing_positional = true,
+    after_help = "\
+Examples:
+  ralph say \"the tests need a running database\"   # to the run in this directory
+  ralph say night \"leave the migrations alone\""
+)]
 pub struct SayArgs {
-    /// The worker
-    name: String,
+    /// A worker's name, or a run's id or the start of it; by default the run in this directory
+    name: Option<String>,
     /// A note for the next iteration's prompt
     text: String,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 /// What came of asking.
@@ -98,91 +126,102 @@ enum Came {
 
 pub fn pause(args: &PauseArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    for name in &args.name {
-        let worker = find(&home, name)?;
-        let paused = worker.state.status == Status::Paused;
-        if paused && !worker.alive {
-            already_paused(name);
+    for target in named(&home, &args.name, &args.project)? {
+        let paused = target.state.status == Status::Paused;
+        if paused && !target.alive {
+            already_paused(&target);
             continue;
         }
-        if worker.state.reason.is_some() {
-            return Err(not_running(&worker));
+        if target.state.reason.is_some() {
+            return Err(not_running(&target));
         }
         let leave = [Fact::Asked(Ask::Leave), Fact::Stopped { reason: StopReason::Paused, note: None }];
-        match ask(&home, &worker, &Command::Pause, &leave)? {
-            Came::Done => print(&format!("paused ralph loop for {name}")),
-            Came::Already => already_paused(name),
+        match ask(&home, &target, &Command::Pause, &leave)? {
+            Came::Done => print(&format!("paused ralph loop for {}", target.name)),
+            Came::Already => already_paused(&target),
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn named(home: &Home, names: &[String], project: &ProjectArgs) -> Result<Vec<Target>, CliError> {
+    match names {
+        [] => Ok(vec![find_or_here(home, None, &project.dir()?)?]),
+        names => names.iter().map(|name| target::find(home, name)).collect(),
+    }
 }
 
 pub fn kill(args: &KillArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    for name in &args.name {
-        let worker = find(&home, name)?;
-        if worker.alive || worker.is_abandoned() || worker.state.reason.as_deref() == Some("paused") {
-            end(&home, &worker)?;
-            print(&format!("killed {name}"));
-        } else {
-            say(&format!("ralph: warning: worker '{name}' is not running"));
-        }
-        Tmux::of(&home).close(name);
+    if args.all {
+        return kill_all(&home);
     }
+    named(&home, &args.name, &args.project)?.iter().try_for_each(|target| kill_one(&home, target))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends a worker; nothing of it is left when this returns.
-pub(super) fn end(home: &Home, worker: &Worker) -> Result<(), CliError> {
+/// One that cannot be killed does not keep the others alive.
+fn kill_all(home: &Home) -> Result<ExitCode, CliError> {
+    let (mut targets, problems) = workers::all(home)?;
+    for problem in problems {
+        say(&format!("ralph: warning: {}", printable(&problem)));
+    }
+    targets.retain(|worker| worker.alive || worker.is_abandoned());
+    targets.extend(target::in_terminals(home)?);
+    if targets.is_empty() {
+        print("Nothing is running.");
+    }
+    let killed: Vec<Result<(), CliError>> = targets.iter().map(|target| kill_one(home, target)).collect();
+    killed.into_iter().collect::<Result<(), CliError>>()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn kill_one(home: &Home, target: &Target) -> Result<(), CliError> {
+    if target.alive || target.is_abandoned() || target.state.reason.as_deref() == Some("paused") {
+        end(home, target)?;
+        print(&format!("killed {}", target.name));
+    } else {
+        say(&format!("ralph: warning: {target} is not running"));
+    }
+    if target.is_worker() {
+        Tmux::of(home).close(&target.name);
+    }
+    Ok(())
+}
+
+/// Ends a worker or a run; nothing of it is left when this returns.
+pub(super) fn end(home: &Home, target: &Target) -> Result<(), CliError> {
     let killed = [Fact::Asked(Ask::Kill), Fact::Stopped { reason: StopReason::Killed, note: None }];
-    ask(home, worker, &Command::Kill, &killed)?;
+    ask(home, target, &Command::Kill, &killed)?;
     // Twice what a tree takes that has to be buried with its keeper.
     for _ in 0..8 {
-        if RunLock::becomes_free(&worker.run_dir) {
+        if RunLock::becomes_free(&target.run_dir) {
             return Ok(());
         }
     }
-    Err(CliError::failed(format!("something of worker '{}' is still alive", worker.name))
+    Err(CliError::failed(format!("something of {target} is still alive"))
         .hint("`ralph doctor` ends what is left of runs"))
 }
 
 pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let worker = find(&home, &args.name)?;
-    change(&home, &worker, &changes(args)?)?;
+    let target = find_or_here(&home, args.name.as_deref(), &args.project.dir()?)?;
+    change(&home, &target, &changes(args)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Changes what a worker may use up or works on, and says so.
-pub(super) fn change(home: &Home, worker: &Worker, changes: &Changes) -> Result<(), CliError> {
+/// Changes what a run may use up or works on, and says so.
+pub(super) fn change(home: &Home, target: &Target, changes: &Changes) -> Result<(), CliError> {
     let waits = [Fact::Asked(Ask::Set(changes.clone()))];
-    ask(home, worker, &Command::Set(changes.clone()), &waits)?;
-    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = changes;
-    let name = &worker.name;
-    if let Some(most) = max_iterations {
-        print(&format!("set max-iterations of {name} to {most}"));
-    }
-    if let Some(most) = max_cost {
-        print(&format!("set max-cost of {name} to {most}"));
-    }
-    if let Some(most) = max_time_ms {
-        print(&format!("set max-time of {name} to {}", span(*most)));
-    }
-    if let Some(path) = prompt_file {
-        print(&format!("set prompt-file of {name} to {}", path.display()));
-    }
-    if let Some(pattern) = done_pattern {
-        print(&format!("set done-pattern of {name} to {pattern}"));
-    }
-    if let Some(least) = min_free {
-        print(&format!("set min-free-space of {name} to {}", bytes(*least)));
+    ask(home, target, &Command::Set(changes.clone()), &waits)?;
+    for (what, value) in changed(changes) {
+        print(&format!("set {what} of {} to {value}", target.name));
     }
     Ok(())
 }
 
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
-    let SetArgs { name: _, max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space } =
-        args;
+    let SetArgs { max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space, .. } = args;
     if let Some(pattern) = done_pattern {
         DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
     }
@@ -213,7 +252,7 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
 
 pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let worker = find(&home, &args.name)?;
+    let target = find_or_here(&home, args.name.as_deref(), &args.project.dir()?)?;
     let text = args.text.trim();
     if text.is_empty() {
         return Err(CliError::usage("the note is empty"));
@@ -222,59 +261,52 @@ pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("the note is longer than {LONGEST_NOTE} bytes"))
             .hint("put it into a file, and say where it is"));
     }
-    let hash = Texts::of(&worker.run_dir).put(text);
+    let hash = Texts::of(&target.run_dir).put(text);
     let hash = hash.map_err(|cause| CliError::failed("the note cannot be kept").cause(cause))?;
     let waits = [Fact::Asked(Ask::Say { text: hash })];
-    ask(&home, &worker, &Command::Say { text: text.to_string() }, &waits)?;
-    print(&format!("noted for the next iteration of {}", worker.name));
+    ask(&home, &target, &Command::Say { text: text.to_string() }, &waits)?;
+    print(&format!("noted for the next iteration of {}", target.name));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks the loop, or writes `instead` where there is none.
-fn ask(home: &Home, worker: &Worker, command: &Command, instead: &[Fact]) -> Result<Came, CliError> {
-    let refused =
-        |why: String| CliError::failed(format!("worker '{}' cannot do that", worker.name)).cause(why);
+fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Result<Came, CliError> {
+    let refused = |why: String| CliError::failed(format!("{target} cannot do that")).cause(why);
     // A loop may come or go while it is asked.
     for _ in 0..2 {
-        if RunLock::is_held(&worker.run_dir) {
-            match talk(&worker.run_dir, command) {
+        if RunLock::is_held(&target.run_dir) {
+            match talk(&target.run_dir, command) {
                 Ok(Answer::Done) => return Ok(Came::Done),
                 Ok(Answer::Already) => return Ok(Came::Already),
                 Ok(Answer::Refused { why }) => return Err(refused(why)),
                 Err(TalkError::Nobody) => {}
                 // It does not answer, and it is to end anyway.
-                Err(TalkError::Broken(_)) if *command == Command::Kill && end_listener(&worker.run_dir) => {}
+                Err(TalkError::Broken(_)) if *command == Command::Kill && end_listener(&target.run_dir) => {}
                 Err(cause) => {
-                    return Err(
-                        CliError::failed(format!("cannot reach worker '{}'", worker.name)).cause(cause)
-                    );
+                    return Err(CliError::failed(format!("cannot reach {target}")).cause(cause));
                 }
             }
         }
-        if RunLock::becomes_free(&worker.run_dir) {
+        if RunLock::becomes_free(&target.run_dir) {
             if let Command::Set(changes) = command
-                && let Some(why) = session::run_of(home, &worker.run)?.and_then(|run| why_not(&run, changes))
+                && let Some(why) = session::run_of(home, &target.run)?.and_then(|run| why_not(&run, changes))
             {
                 return Err(refused(why));
             }
-            session::write_in_its_place(home, &worker.run, instead)?;
-            let replayed = Record::replay(&worker.name, worker.dir.clone(), &worker.run_dir);
-            if let Ok(mut record) = replayed {
-                // A projection that cannot be written is written by the next life.
-                let _ = record.write();
-            }
+            session::write_in_its_place(home, &target.run, instead)?;
+            target.write_files();
             return Ok(Came::Done);
         }
     }
-    Err(CliError::failed(format!("worker '{}' does not answer", worker.name)).hint("try again in a moment"))
+    Err(CliError::failed(format!("{target} does not answer")).hint("try again in a moment"))
 }
 
-fn already_paused(name: &str) {
-    say(&format!("ralph: warning: worker '{name}' is already paused"));
+fn already_paused(target: &Target) {
+    say(&format!("ralph: warning: {target} is already paused"));
 }
 
-fn not_running(worker: &Worker) -> CliError {
-    CliError::failed(format!("worker '{}' is not running: {}", worker.name, worker.status_line()))
+fn not_running(target: &Target) -> CliError {
+    CliError::failed(format!("{target} is not running: {}", target.status_line()))
 }
 
 fn print(line: &str) {

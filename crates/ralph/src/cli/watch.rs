@@ -9,6 +9,7 @@ use crate::layout::is_safe_name;
 use crate::process::Exit;
 use crate::report::Out;
 use crate::seat::workers::{find, look_for};
+use crate::target;
 use crate::tmux::{self, Tmux};
 use clap::Args;
 use std::io::IsTerminal;
@@ -25,7 +26,7 @@ pub struct AttachArgs {
 
 #[derive(Args)]
 pub struct WaitArgs {
-    /// The worker
+    /// Workers by name, runs by id or the start of it
     #[arg(required = true)]
     name: Vec<String>,
 }
@@ -65,8 +66,7 @@ pub fn wait(args: &WaitArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut code = ExitCode::SUCCESS;
     for name in &args.name {
-        let worker = find(&home, name)?;
-        let ended = end_of(&home, &worker.run)?;
+        let ended = end_of(&home, &target::find(&home, name)?.run)?;
         if code == ExitCode::SUCCESS {
             code = ended;
         }

@@ -83,10 +83,8 @@ enum Weighed {
 fn weigh(run: &Run, state: &State, command: Command, from_within: bool) -> Result<Weighed, Answer> {
     let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
     match command {
-        // It could say itself when it is done, or end a pause that a person has asked for.
-        Command::Set(_) | Command::Continue if from_within => {
-            refused("an agent cannot change the run that it works for")
-        }
+        // It could say itself when it is done, end a pause, or pass its words off as the user's.
+        _ if from_within => refused("an agent cannot control the run that it works for"),
         Command::Pause if state.asked.paused() => Err(Answer::Already),
         Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
         Command::Continue if !state.asked.paused() => Err(Answer::Already),

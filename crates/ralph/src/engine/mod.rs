@@ -28,7 +28,7 @@ pub use asked::why_not;
 pub use clock::{Clock, wall_ms};
 pub use dry::{FirstPrompt, first_prompt};
 pub use errand::{Errand, SUBCOMMAND as ERRAND};
-pub use host::{Equipment, RealHost};
+pub use host::{Equipment, OnSignal, RealHost};
 pub use projections::Projections;
 
 use ralph_loop::event::{Event, Fact, How, Step, StepId, VERSION};

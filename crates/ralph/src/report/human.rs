@@ -19,6 +19,7 @@ use ralph_loop::text::{counted, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State, next, wake_at};
+use std::io::Write;
 use std::time::Duration;
 
 /// How a run is told.
@@ -68,8 +69,18 @@ impl Human {
             style.width = style.width.saturating_sub(TIMESTAMP).max(40);
         }
         let status = if telling.quiet { None } else { StatusLine::on_terminal() };
+        Human::on(Screen::new(status, telling.timestamps), style, telling)
+    }
+
+    /// Writes all of it to a file, as it would go to a pipe.
+    pub fn to_file(file: Box<dyn Write + Send>) -> Human {
+        let telling = Telling { quiet: false, stream: true, timestamps: false };
+        Human::on(Screen::to_file(file), Style::plain(), telling)
+    }
+
+    fn on(screen: Screen, style: Style, telling: Telling) -> Human {
         Human {
-            screen: Screen::new(status, telling.timestamps),
+            screen,
             stream: StreamView::new(style),
             style,
             telling,

@@ -4,6 +4,7 @@
 //! They decide nothing and cannot fail the run; a pipe that is closed is simply no longer
 //! written to.
 
+mod asked;
 mod at_work;
 mod human;
 mod log;
@@ -19,6 +20,7 @@ mod style;
 mod tasks_left;
 mod verbose;
 
+pub use asked::{asked, changed};
 pub use at_work::AtWork;
 pub use human::{Human, Telling};
 pub use log::Logged;

@@ -11,6 +11,7 @@ use super::out::{Out, say};
 use super::status::StatusLine;
 use jiff::Zoned;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -46,13 +47,32 @@ const WAITING: usize = 2 << 20;
 const PATIENCE: Duration = Duration::from_millis(200);
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Where the printer prints.
+enum Sink {
+    /// Standard output and standard error.
+    Own(Option<StatusLine>),
+    /// A file, for both.
+    File(Box<dyn Write + Send>),
+}
+
 impl Screen {
     pub(super) fn new(status: Option<StatusLine>, timestamps: bool) -> Screen {
-        let queue = Arc::new(Queue::default());
         let has_status = status.is_some();
+        Screen::start(Sink::Own(status), has_status, timestamps)
+    }
+
+    /// What cannot be written is lost.
+    pub(super) fn to_file(file: Box<dyn Write + Send>) -> Screen {
+        Screen::start(Sink::File(file), false, false)
+    }
+
+    fn start(sink: Sink, has_status: bool, timestamps: bool) -> Screen {
+        let queue = Arc::new(Queue::default());
         let theirs = Arc::clone(&queue);
-        let printer =
-            thread::Builder::new().name("printer".into()).spawn(move || print(&theirs, status.as_ref()));
+        let printer = thread::Builder::new().name("printer".into()).spawn(move || match sink {
+            Sink::Own(status) => print(&theirs, status.as_ref()),
+            Sink::File(mut file) => write(&theirs, &mut *file),
+        });
         Screen {
             buffer: Vec::new(),
             asides: String::new(),
@@ -258,5 +278,15 @@ fn print(queue: &Queue, status: Option<&StatusLine>) {
             (Job::ClearStatus, Some(status)) => status.clear(),
             (Job::Status(_) | Job::ClearStatus, None) => {}
         }
+    }
+}
+
+fn write(queue: &Queue, file: &mut dyn Write) {
+    while let Some(job) = queue.take() {
+        let _ = match job {
+            Job::Out(bytes) => file.write_all(&bytes),
+            Job::Aside(text) => file.write_all(format!("{text}\n").as_bytes()),
+            Job::Status(_) | Job::ClearStatus => Ok(()),
+        };
     }
 }

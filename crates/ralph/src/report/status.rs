@@ -54,7 +54,11 @@ pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
 
 /// The current step and how long it has taken.
 pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
+    let paused = state.asked.paused();
     let Some(Flight { step, since_ms, .. }) = state.flights.first() else {
+        if paused {
+            return "paused, continue with: ralph resume".to_string();
+        }
         let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
         let what = if state.cramped.is_some() { "waiting for room on the disk" } else { "waiting" };
         return format!("{what}, {} left", whole(left));
@@ -73,7 +77,8 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
         }
     };
     let what: Vec<&str> = what.split_whitespace().collect();
-    format!("{} {}", printable(&what.join(" ")), whole(up_ms.saturating_sub(*since_ms)))
+    let then = if paused { ", then paused" } else { "" };
+    format!("{} {}{then}", printable(&what.join(" ")), whole(up_ms.saturating_sub(*since_ms)))
 }
 
 /// Whole seconds: tenths would only flicker.

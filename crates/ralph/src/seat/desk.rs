@@ -1,17 +1,16 @@
-//! Where a worker's files and its spoken lines come from while it lives, and where people are
-//! told of a run that they do not watch.
+//! Where a worker's files and its spoken lines come from while it lives, where a terminal is told
+//! what was asked of its run elsewhere, and where people are told of a run that they do not watch.
 
 use super::output;
 use super::record::Record;
 use crate::notify::Notifier;
-use crate::report::Reporter;
-use ralph_loop::event::Event;
+use crate::report::{Reporter, asked};
+use ralph_loop::event::{Event, Fact};
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
 use std::time::Duration;
 
-/// Stands before another reporter: what the lines of a worker do not tell, that one does. For a
-/// run in a terminal it only passes on.
+/// Stands before another reporter: what the lines of a worker do not tell, that one does.
 pub struct Desk<'r> {
     record: Option<Record>,
     notifier: Option<Notifier>,
@@ -33,7 +32,7 @@ impl<'r> Desk<'r> {
 impl Desk<'_> {
     fn trim_output(&mut self) {
         let Some(record) = self.record.as_ref().filter(|_| self.trims) else { return };
-        if let Err(cause) = output::trim(record.dir(), self.most_output) {
+        if let Err(cause) = output::trim(&record.dir().output(), self.most_output) {
             self.trims = false;
             self.inner.warn(&format!("cannot begin another file for the worker's output: {cause}"));
         }
@@ -52,7 +51,14 @@ impl Reporter for Desk<'_> {
         if let Some(notifier) = &mut self.notifier {
             notifier.event(run, state, event);
         }
-        let Some(record) = &mut self.record else { return };
+        let Some(record) = &mut self.record else {
+            if let Fact::Asked(ask) = &event.fact
+                && let Some(line) = asked(run, state, ask)
+            {
+                self.inner.aside(&format!("ralph: {}", printable(&line)));
+            }
+            return;
+        };
         for line in record.follow(run, state, event) {
             self.inner.aside(&format!("[ralph] {}: {}", record.name(), printable(&line)));
         }

@@ -9,6 +9,7 @@
 //! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
 
 mod desk;
+mod kept;
 pub mod output;
 pub mod record;
 mod state_file;
@@ -16,6 +17,7 @@ mod tell;
 pub mod workers;
 
 pub use desk::Desk;
+pub use kept::Kept;
 
 use crate::error::CliError;
 use crate::fsx;
@@ -130,11 +132,11 @@ impl Seat {
             for left in [dir.state(), dir.iterations()] {
                 let _ = fsx::remove(&left);
             }
-            output::remove(&dir);
+            output::remove(&dir.output());
         }
         let record = WorkerRecord { name: self.name.clone(), run: run.id.clone(), share_workspace };
         fsx::write_whole(&dir.record(), &serde_json::to_vec(&record)?)?;
-        output::print_to(&dir)?;
+        output::print_to(&dir.output())?;
         let opened =
             Opened { run: run.id.clone(), iteration: state.iteration(), of: state.limits.iterations };
         let mut spawner = self.spawner.lock().unwrap_or_else(PoisonError::into_inner);

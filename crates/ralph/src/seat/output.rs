@@ -1,62 +1,100 @@
-//! What a worker's process prints, kept up to a cap.
+//! What a worker's process prints, or a run shows in its terminal, kept up to a cap.
 //!
 //! It goes to `output.log`. A file that has reached half of the cap is put aside as
 //! `output.log.N`, and the one that was put aside before it is removed: so at least the newer
 //! half is always there, nothing is copied, and whoever follows can go from one file to the next.
 
 use crate::fsx;
-use crate::layout::WorkerDir;
+use crate::layout::OutputLog;
 use rustix::fs::fstat;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// The files that were put aside, oldest first, with their numbers.
-pub fn put_aside(dir: &WorkerDir) -> Vec<(u32, PathBuf)> {
-    let Ok(entries) = fs_err::read_dir(dir.dir()) else { return Vec::new() };
-    let number = |path: PathBuf| Some((dir.number_of_output(&path)?, path));
+pub fn put_aside(log: &OutputLog) -> Vec<(u32, PathBuf)> {
+    let Ok(entries) = fs_err::read_dir(log.dir()) else { return Vec::new() };
+    let number = |path: PathBuf| Some((log.number_of(&path)?, path));
     let mut found: Vec<_> = entries.filter_map(|entry| number(entry.ok()?.path())).collect();
     found.sort_unstable();
     found
 }
 
 /// How much it takes up.
-pub fn disk_usage(dir: &WorkerDir) -> u64 {
-    let aside = put_aside(dir).into_iter().map(|(_, path)| path);
-    aside.chain([dir.output()]).map(|path| fsx::disk_usage(&path)).sum()
+pub fn disk_usage(log: &OutputLog) -> u64 {
+    let aside = put_aside(log).into_iter().map(|(_, path)| path);
+    aside.chain([log.newest()]).map(|path| fsx::disk_usage(&path)).sum()
 }
 
 /// All of it.
-pub fn remove(dir: &WorkerDir) {
-    let _ = fsx::remove(&dir.output());
-    for (_, path) in put_aside(dir) {
+pub fn remove(log: &OutputLog) {
+    let _ = fsx::remove(&log.newest());
+    for (_, path) in put_aside(log) {
         let _ = fsx::remove(&path);
     }
 }
 
 /// From here on this process prints there.
-pub fn print_to(dir: &WorkerDir) -> io::Result<()> {
-    let output: OwnedFd = fsx::appending(&dir.output())?.into();
-    rustix::stdio::dup2_stdout(&output)?;
-    rustix::stdio::dup2_stderr(&output)?;
-    Ok(())
+pub fn print_to(log: &OutputLog) -> io::Result<()> {
+    redirect(&fsx::appending(&log.newest())?)
 }
 
 /// Begins a new file if this process has printed half of `most` bytes to its own; 0 is no limit.
-pub fn trim(dir: &WorkerDir, most: u64) -> io::Result<()> {
-    if most == 0 {
-        return Ok(());
-    }
+pub fn trim(log: &OutputLog, most: u64) -> io::Result<()> {
     let printed = u64::try_from(fstat(rustix::stdio::stdout())?.st_size).unwrap_or(0);
-    if printed < (most / 2).max(1) {
-        return Ok(());
-    }
-    let before = put_aside(dir);
-    let number = before.last().map_or(0, |(number, _)| *number).saturating_add(1);
-    fsx::rename(&dir.output(), &dir.output_aside(number))?;
-    print_to(dir)?;
-    for (_, path) in before {
-        fsx::remove(&path)?;
-    }
+    if is_full(printed, most) { next_part(log, redirect) } else { Ok(()) }
+}
+
+fn redirect(output: &File) -> io::Result<()> {
+    rustix::stdio::dup2_stdout(output)?;
+    rustix::stdio::dup2_stderr(output)?;
     Ok(())
+}
+
+fn is_full(written: u64, most: u64) -> bool {
+    most > 0 && written >= (most / 2).max(1)
+}
+
+/// Puts the newest part aside and removes the one before, once `switch` has gone over to the new file.
+fn next_part(log: &OutputLog, switch: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    let before = put_aside(log);
+    let number = before.last().map_or(0, |(number, _)| *number).saturating_add(1);
+    fsx::rename(&log.newest(), &log.aside(number))?;
+    switch(&fsx::appending(&log.newest())?)?;
+    before.iter().try_for_each(|(_, path)| fsx::remove(path))
+}
+
+/// Writes to the log of a run whose own output goes to a terminal.
+pub struct Writer {
+    log: OutputLog,
+    file: File,
+    written: u64,
+    /// How much is kept; 0 is all.
+    most: u64,
+}
+
+impl Writer {
+    pub fn open(log: OutputLog, most: u64) -> io::Result<Writer> {
+        let file = fsx::appending(&log.newest())?;
+        Ok(Writer { written: file.metadata()?.len(), log, file, most })
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if is_full(self.written, self.most) {
+            next_part(&self.log, |next| {
+                self.file = next.try_clone()?;
+                self.written = 0;
+                Ok(())
+            })?;
+        }
+        let written = self.file.write(bytes)?;
+        self.written = self.written.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -137,6 +137,22 @@ impl Record {
         Ok(record)
     }
 
+    /// The state of a run that is no worker's.
+    pub fn state_of(run: &RunDir) -> Result<WorkerState, JournalError> {
+        Record::of_run(run)?.state.ok_or_else(|| JournalError::Empty { path: run.journal() })
+    }
+
+    /// The lines of `iterations.log`, of a run that has no such file.
+    pub fn events_of(run: &RunDir) -> Result<String, JournalError> {
+        Record::of_run(run).map(|record| record.log)
+    }
+
+    /// To be read only: no worker has such a name, and nothing is written there.
+    fn of_run(run: &RunDir) -> Result<Record, JournalError> {
+        let id = run.id();
+        Record::replay(&id, run.home().worker(&id), run)
+    }
+
     pub fn dir(&self) -> &WorkerDir {
         &self.dir
     }

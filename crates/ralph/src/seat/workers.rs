@@ -12,67 +12,10 @@ use crate::fsx;
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
-
-/// A worker as it is now.
-#[derive(Debug)]
-pub struct Worker {
-    pub name: String,
-    pub dir: WorkerDir,
-    pub run_dir: RunDir,
-    pub run: String,
-    /// Other runs may work in its tree.
-    pub share_workspace: bool,
-    /// Its loop is there.
-    pub alive: bool,
-    pub state: WorkerState,
-}
-
-impl Worker {
-    /// It should be running or could go on, and nobody is there to do it.
-    pub fn is_abandoned(&self) -> bool {
-        !self.alive && self.state.reason.is_none()
-    }
-
-    /// The status in words, with what is to be known beside it.
-    pub fn status_line(&self) -> String {
-        let word = self.state.status.word();
-        match &self.state.reason {
-            _ if self.is_abandoned() => {
-                format!("{word}, but its loop is gone: ralph resume {}", self.name)
-            }
-            Some(reason) if reason != word => format!("{word} ({reason})"),
-            _ => word.to_string(),
-        }
-    }
-}
-
-/// Its state, and what is known of it beside that.
-impl Serialize for Worker {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Told<'w> {
-            name: &'w str,
-            #[serde(flatten)]
-            state: &'w WorkerState,
-            loop_gone: bool,
-            tmux: Value,
-            metadata: Value,
-        }
-        let told = Told {
-            name: &self.name,
-            state: &self.state,
-            loop_gone: self.is_abandoned(),
-            tmux: json!({ "session": crate::tmux::SESSION, "window": self.name }),
-            metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
-        };
-        told.serialize(serializer)
-    }
-}
+use crate::target::{Kind, Target};
 
 /// Every worker, by name. Those whose record cannot be read are named with why.
-pub fn all(home: &Home) -> Result<(Vec<Worker>, Vec<String>), CliError> {
+pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), CliError> {
     let (mut workers, mut problems) = (Vec::new(), Vec::new());
     for name in names(home)? {
         match look(home, &name, Care::Enough) {
@@ -101,21 +44,26 @@ pub fn names(home: &Home) -> Result<Vec<String>, CliError> {
 }
 
 /// The worker of that name.
-pub fn find(home: &Home, name: &str) -> Result<Worker, CliError> {
+pub fn find(home: &Home, name: &str) -> Result<Target, CliError> {
     if let Some(worker) = look_for(home, name)? {
         return Ok(worker);
     }
     if catalog::find(home, name).is_ok() {
-        return Err(CliError::failed(format!("worker '{name}' is not a ralph worker"))
-            .hint("that is a run in a terminal: stop it there, and see it with `ralph show`"));
+        return Err(CliError::failed(format!("'{name}' is a run, not a worker"))
+            .hint("see it with `ralph logs` or `ralph show`"));
     }
+    Err(unknown(home, name)?)
+}
+
+/// The error for a name that no worker has.
+pub fn unknown(home: &Home, name: &str) -> Result<CliError, CliError> {
     let meant = similar::nearest(name, names(home)?);
     let hint = similar::hint(meant.as_deref(), "`ralph ls` lists them");
-    Err(CliError::failed(format!("worker '{name}' not found")).hint(hint))
+    Ok(CliError::failed(format!("worker '{name}' not found")).hint(hint))
 }
 
 /// The same; nothing where there is none.
-pub fn look_for(home: &Home, name: &str) -> Result<Option<Worker>, CliError> {
+pub fn look_for(home: &Home, name: &str) -> Result<Option<Target>, CliError> {
     if layout::is_safe_name(name) { look(home, name, Care::Exact) } else { Ok(None) }
 }
 
@@ -127,7 +75,7 @@ enum Care {
     Exact,
 }
 
-fn look(home: &Home, name: &str, care: Care) -> Result<Option<Worker>, CliError> {
+fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, CliError> {
     let dir = home.worker(name);
     let Ok(text) = fsx::read_regular(&dir.record()) else { return Ok(None) };
     let damaged = |cause: &dyn std::fmt::Display| {
@@ -157,15 +105,8 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Worker>, CliError>
             state.clone()
         }
     };
-    Ok(Some(Worker {
-        name: name.to_string(),
-        dir,
-        run_dir,
-        run: record.run,
-        share_workspace: record.share_workspace,
-        alive,
-        state,
-    }))
+    let kind = Kind::Worker { dir, share_workspace: record.share_workspace };
+    Ok(Some(Target { name: name.to_string(), run: record.run, run_dir, alive, state, kind }))
 }
 
 /// The projection, where it can be relied on: its loop is there to write it, or it was written
@@ -200,6 +141,6 @@ pub fn check_name(name: &str) -> Result<(), CliError> {
 }
 
 /// `20261115-221503-4f2a`, or the beginning of it.
-fn looks_like_a_run(name: &str) -> bool {
+pub fn looks_like_a_run(name: &str) -> bool {
     name.len() >= 8 && name.bytes().take(8).all(|byte| byte.is_ascii_digit())
 }

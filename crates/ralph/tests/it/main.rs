@@ -58,6 +58,7 @@ mod tasks_lifecycle;
 mod tasks_people;
 mod tasks_support;
 mod terminal;
+mod terminal_runs;
 mod workers;
 mod worktree;
 mod worktree_killed;

@@ -404,6 +404,10 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.out).unwrap()).into_owned()
+    }
+
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap()).into_owned()
     }

@@ -1,7 +1,7 @@
 //! The facts that happenings amount to.
 
-use super::RealHost;
 use super::things::{SnapshotTaken, Thing};
+use super::{OnSignal, RealHost};
 use crate::engine::errand;
 use crate::engine::lane::{Current, StartError};
 use crate::engine::scm::{self, Task};
@@ -142,7 +142,7 @@ impl RealHost<'_> {
     /// The fact that something amounts to, if it does.
     pub(super) fn happened(&mut self, run: &Run, state: &State, thing: Thing) -> Option<Fact> {
         match thing {
-            Thing::Signal if self.control.is_some() => Some(Fact::Asked(Ask::Leave)),
+            Thing::Signal if self.on_signal == OnSignal::Pause => Some(Fact::Asked(Ask::Leave)),
             Thing::Signal => Some(Fact::StopAsked),
             Thing::Asked(request) => self.asked(run, state, request),
             // What waits to be read is no silence.

@@ -36,10 +36,20 @@ pub struct Equipment<'r> {
     pub clock: Clock,
     pub projections: Projections,
     pub keeper: KeeperProgram,
-    pub signals: bool,
-    /// Where others can talk to a worker; a signal means a pause to it.
+    pub signals: OnSignal,
+    /// Where the user can talk to the loop.
     pub control: Option<Control>,
     pub reporter: &'r mut dyn Reporter,
+}
+
+/// What a signal asks of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnSignal {
+    /// They are not listened for.
+    Nothing,
+    Stop,
+    /// A worker's: it was not the user who sent it.
+    Pause,
 }
 
 pub struct RealHost<'r> {
@@ -53,6 +63,7 @@ pub struct RealHost<'r> {
     tidying_told: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
+    on_signal: OnSignal,
     pub(super) control: Option<Control>,
     /// Whoever asked what is being recorded.
     pub(super) answer_due: Option<oneshot::Sender<Answer>>,
@@ -94,7 +105,8 @@ impl<'r> RealHost<'r> {
             streams_warned: false,
             tidying_told: false,
             reporter,
-            signals: if signals { Signals::listen()? } else { Signals::none() },
+            signals: if signals == OnSignal::Nothing { Signals::none() } else { Signals::listen()? },
+            on_signal: signals,
             control,
             answer_due: None,
             step: 0,

@@ -54,21 +54,74 @@ fn an_agent_cannot_say_by_itself_when_its_worker_is_done() {
     let yard = Yard::new();
     let agent = yard.0.sh_agent(&format!(
         "{RALPH} set agent --done-pattern . 2> set.txt; env -u RALPH_RUN {RALPH} set agent -n 9; \
-         {RALPH} pause agent; {RALPH} resume agent 2> told.txt; mv told.txt resume.txt; echo working",
+         {RALPH} pause agent 2> pause.txt; {RALPH} say agent done 2> say.txt; {RALPH} kill agent 2> kill.txt; \
+         {RALPH} resume agent 2> told.txt; mv told.txt resume.txt; until [ -e go ]; do sleep 0.02; done",
     ));
     yard.spawn(&["-n", "2", "--done-pattern", "ALL DONE"], &agent).exits(0);
     yard.until_exists("resume.txt");
-    yard.until_state("agent", "paused");
-    for said in ["set.txt", "resume.txt"] {
+    for said in ["set.txt", "pause.txt", "say.txt", "kill.txt", "resume.txt"] {
         let said = yard.0.read(said);
-        assert!(said.contains("an agent cannot change the run that it works for"), "{said}");
+        assert!(said.contains("an agent cannot control the run that it works for"), "{said}");
     }
+    assert_eq!(yard.state("agent")["status"], "running");
     let state = yard.state("agent");
     assert_eq!((&state["done_pattern"], &state["max_iterations"]), (&json!("ALL DONE"), &json!(2)));
     // Others may; also those that are agents of another run.
     let script = "RALPH_RUN=20260101-000000-abcd $RALPH set agent -n 1";
     yard.0.shell(script).exits(0).says("set max-iterations of agent to 1\n");
     yard.0.ralph(&["kill", "agent"]).exits(0);
+}
+
+#[test]
+fn a_worker_is_also_named_by_its_run_and_by_its_directory() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "2"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let run = yard.0.only_run();
+    yard.0.ralph(&["pause"]).exits(0).says("paused ralph loop for agent\n");
+    yard.0.ralph(&["resume"]).exits(0).says("resumed ralph loop for agent\n");
+    yard.0.ralph(&["set", &run, "-n", "3"]).exits(0).says("set max-iterations of agent to 3\n");
+    yard.until_says("agent", "at work");
+    yard.0.ralph(&["logs"]).exits(0).says("at work");
+    let all = yard.0.ralph(&["status", "--format", "json"]).exits(0).json();
+    assert_eq!((all.as_array().unwrap().len(), &all[0]["name"]), (1, &json!("agent")), "{all:#}");
+    yard.0.ralph(&["kill", &run[..15]]).exits(0).says("killed agent\n");
+    assert_eq!(yard.state("agent")["reason"], "killed");
+}
+
+#[test]
+fn everything_that_runs_can_be_killed_at_once() {
+    let yard = Yard::new();
+    yard.0.ralph(&["kill", "--all"]).exits(0).says("Nothing is running.\n");
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let agent = yard.0.sh_agent("cat > /dev/null; echo 1 > second; sleep 600");
+    let running = yard.0.begin(&["-p", "x", "--share-workspace"], &agent);
+    yard.0.until_file("second");
+    let run = yard.0.runs().into_iter().find(|run| *run != yard.state("agent")["run"]).unwrap();
+    yard.0.ralph(&["kill", "--all"]).exits(0).says(&format!("killed agent\nkilled {run}\n"));
+    running.end().exits(1);
+    assert_eq!(yard.state("agent")["reason"], "killed");
+    yard.0.ralph(&["kill", "--all"]).exits(0).says("Nothing is running.\n");
+    yard.0.ralph(&["kill", "--all", "agent"]).exits(2);
+}
+
+#[test]
+fn logs_begin_with_the_last_lines() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat; seq -f 'line %g' 1 200")).exits(0);
+    let all = yard.0.ralph(&["logs", "agent"]).exits(0).stdout;
+    for wanted in [0, 1, 7, 150] {
+        let last = yard.0.ralph(&["logs", "agent", "--lines", &wanted.to_string()]).exits(0).stdout;
+        assert!(all.ends_with(&last) && last.lines().count() == wanted, "{wanted}: {last}");
+    }
+    let follower = yard.0.start(&["logs", "agent", "--lines", "2", "--follow"]);
+    until("the last lines", || all.ends_with(&follower.stdout()) && follower.stdout().lines().count() == 2);
+    let events = yard.0.ralph(&["logs", "agent", "--events", "--lines", "1"]).exits(0).stdout;
+    assert!(
+        events.ends_with("[DONE] loop complete after 1 iteration\n") && events.lines().count() == 1,
+        "{events}"
+    );
 }
 
 #[test]

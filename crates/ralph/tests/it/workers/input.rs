@@ -69,14 +69,14 @@ fn a_name_with_a_slip_in_it_comes_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn pause_non_ralph_worker() {
+fn a_run_in_a_terminal_is_no_worker() {
     let yard = Yard::new();
     let running = yard.0.begin(&["-f", "PROMPT.md", "-n", "1"], &yard.waiting_agent());
     yard.until_exists("got.1");
     let run = yard.0.only_run();
-    let message = format!("ralph: error: worker '{run}' is not a ralph worker\n");
-    yard.0.ralph(&["pause", &run]).exits(1).says(&message);
-    yard.0.ralph(&["kill", &run]).exits(1).says(&message);
+    let message = format!("ralph: error: '{run}' is a run, not a worker\n");
+    yard.0.ralph(&["attach", &run]).exits(1).says(&message);
+    yard.0.ralph(&["rm", &run]).exits(1).says(&message);
     running.kill();
 }
 

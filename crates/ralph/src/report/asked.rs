@@ -1,0 +1,42 @@
+//! What the user has asked of a run from elsewhere, for the terminal that it runs in.
+
+use super::bytes;
+use ralph_loop::ask::{Ask, Changes};
+use ralph_loop::time::span;
+use ralph_loop::{Run, State};
+
+/// Nothing for what is told otherwise.
+pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
+    Some(match ask {
+        Ask::Pause => {
+            let first = match state.flights.first() {
+                Some(_) => format!(", after iteration {}", state.iteration()),
+                None => String::new(),
+            };
+            format!("paused{first}; continue with: ralph resume {}", run.id)
+        }
+        Ask::Continue => "resumed".to_string(),
+        Ask::Kill => "killed: ending everything now".to_string(),
+        Ask::Say { .. } => "received a note for the next iteration".to_string(),
+        Ask::Set(changes) => {
+            let told: Vec<String> =
+                changed(changes).into_iter().map(|(name, value)| format!("{name} is now {value}")).collect();
+            told.join(", ")
+        }
+        Ask::Leave => return None,
+    })
+}
+
+/// What was set, by the names of its flags.
+pub fn changed(changes: &Changes) -> Vec<(&'static str, String)> {
+    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = changes;
+    let told = [
+        ("max-iterations", max_iterations.map(|most| most.to_string())),
+        ("max-cost", max_cost.map(|most| most.to_string())),
+        ("max-time", max_time_ms.map(span)),
+        ("prompt-file", prompt_file.as_ref().map(|path| path.display().to_string())),
+        ("done-pattern", done_pattern.clone()),
+        ("min-free-space", min_free.map(bytes)),
+    ];
+    told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}

@@ -1,0 +1,182 @@
+//! The run that a command talks to: a worker's, or one in a terminal.
+//!
+//! The one place that resolves what the user has typed: a worker's name, a run's id or its
+//! beginning, or nothing, which is the run of the current directory.
+
+use crate::catalog;
+use crate::error::CliError;
+use crate::layout::{Home, OutputLog, RunDir, WorkerDir};
+use crate::lock::RunLock;
+use crate::seat::record::{Record, WorkerState};
+use crate::seat::{self, workers};
+use crate::tmux;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::fmt;
+use std::path::Path;
+
+/// A run as it is now.
+#[derive(Debug)]
+pub struct Target {
+    /// The worker's, or the run's id.
+    pub name: String,
+    pub run: String,
+    pub run_dir: RunDir,
+    /// Its loop is there.
+    pub alive: bool,
+    pub state: WorkerState,
+    pub kind: Kind,
+}
+
+#[derive(Debug)]
+pub enum Kind {
+    Worker {
+        dir: WorkerDir,
+        /// Other runs may work in its tree.
+        share_workspace: bool,
+    },
+    /// It runs, or ran, in a terminal.
+    Terminal,
+}
+
+impl Target {
+    /// It should be running or could go on, and nobody is there to do it.
+    pub fn is_abandoned(&self) -> bool {
+        !self.alive && self.state.reason.is_none()
+    }
+
+    pub fn is_worker(&self) -> bool {
+        matches!(self.kind, Kind::Worker { .. })
+    }
+
+    /// The status in words, with what is to be known beside it.
+    pub fn status_line(&self) -> String {
+        let word = self.state.status.word();
+        match &self.state.reason {
+            _ if self.is_abandoned() => {
+                format!("{word}, but its loop is gone: ralph resume {}", self.name)
+            }
+            Some(reason) if reason != word => format!("{word} ({reason})"),
+            _ => word.to_string(),
+        }
+    }
+
+    /// What it and its agents print.
+    pub fn output(&self) -> OutputLog {
+        match &self.kind {
+            Kind::Worker { dir, .. } => dir.output(),
+            Kind::Terminal => self.run_dir.output(),
+        }
+    }
+
+    /// Brings the files of a worker up to its journal, after another process has written there.
+    pub fn write_files(&self) {
+        let Kind::Worker { dir, .. } = &self.kind else { return };
+        if let Ok(mut record) = Record::replay(&self.name, dir.clone(), &self.run_dir) {
+            // A projection that cannot be written is written by the next life.
+            let _ = record.write();
+        }
+    }
+}
+
+/// As messages name it.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Worker { .. } => write!(f, "worker '{}'", self.name),
+            Kind::Terminal => write!(f, "run {}", self.name),
+        }
+    }
+}
+
+/// Its state, and what is known of it beside that.
+impl Serialize for Target {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'t> {
+            name: &'t str,
+            #[serde(flatten)]
+            state: &'t WorkerState,
+            loop_gone: bool,
+            tmux: Value,
+            metadata: Value,
+        }
+        let told = Told {
+            name: &self.name,
+            state: &self.state,
+            loop_gone: self.is_abandoned(),
+            tmux: match self.kind {
+                Kind::Worker { .. } => json!({ "session": tmux::SESSION, "window": self.name }),
+                Kind::Terminal => Value::Null,
+            },
+            metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
+        };
+        told.serialize(serializer)
+    }
+}
+
+/// The run that is named, or the one that is running in a directory.
+pub fn find_or_here(home: &Home, name: Option<&str>, dir: &Path) -> Result<Target, CliError> {
+    if let Some(name) = name {
+        return find(home, name);
+    }
+    only(here(home, dir)?)?.ok_or_else(|| {
+        CliError::failed(format!("no run is running in this directory: {}", dir.display()))
+            .hint("name a worker (`ralph ls`) or a run (`ralph runs`)")
+    })
+}
+
+/// The worker of that name, or the run with this id or an id that begins like this.
+pub fn find(home: &Home, name: &str) -> Result<Target, CliError> {
+    if let Some(worker) = workers::look_for(home, name)? {
+        return Ok(worker);
+    }
+    match &catalog::matching(home, name)?[..] {
+        [run] => of_run(home, run),
+        [] if workers::looks_like_a_run(name) => Err(catalog::unknown(home, name)?),
+        [] => Err(workers::unknown(home, name)?),
+        several => Err(catalog::several(name, several)),
+    }
+}
+
+/// Those that are running in a directory.
+pub fn here(home: &Home, dir: &Path) -> Result<Vec<Target>, CliError> {
+    let running = catalog::running(home, |run| run.workspace == dir || run.origin() == dir)?;
+    let mut found: Vec<Target> = running.iter().map(|run| of_run(home, run)).collect::<Result<_, _>>()?;
+    // The keeper of one that has stopped may still be there.
+    found.retain(|target| target.state.reason.is_none());
+    Ok(found)
+}
+
+/// The only one, if there is one.
+pub fn only(mut found: Vec<Target>) -> Result<Option<Target>, CliError> {
+    if found.len() > 1 {
+        let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
+        return Err(CliError::failed(format!("several runs in this directory: {}", names.join(", ")))
+            .hint("name one of them"));
+    }
+    Ok(found.pop())
+}
+
+/// Those that are running in terminals.
+pub fn in_terminals(home: &Home) -> Result<Vec<Target>, CliError> {
+    let running = catalog::running(home, |_| true)?;
+    let mut found: Vec<Target> = running.iter().filter_map(|run| of_run(home, run).ok()).collect();
+    found.retain(|target| !target.is_worker() && target.state.reason.is_none());
+    Ok(found)
+}
+
+/// By its id.
+pub fn of_run(home: &Home, run: &str) -> Result<Target, CliError> {
+    let names = seat::workers_of(home, run).into_iter().map(|dir| dir.name());
+    for name in names {
+        if let Some(worker) = workers::look_for(home, &name)? {
+            return Ok(worker);
+        }
+    }
+    let run_dir = home.run(run);
+    // Asked before the journal is read: what a loop did last is in it once it is gone.
+    let alive = RunLock::is_held(&run_dir);
+    let state = Record::state_of(&run_dir).map_err(|cause| catalog::unreadable(run, &cause))?;
+    Ok(Target { name: run.to_string(), run: run.to_string(), run_dir, alive, state, kind: Kind::Terminal })
+}
