@@ -76,6 +76,8 @@ pub enum Rule {
     Vanished,
     /// Check 2.5: changes requested in the last review there is.
     AtCap,
+    /// Check 2.5: sent back to review with the old feedback.
+    FeedbackLeft,
     /// Check 2.5: a review without a verdict.
     NoVerdict,
     /// Check 2.5: a field beside the stories that no agent may change.

@@ -132,6 +132,7 @@ fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, 
         let story = &mut list.stories[*at];
         match (old.get(&*id), violation.rule) {
             (_, Rule::AtCap) => approve_at_cap(story),
+            (_, Rule::FeedbackLeft) => story.set_review_feedback(""),
             (Some(before), _) => put_back(story, before),
             (None, _) => begin_anew(story),
         }

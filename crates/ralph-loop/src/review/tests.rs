@@ -313,6 +313,25 @@ fn the_last_review_approves_and_leaves_its_concerns_to_a_person() {
 }
 
 #[test]
+fn review_fix_clears_the_feedback_that_it_has_dealt_with() {
+    let (before, mut after) = (list("a changes 1, b changes 1"), list("a needs 1, b changes 1"));
+    assert!(violations(Some(&before), Ok(&after), &FIX).is_empty());
+    after.stories[0].set_review_feedback("done: it is fixed");
+    let (restored, found) = restore(&before, Ok(&after), &FIX);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].rule, found[0].story.as_deref()), (Rule::FeedbackLeft, Some("a")));
+    assert!(found[0].message.contains("must clear reviewFeedback. Story a"), "{}", found[0]);
+    // The fix counts all the same, and only the feedback is gone.
+    assert_eq!(told(&restored), "a needs 1, b changes 1");
+    assert_eq!(restored.stories[0].review_feedback(), "");
+    assert_eq!(restored.stories[1].review_feedback(), "mend it");
+    // As a hook sees it.
+    let text = before.to_text();
+    assert!(!glance::glance_at(&text, &before, &after.to_text(), &FIX));
+    assert!(glance::glance_at(&text, &before, &restored.to_text(), &FIX));
+}
+
+#[test]
 fn review_fix_sends_one_story_back_to_review() {
     legal(FIX, "a changes 1, b changes 1", "a needs 1, b changes 1");
     legal(FIX, "a changes 1", "a changes 1");

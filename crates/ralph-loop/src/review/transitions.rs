@@ -88,8 +88,8 @@ struct Change<'a> {
 /// What a mode says of one story's change, whatever happened to the others.
 enum Opinion {
     Legal,
-    /// Legal but for the cap.
-    AtCap(Violation),
+    /// Legal but for one thing, which ralph puts right itself.
+    Mended(Violation),
     Illegal(Vec<Violation>),
 }
 
@@ -102,11 +102,11 @@ fn judged(changes: &[Change<'_>], terms: &Terms<'_>) -> Vec<Violation> {
     for (at, (change, opinion)) in changes.iter().zip(opinions).enumerate() {
         match opinion {
             Opinion::Illegal(why) => found.extend(why),
-            Opinion::Legal | Opinion::AtCap(_) if Some(at) != chosen => {
+            Opinion::Legal | Opinion::Mended(_) if Some(at) != chosen => {
                 found.push(change.one_too_many(terms));
             }
             Opinion::Legal => {}
-            Opinion::AtCap(why) => found.push(why),
+            Opinion::Mended(why) => found.push(why),
         }
     }
     found
@@ -157,7 +157,24 @@ impl<'a> Change<'a> {
             ),
             Mode::Review => return self.judge_review(terms.review_cap),
         };
-        if why.is_empty() { Opinion::Legal } else { Opinion::Illegal(why) }
+        match (why.is_empty(), terms.mode) {
+            (false, _) => Opinion::Illegal(why),
+            (true, Mode::ReviewFix) => self.judge_feedback(),
+            (true, Mode::Implement | Mode::Review) => Opinion::Legal,
+        }
+    }
+
+    /// What a review asked for is dealt with, so the next one begins without it.
+    fn judge_feedback(&self) -> Opinion {
+        if self.new.review_feedback().trim().is_empty() {
+            return Opinion::Legal;
+        }
+        let id = self.id();
+        let message = format!(
+            "Review-fix iterations must clear reviewFeedback. Story {id} goes back to needs_review, but its \
+             reviewFeedback is not empty. Set it to \"\"."
+        );
+        Opinion::Mended(Violation::of(Rule::FeedbackLeft, id, message))
     }
 
     /// All changes but the one of `reviewStatus` that the mode is there for.
@@ -203,7 +220,7 @@ impl<'a> Change<'a> {
                      (reviewStatus \"approved\", passes true) and begin reviewFeedback with {AT_CAP}, so that \
                      a person sees what is left"
                 );
-                Opinion::AtCap(Violation::of(Rule::AtCap, self.id(), in_review(self.id(), &details)))
+                Opinion::Mended(Violation::of(Rule::AtCap, self.id(), in_review(self.id(), &details)))
             }
             _ => Opinion::Legal,
         }
