@@ -341,6 +341,11 @@ pub const RUNTIME_FILES: &[&str] = &[
     "/.ralph/*",
     "!/.ralph/settings.json",
     "!/.ralph/templates/",
+    // A task list may be kept there, too.
+    "!/.ralph/prd.md",
+    "!/.ralph/progress.txt",
+    "!/.ralph/prompt.md",
+    "!/.ralph/tasks.json",
     "/.ralph/settings.local.json",
     "/ralph.log",
     "/.ralph-active",
@@ -428,9 +433,26 @@ impl Project {
         self.dir.join("ralph/tasks.json")
     }
 
-    /// The task list and what belongs to it, where nobody says otherwise.
-    pub fn tasks_dir(&self) -> TasksDir {
-        TasksDir::at(self.dir.join("ralph"))
+    /// Where the task list is if no directory was named, relative to the project: `ralph`, or
+    /// `.ralph` if only that has a list.
+    pub fn usual_tasks_dir(&self) -> PathBuf {
+        let [usual, hidden] = ["ralph", ".ralph"].map(PathBuf::from);
+        let has_list = |dir: &Path| TasksDir::at(self.dir.join(dir)).list().symlink_metadata().is_ok();
+        if !has_list(&usual) && has_list(&hidden) { hidden } else { usual }
+    }
+
+    /// Where other loops keep their lists, in the order in which they are looked for.
+    pub fn other_task_lists(&self, tasks: &TasksDir) -> Vec<PathBuf> {
+        let mut files = vec![tasks.dir().join("prd.json")];
+        for file in ["prd.json", "ralph/prd.json", "scripts/ralph/prd.json", ".ralph/prd.json"] {
+            files.push(self.dir.join(file));
+        }
+        files
+    }
+
+    /// What a project is called if nothing else says so.
+    pub fn name(&self) -> String {
+        self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Task lists that are put away, a directory each.

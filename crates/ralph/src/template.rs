@@ -16,6 +16,17 @@ pub const SPEC: &str = include_str!("../templates/spec.md");
 /// For a task list without a prompt of its own.
 pub const TASKS_PROMPT: &str = include_str!("../templates/tasks/prompt.md");
 
+/// Fills in the numbers of an iteration, as `$RALPH_ITERATION` or `{{RALPH_ITERATION}}`.
+pub fn iteration_numbers(prompt: &str, iteration: &str, of: &str) -> String {
+    // The longer name first: the shorter one is its beginning.
+    [("RALPH_MAX_ITERATIONS", of), ("RALPH_ITERATION", iteration)].into_iter().fold(
+        prompt.to_string(),
+        |prompt, (name, number)| {
+            prompt.replace(&format!("{{{{{name}}}}}"), number).replace(&format!("${name}"), number)
+        },
+    )
+}
+
 /// What a task list and its companions begin as. Their gaps are `{{DATE}}` and `{{PROJECT_NAME}}`.
 pub const TASKS_PRD: &str = include_str!("../templates/tasks/prd.md");
 pub const TASKS_LIST: &str = include_str!("../templates/tasks/tasks.json");
@@ -116,6 +127,17 @@ pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_numbers_of_an_iteration_are_filled_in_either_way() {
+        for prompt in [
+            "iteration $RALPH_ITERATION of $RALPH_MAX_ITERATIONS",
+            "iteration {{RALPH_ITERATION}} of {{RALPH_MAX_ITERATIONS}}",
+        ] {
+            assert_eq!(iteration_numbers(prompt, "2", "15"), "iteration 2 of 15");
+        }
+        assert_eq!(iteration_numbers("{{OTHER}} $HOME", "2", "15"), "{{OTHER}} $HOME");
+    }
 
     #[test]
     fn the_built_in_template_can_be_filled_in() {

@@ -112,12 +112,22 @@ pub struct TasksEnd {
     /// What stood there and was written over, by hash: it may be a person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<String>,
+    /// Fields that were missing in a person's list and were added, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filled: Vec<String>,
 }
 
 impl TasksEnd {
     /// The list stands as it is known, and there is nothing to tell.
     pub fn of(known: Known) -> TasksEnd {
-        TasksEnd { known, violations: Vec::new(), reworded: Vec::new(), edited: false, displaced: None }
+        TasksEnd {
+            known,
+            violations: Vec::new(),
+            reworded: Vec::new(),
+            edited: false,
+            displaced: None,
+            filled: Vec::new(),
+        }
     }
 }
 

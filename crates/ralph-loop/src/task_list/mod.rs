@@ -9,6 +9,7 @@
 
 mod added;
 mod circles;
+mod filled;
 mod json;
 mod pick;
 mod places;

@@ -1,7 +1,8 @@
 //! What a task list must look like.
 //!
-//! Fields that the schema does not ask for are not looked at, with two exceptions that ralph
-//! itself reads: `dependsOn` and `verifyCommands` are lists of strings where they are there.
+//! Fields that the schema does not ask for are not looked at, with exceptions that ralph itself
+//! reads: `dependsOn` and `verifyCommands` are lists of strings, and `branchName` is a string, if
+//! they exist.
 
 use super::json::Json;
 use super::{Story, TaskList, field};
@@ -31,10 +32,14 @@ impl fmt::Display for Problem {
 
 pub(super) fn problems(list: &TaskList) -> Vec<Problem> {
     let mut found: Vec<Problem> = Vec::new();
-    for name in [field::PROJECT, field::BRANCH_NAME, field::DESCRIPTION] {
+    for name in [field::PROJECT, field::DESCRIPTION] {
         if let Some(why) = unless(list.field(name), "must be a string", is_string) {
             found.push(Problem { story: None, field: name, why });
         }
+    }
+    let branch = list.field(field::BRANCH_NAME).filter(|branch| **branch != Json::Null);
+    if let Some(why) = branch.and_then(|branch| unless(Some(branch), "must be a string", is_string)) {
+        found.push(Problem { story: None, field: field::BRANCH_NAME, why });
     }
     if !is_well_formed_list(list.field(field::VERIFY_COMMANDS)) {
         let why = "must be a list of strings".to_owned();

@@ -110,8 +110,8 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
     check(r#""project": "shop","#, "", "The task list: project is missing; it must be a string");
     check(
         r#""branchName": "ralph/shop""#,
-        r#""branchName": null"#,
-        "The task list: branchName must be a string, not null",
+        r#""branchName": 7"#,
+        "The task list: branchName must be a string, not 7",
     );
     check(r#""description": "","#, "", "The task list: description is missing; it must be a string");
     check(r#""make test""#, "7", "The task list: verifyCommands must be a list of strings");
@@ -268,4 +268,39 @@ fn the_estimate_counts_what_is_left() {
     assert_eq!(estimate.to_string(), "2 stories × ~3 iterations each = ~6 iterations needed");
     let estimate = Estimate::of(&list, true);
     assert_eq!(estimate.to_string(), "2 stories × ~1 iteration each = ~2 iterations needed");
+}
+
+#[test]
+fn a_list_needs_no_branch() {
+    for branch in ["", r#""branchName": null,"#] {
+        let text = TEMPLATE.replacen(r#""branchName": "ralph/shop","#, branch, 1);
+        assert_ne!(text, TEMPLATE);
+        let list = TaskList::parse(&text).unwrap();
+        assert!(list.problems().is_empty(), "{:?}", list.problems());
+        assert_eq!(list.branch_name(), "");
+    }
+}
+
+#[test]
+fn a_list_of_a_loop_without_reviews_is_filled_in() {
+    let text = r#"{"name": "shop", "branchName": "ralph/shop", "userStories": [
+        {"id": "US-001", "title": "a", "acceptanceCriteria": ["x"], "priority": 1, "passes": true, "notes": ""},
+        {"id": "US-002", "title": "b", "acceptanceCriteria": ["x"], "passes": false, "mine": 7}
+    ]}"#;
+    let mut list = TaskList::parse(text).unwrap();
+    let filled = list.fill_missing("directory");
+    assert_eq!(
+        filled,
+        ["description", "priority", "reviewStatus", "reviewCount", "reviewFeedback", "notes", "project"]
+    );
+    assert!(list.problems().is_empty(), "{:?}", list.problems());
+    assert_eq!((list.project(), list.branch_name()), ("shop", "ralph/shop"));
+    let [done, open] = &list.stories[..] else { panic!("{list:?}") };
+    assert!(done.is_done(false) && !open.is_done(false));
+    assert_eq!((open.review_status(), open.review_count()), (Some(ReviewStatus::Unreviewed), Some(0)));
+    assert_eq!((open.priority(), open.field("mine")), (2.0, Some(&Json::Number(7.into()))));
+    // Nothing is left to fill in, and what was there is not touched.
+    let before = list.clone();
+    assert!(list.fill_missing("directory").is_empty());
+    assert_eq!(list, before);
 }

@@ -48,7 +48,7 @@ fn a_story_is_committed_once_it_is_done_and_before_anything_else() {
     let last = format!("{done} left tree:B@main told:DONE-1.2@main");
     check(commits, &last, "judged 2 done, left 2");
     // Whoever takes the run up begins with it.
-    check(commits, &format!("{done} resume"), "left 1");
+    check(commits, &format!("{done} resumed"), "left 1");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn what_a_silent_agent_has_left_is_judged_like_any_work() {
     check("checks:1", "start silent ended red", "judged 1 red 1");
     check("pattern:x", "start silent matched", "judged 1 done, stop completed");
     check("checks:1", "start silent done green", "judged 1 done, stop completed");
-    check("stories:1.1", "start silent ended@main", "judged 1 retry (No completion signal in output)");
+    check("stories:1.1", "start silent ended@main", "judged 1 retry (the agent was silent for 60s)");
     // It is not run again within its iteration, whatever it has not said.
     check("", "start silent empty", "judged 1 green");
 }

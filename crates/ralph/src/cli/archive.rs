@@ -5,13 +5,16 @@ use super::home;
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::Repository;
-use crate::layout::Project;
+use crate::layout::{Home, Project, TasksDir};
 use crate::lock::{LockError, WorkspaceLock};
 use crate::process;
 use crate::report::{Out, say};
+use crate::request;
 use crate::tasks::added::Added;
 use crate::tasks::archive::{self, Commit};
 use clap::Args;
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -27,6 +30,9 @@ pub struct ArchiveArgs {
     /// What to call it (the list's branchName)
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// Where the task list is (ralph)
+    #[arg(long, value_name = "DIR")]
+    ralph_dir: Option<PathBuf>,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -34,19 +40,11 @@ pub struct ArchiveArgs {
 pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let project = Project::at(args.project.dir()?);
-    let tree =
-        Repository::around(project.dir()).map_or_else(|| project.dir().to_path_buf(), |found| found.top);
-    let cannot = |cause| CliError::failed("cannot write in ralph's home").cause(cause);
-    [home.root().to_path_buf(), home.locks()]
-        .iter()
-        .try_for_each(|dir| fsx::private_dir(dir))
-        .map_err(cannot)?;
-    let alone = WorkspaceLock::acquire(&home, &tree, "archive").map_err(|error| refused(&error))?;
-    if let Some(previous) = &alone.previous {
-        process::end_leftovers(previous);
-    }
-    let mut added = Added::wait(&home, &project.tasks_dir()).map_err(cannot)?;
-    let archived = archive::archive(&home, &project, args.label.as_deref())?;
+    let dir = request::tasks::dir(args.ralph_dir.as_deref(), &project)?;
+    let tasks = TasksDir::at(project.dir().join(&dir));
+    let _alone = alone(&home, &project, "archive")?;
+    let mut added = Added::wait(&home, &tasks).map_err(cannot)?;
+    let archived = archive::archive(&home, &project, &tasks, args.label.as_deref())?;
     // They are archived with the list.
     added.retain(|_| false).map_err(cannot)?;
     drop(added);
@@ -57,7 +55,10 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
         archived.done,
         archived.stories
     ));
-    out.tell("ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`");
+    out.tell(&format!(
+        "{}/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`",
+        dir.display()
+    ));
     out.flush();
     match archived.commit {
         Commit::Made => Ok(ExitCode::SUCCESS),
@@ -65,10 +66,31 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
             say(&format!("ralph: warning: not committed: {why}"));
             Ok(ExitCode::SUCCESS)
         }
-        Commit::Failed(why) => Err(CliError::failed("archived, but not committed")
-            .cause(why)
-            .hint(format!("commit {} and ralph/ yourself", archived.dir.display()))),
+        Commit::Failed(why) => Err(CliError::failed("archived, but not committed").cause(why).hint(format!(
+            "commit {} and {}/ yourself",
+            archived.dir.display(),
+            dir.display()
+        ))),
     }
+}
+
+/// Keeps runs out of a project while its task list is replaced.
+pub(super) fn alone(home: &Home, project: &Project, what: &str) -> Result<WorkspaceLock, CliError> {
+    let tree =
+        Repository::around(project.dir()).map_or_else(|| project.dir().to_path_buf(), |found| found.top);
+    [home.root().to_path_buf(), home.locks()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir))
+        .map_err(cannot)?;
+    let alone = WorkspaceLock::acquire(home, &tree, what).map_err(|error| refused(&error))?;
+    if let Some(previous) = &alone.previous {
+        process::end_leftovers(previous);
+    }
+    Ok(alone)
+}
+
+fn cannot(cause: io::Error) -> CliError {
+    CliError::failed("cannot write in ralph's home").cause(cause)
 }
 
 fn refused(error: &LockError) -> CliError {

@@ -19,6 +19,7 @@ use ask::{Answer, Asker, Stopped};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -38,12 +39,15 @@ pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
     what: Subject,
-    /// Overwrite a PROMPT.md that is there
+    /// Overwrite what exists: PROMPT.md, or the files of a task list
     #[arg(long)]
     force: bool,
     /// The feature that the tasks are about: their branch is ralph/FEATURE
     #[arg(long, value_name = "FEATURE", value_parser = tasks::feature)]
     name: Option<String>,
+    /// Where the task list goes (ralph)
+    #[arg(long, value_name = "DIR")]
+    ralph_dir: Option<PathBuf>,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -102,10 +106,15 @@ pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
         Subject::Settings | Subject::Stories | Subject::Prompt if args.name.is_some() => {
             Err(CliError::usage("--name belongs to `ralph init tasks`"))
         }
+        Subject::Settings | Subject::Stories | Subject::Prompt if args.ralph_dir.is_some() => {
+            Err(CliError::usage("--ralph-dir belongs to `ralph init tasks`"))
+        }
         Subject::Settings => settings_by_questions(&project),
         Subject::Stories => stories::lay_out(&project),
         Subject::Prompt => super::template::init(project.dir(), args.force),
-        Subject::Tasks => tasks::lay_out(&project, args.name.as_deref()),
+        Subject::Tasks => {
+            tasks::lay_out(&project, args.name.as_deref(), args.ralph_dir.as_deref(), args.force)
+        }
     }
 }
 

@@ -202,7 +202,7 @@ pub fn preview(out: &mut Out, prompt: &str, whole: bool) {
     }
     let hidden = prompt.lines().count().saturating_sub(shown);
     if hidden > 0 {
-        out.line(&format!("... ({} more; -v shows all)", counted(hidden as u64, "line")));
+        out.line(&format!("... ({}; -v shows all)", counted(hidden as u64, "more line")));
     }
     out.line("");
 }

@@ -177,8 +177,7 @@ fn task_text(
         read => read?,
     };
     let (iteration, of) = (state.iteration().to_string(), state.limits.iterations.to_string());
-    // The longer name first: the shorter one is its beginning.
-    let prompt = prompt.replace("$RALPH_MAX_ITERATIONS", &of).replace("$RALPH_ITERATION", &iteration);
+    let prompt = template::iteration_numbers(&prompt, &iteration, &of);
     let PlanState::Tasks(tasks) = &state.plan else { return Err(ComposeError::NothingToDo) };
     let title = tasks.known.as_ref().and_then(|known| known.list.story(id)).map_or("", |story| story.title());
     let list = plan.dir.join("tasks.json");
@@ -196,7 +195,9 @@ fn task_text(
             "When it is implemented, set its reviewStatus to \"needs_review\". Only a review sets passes."
         }
         (Mode::Review, false) => "Review it with fresh eyes, and change no code.",
-        (Mode::ReviewFix, false) => "Fix what its reviewFeedback says, and give it back for another review.",
+        (Mode::ReviewFix, false) => {
+            "Fix what its reviewFeedback says. Then clear reviewFeedback and set reviewStatus to \"needs_review\"."
+        }
     };
     let _ = writeln!(head, "{mode_rule}");
     if !plan.skip_review {

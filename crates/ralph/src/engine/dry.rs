@@ -6,6 +6,7 @@
 
 use super::compose;
 use super::projections::Projections;
+use super::task_files::Disk;
 use super::{Host, drive, task_files, wall_ms};
 use crate::fsx;
 use crate::layout::Home;
@@ -59,7 +60,7 @@ impl DryHost {
                     run,
                     state,
                     (plan, tasks),
-                    what,
+                    (what, Disk::Untouched),
                     &mut Added::nothing(),
                     &mut self.texts,
                 ) {

@@ -34,11 +34,19 @@ pub enum TaskFileError {
     NotRead,
 }
 
+/// Whether a list may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disk {
+    Written,
+    /// A dry run's: nothing is written.
+    Untouched,
+}
+
 pub(super) fn perform(
     run: &Run,
     state: &State,
     (plan, tasks): (&TasksPlan, &TasksState),
-    what: &PlanStep,
+    (what, disk): (&PlanStep, Disk),
     added: &mut Added,
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
@@ -67,7 +75,7 @@ pub(super) fn perform(
             Ok(TasksEnd { edited, ..end })
         }
         PlanStep::ReadTasks => {
-            let (list, end) = read(&file, tasks, texts)?;
+            let (list, end) = read(&file, tasks, disk, texts)?;
             // No agent is at work: who removed it again was a person.
             added.retain(|story| list.holds(story))?;
             Ok(end)
@@ -95,7 +103,10 @@ pub(super) fn perform(
             let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
             let (mut list, text) = list_of(&known, texts)?;
             let text = if list.take_in(added.stories()) { list.to_text() } else { text };
-            let displaced = replace(&file, &text, &text, texts)?;
+            let displaced = match disk {
+                Disk::Written => replace(&file, &text, &text, texts)?,
+                Disk::Untouched => None,
+            };
             Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
         }
         PlanStep::AmendTasks(amendment) => {
@@ -131,15 +142,30 @@ fn list_of(known: &Known, texts: &Texts) -> Result<(TaskList, String), TaskFileE
     Ok((list, text))
 }
 
-fn read(file: &Path, tasks: &TasksState, texts: &mut Texts) -> Result<(TaskList, TasksEnd), TaskFileError> {
-    let (list, text) =
+/// A person's list, with what it leaves out filled in: agents are held to all fields.
+fn read(
+    file: &Path,
+    tasks: &TasksState,
+    disk: Disk,
+    texts: &mut Texts,
+) -> Result<(TaskList, TasksEnd), TaskFileError> {
+    let (mut list, mut text) =
         look(file).map_err(|why| TaskFileError::Unreadable { file: file.to_path_buf(), why })?;
+    let project = file.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
+    let filled = list.fill_missing(&project.to_string_lossy());
     if let Some(problem) = list.problems().first() {
         return Err(TaskFileError::Wrong { file: file.to_path_buf(), problem: problem.to_string() });
     }
+    if !filled.is_empty() {
+        text = list.to_text();
+        if disk == Disk::Written {
+            write(file, &text)?;
+        }
+    }
     let known = known(&list, &text, texts)?;
     let edited = tasks.last_known().is_some_and(|before| before.text != known.text);
-    Ok((list, TasksEnd { edited, ..TasksEnd::of(known) }))
+    let filled = filled.into_iter().map(String::from).collect();
+    Ok((list, TasksEnd { edited, filled, ..TasksEnd::of(known) }))
 }
 
 struct Comparison<'a> {

@@ -6,7 +6,7 @@ use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit, fold};
-use super::{EDITED, Reporter, Summary, left, low_disk, newly_low, stop_asked};
+use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, newly_low, stop_asked};
 use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
@@ -337,6 +337,9 @@ impl Human {
                 let word = if left == 1 { "iteration" } else { "iterations" };
                 self.warn(&format!("{left} {word} will hardly be enough: raise the number with -n"));
             }
+        }
+        if !end.filled.is_empty() {
+            self.line(&format!("  {}", filled_in(plan, &end.filled)));
         }
         if end.edited {
             self.line(&format!("  {EDITED}"));

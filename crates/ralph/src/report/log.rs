@@ -2,7 +2,7 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
-use super::{AtWork, EDITED, Reporter, left, low_disk, newly_low};
+use super::{AtWork, EDITED, Reporter, filled_in, left, low_disk, newly_low};
 use crate::fsx;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
@@ -121,7 +121,11 @@ fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
             let undone = end.violations.iter().map(|text| format!("undone in the task list: {text}"));
             let reworded = end.reworded.iter().map(ToString::to_string);
             let edited = end.edited.then(|| EDITED.to_string());
-            let lines: Vec<String> = undone.chain(reworded).chain(edited).collect();
+            let filled = match &run.plan {
+                Plan::Tasks(plan) if !end.filled.is_empty() => Some(filled_in(plan, &end.filled)),
+                Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
+            };
+            let lines: Vec<String> = filled.into_iter().chain(undone).chain(reworded).chain(edited).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
         End::Left(end) => left(run, end),

@@ -36,6 +36,7 @@ pub use verbose::Verbose;
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
 use ralph_loop::plan::Plan;
+use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::space::Shortage;
 use ralph_loop::text::printable;
@@ -113,6 +114,12 @@ fn stop_asked(state: &State) -> &'static str {
 
 /// That a person has had a hand in the task list.
 const EDITED: &str = "the task list was changed between iterations; that counts";
+
+/// That a person's task list left out fields, which were added.
+fn filled_in(plan: &TasksPlan, fields: &[String]) -> String {
+    let list = plan.dir.join("tasks.json");
+    format!("added to {} what it left out: {}", list.display(), fields.join(", "))
+}
 
 /// A disk that is nearly full, in words.
 pub fn low_disk(shortage: &Shortage) -> String {

@@ -15,7 +15,7 @@ use ralph_loop::review::DEFAULT_REVIEW_CAP;
 use ralph_loop::run::{AgentSpec, Roles};
 use ralph_loop::task_list::{Problem, TaskList, Why, dead_ends, story_lines};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 #[derive(Clone, Debug, Default)]
 pub struct TasksRequest {
@@ -26,6 +26,8 @@ pub struct TasksRequest {
     pub review_agent: Option<String>,
     /// Work on the branch that is checked out.
     pub stay: bool,
+    /// The list to begin with, where the project has none yet.
+    pub imported: Option<TaskList>,
     pub terms: Terms,
 }
 
@@ -35,7 +37,10 @@ const ITERATIONS: u32 = 15;
 pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
     let dir = dir(asked.dir.as_deref(), project)?;
     let here = TasksDir::at(project.dir().join(&dir));
-    let list = read(&here)?;
+    let list = match &asked.imported {
+        Some(list) => in_order(list.clone(), "").map_err(|why| wrong(&here, &why))?,
+        None => read(&here)?,
+    };
     let branch = (!asked.stay && !asked.terms.worktree)
         .then(|| list.branch_name().trim().to_owned())
         .filter(|name| !name.is_empty());
@@ -81,7 +86,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
 
 /// Relative to the project, and without links: it is the same place in a worktree.
 pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
-    let usual = PathBuf::from("ralph");
+    let usual = project.usual_tasks_dir();
     let there = project.dir().join(&usual);
     let asked = match asked {
         Some(asked) => asked,
@@ -91,10 +96,29 @@ pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError>
     let absolute = asked.canonicalize().map_err(|cause| {
         CliError::usage(format!("cannot enter the directory of the tasks: {}", asked.display())).cause(cause)
     })?;
-    absolute.strip_prefix(project.dir()).map(Path::to_path_buf).map_err(|_| {
-        CliError::usage(format!("the tasks are not in the project: {}", absolute.display()))
-            .hint("name a directory below the project's with --ralph-dir, or the project with -C")
-    })
+    absolute.strip_prefix(project.dir()).map(Path::to_path_buf).map_err(|_| outside(&absolute))
+}
+
+/// The same for a directory that need not exist yet.
+pub fn new_dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
+    let Some(asked) = asked.filter(|asked| asked.symlink_metadata().is_err()) else {
+        return dir(asked, project);
+    };
+    let cannot = |cause: io::Error| {
+        CliError::usage(format!("cannot find the directory of the tasks: {}", asked.display())).cause(cause)
+    };
+    let absolute = std::path::absolute(asked).map_err(cannot)?;
+    let above = absolute.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let rest = absolute.strip_prefix(above).unwrap_or(Path::new(""));
+    let below = above.canonicalize().map_err(cannot)?.join(rest);
+    let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
+    let relative = below.strip_prefix(project.dir()).ok().filter(|_| is_plain);
+    relative.map(Path::to_path_buf).ok_or_else(|| outside(&absolute))
+}
+
+fn outside(dir: &Path) -> CliError {
+    CliError::usage(format!("the tasks are not in the project: {}", dir.display()))
+        .hint("name a directory below the project's with --ralph-dir, or the project with -C")
 }
 
 /// A list that a loop can begin with, or what is wrong with it.
@@ -160,10 +184,23 @@ fn on_branch(project: &Project, branch: &str, dir: &TasksDir) -> Result<Option<T
             .hint("switch to it and mend it there, or stay on this branch with --stay")
     };
     let list = TaskList::parse_bytes(&bytes).map_err(|why| vec![why.to_string()]);
-    list.and_then(|list| in_order(list, &String::from_utf8_lossy(&bytes))).map(Some).map_err(wrong)
+    let text = String::from_utf8_lossy(&bytes);
+    let list = list.map(|list| filled(list, &project.name()));
+    list.and_then(|list| in_order(list, &text)).map(Some).map_err(wrong)
 }
 
-/// A list, whatever stands in it.
+/// Whether a branch has a list of its own.
+pub fn is_on_branch(project: &Project, branch: &str, dir: &TasksDir) -> bool {
+    Repository::around(project.dir()).and_then(|found| found.content_on(branch, &dir.list())).is_some()
+}
+
+/// As a run fills it in when it reads it.
+fn filled(mut list: TaskList, project: &str) -> TaskList {
+    list.fill_missing(project);
+    list
+}
+
+/// A list, whatever it contains, with the fields that a run would fill in.
 pub fn parse(dir: &TasksDir) -> Result<TaskList, CliError> {
     let file = dir.list();
     let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
@@ -171,7 +208,9 @@ pub fn parse(dir: &TasksDir) -> Result<TaskList, CliError> {
             .hint("`ralph init tasks` lays one out"),
         _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
-    TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))
+    let project = Project::at(dir.dir().parent().unwrap_or(dir.dir()).to_path_buf());
+    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))?;
+    Ok(filled(list, &project.name()))
 }
 
 pub fn wrong(dir: &TasksDir, why: &[String]) -> CliError {

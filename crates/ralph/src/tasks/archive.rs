@@ -52,18 +52,22 @@ pub fn last(project: &Project) -> i64 {
 }
 
 /// Puts the list away. Nobody else may be at work here.
-pub fn archive(home: &Home, project: &Project, label: Option<&str>) -> Result<Archived, CliError> {
-    let tasks = project.tasks_dir();
-    let list = read(project, &tasks)?;
+pub fn archive(
+    home: &Home,
+    project: &Project,
+    tasks: &TasksDir,
+    label: Option<&str>,
+) -> Result<Archived, CliError> {
+    let list = read(project, tasks)?;
     let now = Zoned::now();
     let tallies = tally(home, project, Plan::TASKS, last(project))?;
     let progress = fsx::read_regular(&tasks.progress()).unwrap_or_default();
     let summary = summary(&list, &tallies, started(&String::from_utf8_lossy(&progress)), &now);
     let name = format!("{}-{}", now.strftime("%Y-%m-%d"), name(label, &list, project)?);
-    let dir = put_away(project, &tasks, &name, &summary)?;
-    begin_anew(project, &tasks)?;
+    let dir = put_away(project, tasks, &name, &summary)?;
+    begin_anew(project, tasks)?;
     let done = list.stories.iter().filter(|story| story.passes()).count();
-    let commit = commit(project, &tasks, &dir);
+    let commit = commit(project, tasks, &dir);
     Ok(Archived { dir: project.shown(&dir), done, stories: list.stories.len(), commit })
 }
 

@@ -17,9 +17,8 @@ pub struct Fresh {
 impl Fresh {
     /// Of a feature, or of the project as a whole.
     pub fn of(project: &Project, feature: Option<&str>) -> Fresh {
-        let directory = project.dir().file_name().map(|name| name.to_string_lossy().into_owned());
         Fresh {
-            project_name: feature.map(String::from).or(directory).unwrap_or_default(),
+            project_name: feature.map_or_else(|| project.name(), String::from),
             branch: feature.map(|feature| format!("ralph/{feature}")),
             date: Zoned::now().strftime("%Y-%m-%d").to_string(),
         }

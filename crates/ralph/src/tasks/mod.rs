@@ -5,3 +5,4 @@
 pub mod added;
 pub mod archive;
 pub mod fresh;
+pub mod import;

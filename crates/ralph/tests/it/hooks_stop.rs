@@ -139,7 +139,7 @@ fn schema_validation_blocks_on_a_malformed_task_list_and_passes_on_a_valid_one()
             "the key is there twice: passes at line 1",
         ),
         ("[]", "must be an object"),
-        ("{\"userStories\": []}", "branchName is missing"),
+        ("{\"userStories\": []}", "description is missing"),
     ] {
         stage.judge(&stage.text(text).stop(&assignment), Some(why));
     }
@@ -250,6 +250,7 @@ fn transitions_are_validated_in_review_fix_iterations() {
     let check = |after: Value, reason| stage.check("review-fix", &before, &[after], reason);
     check(story("US-001", "approved", true, 1, ""), Some("Review-fix iterations cannot approve"));
     check(story("US-001", "needs_review", false, 1, ""), None);
+    check(story("US-001", "needs_review", false, 1, "mend it"), Some("must clear reviewFeedback"));
     check(
         story("US-001", "needs_review", false, 2, ""),
         Some("review-fix iterations cannot increment reviewCount"),

@@ -55,6 +55,7 @@ mod tasks_cheats;
 mod tasks_door;
 mod tasks_files;
 mod tasks_lifecycle;
+mod tasks_other_loops;
 mod tasks_people;
 mod tasks_support;
 mod terminal;

@@ -1,11 +1,16 @@
 //! `ralph init tasks`: a place for a task list, its requirements, its log and its prompt.
 
+use crate::cli::archive::alone;
+use crate::cli::home;
 use crate::error::CliError;
 use crate::fsx;
-use crate::layout::{Project, is_safe_name};
+use crate::layout::{Project, TasksDir, is_safe_name};
 use crate::report::Out;
+use crate::request::tasks::new_dir;
 use crate::tasks::fresh::Fresh;
+use crate::tasks::import::{self, NotImported};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What `.gitignore` is told.
@@ -21,19 +26,47 @@ pub fn feature(name: &str) -> Result<String, String> {
     }
 }
 
-/// Writes what is missing, and leaves alone what is there.
-pub fn lay_out(project: &Project, feature: Option<&str>) -> Result<ExitCode, CliError> {
+/// Writes what is missing, and leaves alone what exists, unless it is to be overwritten.
+pub fn lay_out(
+    project: &Project,
+    feature: Option<&str>,
+    ralph_dir: Option<&Path>,
+    force: bool,
+) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
-    let tasks = project.tasks_dir();
+    let dir = new_dir(ralph_dir, project)?;
+    let tasks = TasksDir::at(project.dir().join(&dir));
+    let _alone = force.then(|| alone(&home()?, project, "init")).transpose()?;
     let cannot = |what: &str, cause: io::Error| CliError::failed(format!("cannot write {what}")).cause(cause);
-    fsx::dir_inside(project.dir(), tasks.dir()).map_err(|cause| cannot("ralph/", cause))?;
-    let mut kept_list = false;
+    let shown = format!("{}/", dir.display());
+    fsx::dir_inside(project.dir(), tasks.dir()).map_err(|cause| cannot(&shown, cause))?;
+    let import = match import::find(project, &tasks) {
+        Ok(import) => import,
+        Err(NotImported { from, why }) => {
+            out.line(&format!("not imported   {}: {why}", from.display()));
+            None
+        }
+    };
+    let (mut kept_list, mut imported) = (false, false);
     for (file, content) in Fresh::of(project, feature).files(&tasks) {
+        let is_list = file == tasks.list();
+        let content = match &import {
+            Some(import) if is_list => import.list.to_text(),
+            Some(import) if file == tasks.prd() => import.prd().unwrap_or(content),
+            Some(_) | None => content,
+        };
         let shown = project.shown(&file).display().to_string();
-        let word = match fsx::write_new(&file, content.as_bytes()) {
+        let existed = force && file.symlink_metadata().is_ok();
+        let written = match force {
+            true => fsx::write_whole(&file, content.as_bytes()),
+            false => fsx::write_new(&file, content.as_bytes()),
+        };
+        imported |= import.is_some() && is_list && written.is_ok();
+        let word = match written {
+            Ok(()) if existed => "overwritten  ",
             Ok(()) => "written      ",
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
-                kept_list |= file == tasks.list();
+                kept_list |= is_list;
                 "already there"
             }
             Err(cause) => return Err(cannot(&shown, cause)),
@@ -45,11 +78,17 @@ pub fn lay_out(project: &Project, feature: Option<&str>) -> Result<ExitCode, Cli
         false => "already there",
     };
     out.line(&format!("{word}  .gitignore: {MARKER}"));
+    if let Some(import) = import.filter(|_| imported) {
+        out.line(&import.told(&tasks, project));
+    }
     if let (true, Some(feature)) = (kept_list, feature) {
         out.line(&format!("The task list was there: its branchName was not set to ralph/{feature}."));
     }
     for line in NEXT_STEPS {
-        out.line(line);
+        out.line(&line.replace("ralph/", &shown));
+    }
+    if let Some(named) = ralph_dir {
+        out.line(&format!("Pass --ralph-dir {} to these commands.", named.display()));
     }
     out.flush();
     Ok(ExitCode::SUCCESS)

@@ -82,12 +82,18 @@ pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
 
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
-    let (list, text) = read(&dir)?;
+    let (mut list, text) = read(&dir)?;
+    let filled = list.as_mut().map(|list| list.fill_missing(&project.name())).unwrap_or_default();
     let terms = terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
     let file = project.shown(&dir.list());
     let mut problems = errors(&list, &terms, &file);
     if let Ok(list) = &list {
         problems.extend(warnings(list, &file));
+    }
+    if !filled.is_empty() {
+        let text = format!("The task list: fields are missing; a run adds them: {}", filled.join(", "));
+        let file = file.clone();
+        problems.push(Problem { severity: Severity::Warning, file, line: None, story: None, text });
     }
     place(&mut problems, &list, &text);
     problems.extend(in_prd(&project, &dir));

@@ -2,7 +2,11 @@
 
 use crate::cli::loops::LoopArgs;
 use crate::error::CliError;
+use crate::fsx;
+use crate::layout::{Project, TasksDir};
+use crate::report::say;
 use crate::request::tasks::{self, TasksRequest};
+use crate::tasks::import::{self, Import, NotImported};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,11 +46,53 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     }
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
-    let asked = tasks::build(&args.request(), &settings, &project)?;
+    let dir = TasksDir::at(project.dir().join(tasks::dir(args.ralph_dir.as_deref(), &project)?));
+    let import = args.import(&project, &dir)?;
+    let imported = import.as_ref().map(|import| import.list.clone());
+    let asked = tasks::build(&TasksRequest { imported, ..args.request() }, &settings, &project)?;
+    let there = asked.branch.as_deref().is_some_and(|branch| tasks::is_on_branch(&project, branch, &dir));
+    if let Some(import) = import.filter(|_| !there) {
+        write(&import, &project, &dir)?;
+        say(&format!("ralph: {}", import.told(&dir, &project)));
+    }
     args.common.live(asked, &settings)
 }
 
+/// The list that another loop has left, written where ralph keeps its own.
+fn write(import: &Import, project: &Project, dir: &TasksDir) -> Result<(), CliError> {
+    let written = fsx::dir_inside(project.dir(), dir.dir())
+        .and_then(|()| fsx::write_new(&dir.list(), import.list.to_text().as_bytes()));
+    written.map_err(|cause| {
+        CliError::usage(format!("cannot write the task list: {}", dir.list().display())).cause(cause)
+    })
+}
+
 impl RunArgs {
+    /// What to begin with if the project has no list yet.
+    fn import(&self, project: &Project, dir: &TasksDir) -> Result<Option<Import>, CliError> {
+        if dir.list().symlink_metadata().is_ok() {
+            return Ok(None);
+        }
+        let missing = || CliError::usage(format!("there is no task list: {}", dir.list().display()));
+        match import::find(project, dir) {
+            Ok(Some(found)) if self.common.dry_run || self.common.terms().worktree => {
+                let from = found.from.display();
+                Err(missing()
+                    .hint(format!("`ralph init tasks` imports {from}; commit the list, then try again")))
+            }
+            Ok(Some(found)) if !found.list.problems().is_empty() => {
+                let problems: Vec<String> = found.list.problems().iter().map(ToString::to_string).collect();
+                Err(CliError::usage(format!("cannot import {}", found.from.display()))
+                    .cause(problems.join("\n  "))
+                    .hint("fix it, or run `ralph init tasks` and fix what that writes"))
+            }
+            Ok(found) => Ok(found),
+            Err(NotImported { from, why }) => Err(missing()
+                .cause(format!("{} cannot be imported: {why}", from.display()))
+                .hint("`ralph init tasks` lays one out")),
+        }
+    }
+
     fn request(&self) -> TasksRequest {
         TasksRequest {
             dir: self.ralph_dir.clone(),
@@ -54,6 +100,7 @@ impl RunArgs {
             review_cap: self.review_cap,
             review_agent: self.review_agent.clone(),
             stay: self.stay,
+            imported: None,
             terms: self.common.terms(),
         }
     }

@@ -5,7 +5,7 @@ use super::{OnSignal, RealHost};
 use crate::engine::errand;
 use crate::engine::lane::{Current, StartError};
 use crate::engine::scm::{self, Task};
-use crate::engine::task_files;
+use crate::engine::task_files::{self, Disk};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
@@ -315,7 +315,14 @@ impl RealHost<'_> {
         if !added.is_locked() {
             self.reporter.warn("cannot lock the task list, another process may have it; going on without it");
         }
-        match task_files::perform(run, state, (plan, tasks), what, &mut added, &mut self.lane.texts) {
+        match task_files::perform(
+            run,
+            state,
+            (plan, tasks),
+            (what, Disk::Written),
+            &mut added,
+            &mut self.lane.texts,
+        ) {
             Ok(end) => {
                 if let Some(displaced) = &end.displaced {
                     let kept = self.lane.run_dir().text(displaced);

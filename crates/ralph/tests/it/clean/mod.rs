@@ -152,7 +152,8 @@ fn a_record_stays_as_long_as_its_worktree() {
 fn it_says_how_much_it_has_freed() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
-    let agent = sandbox.sh_agent("head -c 3000000 /dev/urandom; echo; echo '<response>DONE</response>'");
+    // What an agent prints is kept twice: as it was, and as the terminal shows it.
+    let agent = sandbox.sh_agent("seq -f '%079.0f' 37500; echo '<response>DONE</response>'");
     for _ in 0..2 {
         sandbox.run(&["-p", "x", "-q"], &agent).exits(0);
     }
@@ -163,9 +164,9 @@ fn it_says_how_much_it_has_freed() {
         amount.strip_suffix(" MiB.").unwrap_or_else(|| panic!("{last}")).parse::<f64>().unwrap()
     };
     let would = freed(&["clean", "--runs", "--keep", "0", "--dry-run"], "That would free ");
-    assert!((5.7..6.5).contains(&would), "{would}");
+    assert!((10.5..12.5).contains(&would), "{would}");
     let half = freed(&["clean", "--runs", "--keep", "1"], "That has freed ");
-    assert!((2.8..3.3).contains(&half), "{half}");
+    assert!((5.7..6.5).contains(&half), "{half}");
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn what_a_worker_printed_goes_with_its_run_and_how_it_ended_stays() {
     assert_eq!((outputs("loud"), outputs("again")), (0, 1));
     yard.0.ralph(&["status", "loud"]).exits(0).says("Status: stopped (max_iterations)\n");
     assert!(yard.0.ralph(&["logs", "again"]).exits(0).stdout.contains("quiet"));
-    assert_eq!(yard.0.ralph(&["logs", "loud"]).exits(0).stdout, "");
+    yard.0.ralph(&["logs", "loud"]).exits(1).says("no output of worker 'loud' is kept");
 }
 
 /// Removing takes a while, and somebody may want to go on with the run just then.
