@@ -51,7 +51,7 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let compact = TaskList::parse(&fs::read_to_string(&list)?)?;
     fs::write(&list, serde_json::to_string(&compact)?)?;
     let (ralph, script) = stop.times()?;
-    let measure = "the same, the list written anew without indentation";
+    let measure = "the same, the list rewritten without indentation";
     table.value(measure, ralph, Some(script), "ms", &Goal::None);
     Ok(())
 }

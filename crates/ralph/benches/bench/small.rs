@@ -31,6 +31,6 @@ pub fn silent(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let (before, start) = (count(), Instant::now());
     thread::sleep(Duration::from_secs(5));
     let a_second = (count() - before) as f64 / start.elapsed().as_secs_f64();
-    table.value("silent agent: wake-ups a second", a_second, None, "/s", &Goal::AtMost(1.0));
+    table.value("silent agent: wake-ups per second", a_second, None, "/s", &Goal::AtMost(1.0));
     Ok(())
 }

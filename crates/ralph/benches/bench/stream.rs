@@ -55,11 +55,11 @@ pub fn one_line(lab: &Lab, table: &mut Table) -> Outcome<()> {
     // The same slope on both halves is a straight line, whatever the start costs.
     let slopes = ((large - middle) / 64.0, (middle - small) / 32.0);
     table.value("one line of 64 MB", middle, None, "ms", &Goal::None);
-    table.ratio("one line: ms a MB, 64 to 128 MB against 32 to 64", slopes, "ms", &Goal::AtMost(1.5));
+    table.ratio("one line: ms per MB, 64 to 128 MB against 32 to 64", slopes, "ms", &Goal::AtMost(1.5));
     let [small, _, large] = peaks.map(median);
     table.ratio("one line: memory, 128 MB against 32", (large, small), "MB", &Goal::AtMost(1.1));
     let found = if unparsed { "both" } else { "not reported" };
-    table.holds("one line: in the raw log, reported as not understood", found, "both", unparsed);
+    table.holds("one line: in the raw log, reported as not parsed", found, "both", unparsed);
     Ok(())
 }
 

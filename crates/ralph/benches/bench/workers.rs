@@ -37,12 +37,12 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     }
     let kib: u64 = ours.iter().map(|(pid, _)| pss_kib(*pid)).sum();
     let each = kib as f64 * 1024.0 / 1e6 / WORKERS as f64;
-    table.value("200 workers: memory of each", each, None, "MB", &Goal::AtMost(15.0));
+    table.value("200 workers: memory per worker", each, None, "MB", &Goal::AtMost(15.0));
     let cpu = || ours.iter().map(|(pid, _)| cpu_seconds(*pid)).sum::<f64>();
     let (before, start) = (cpu(), Instant::now());
     thread::sleep(WATCHED);
     let percent = (cpu() - before) / start.elapsed().as_secs_f64() / WORKERS as f64 * 100.0;
-    table.value("200 workers: processor of each", percent, None, "%", &Goal::AtMost(0.1));
+    table.value("200 workers: processor per worker", percent, None, "%", &Goal::AtMost(0.1));
     drop(ended);
     Ok(())
 }
