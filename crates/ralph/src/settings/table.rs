@@ -70,25 +70,25 @@ pub const KEYS: &[Key] = &[
         name: "maximumIterations",
         kind: Kind::Count { least: 1 },
         default: Fallback::Count(10),
-        doc: "Stop after so many iterations (`-n`).",
+        doc: "Stop after this many iterations (`-n`).",
     },
     Key {
         name: "completionResponse",
         kind: Kind::Text,
         default: Fallback::Text("DONE"),
-        doc: "The word that the agent says when it is done (`-c`).",
+        doc: "The word the agent says when it is done (`-c`).",
     },
     Key {
         name: "outputTruncateChars",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(5_000),
-        doc: "How many characters of a failed guardrail's output the next prompt carries.",
+        doc: "How many characters of a failed check's output go into the next prompt.",
     },
     Key {
         name: "streamAgentOutput",
         kind: Kind::Switch,
         default: Fallback::Switch(true),
-        doc: "Show what the agent does while it works (`--stream-agent-output`).",
+        doc: "Show the agent's output while it runs (`--stream-agent-output`).",
     },
     Key {
         name: "includeIterationCountInPrompt",
@@ -107,50 +107,50 @@ pub const KEYS: &[Key] = &[
         name: "scm",
         kind: Kind::Group(SCM),
         default: Fallback::Group,
-        doc: "What to do with the changes of an iteration whose checks are all green.",
+        doc: "What to do with the changes of an iteration whose checks all pass.",
     },
     Key {
         name: "maxCost",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "Begin no iteration once agents have cost so many US dollars (`--max-cost`).",
+        doc: "Start no iteration once agents have cost this many US dollars (`--max-cost`).",
     },
     Key {
         name: "prices",
         kind: Kind::Named(PRICE),
         default: Fallback::EmptyObject,
-        doc: "What models cost, by the beginning of their names, for agents that tell tokens and no dollars.",
+        doc: "Prices of models, by the start of their names, for agents that report tokens but no dollars.",
     },
     Key {
         name: "maxTime",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "End the run after so many seconds (`--max-time`).",
+        doc: "Stop the run after this many seconds (`--max-time`).",
     },
     Key {
         name: "timeout",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "End an agent that takes longer than so many seconds (`-t`).",
+        doc: "End an agent that takes longer than this many seconds (`-t`).",
     },
     Key {
         name: "checkTimeout",
         kind: Kind::Number { zero: false },
         default: Fallback::Count(120),
-        doc: "Seconds that a check may take.",
+        doc: "How many seconds a check may take (`--check-timeout`).",
     },
     Key {
         name: "maxFailures",
         kind: Kind::Count { least: 1 },
         default: Fallback::Count(5),
-        doc: "End the run after so many failed agents in a row (`--max-failures`).",
+        doc: "Stop after this many failed agents in a row (`--max-failures`).",
     },
     Key {
         name: "stallAfter",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(5),
-        doc: "End the run after so many iterations in a row that change nothing and fail alike, or bring \
-              no task further; 0 is never (`--stall-after`).",
+        doc: "Stop after this many iterations in a row without progress: nothing changes and the same \
+              checks fail, or no task advances; 0 is never (`--stall-after`).",
     },
     Key {
         name: "backoff",
@@ -162,7 +162,7 @@ pub const KEYS: &[Key] = &[
         name: "context",
         kind: Kind::Switch,
         default: Fallback::Switch(true),
-        doc: "End the prompt with how to finish, the checks, the diff so far and the progress.",
+        doc: "Add to the prompt how to finish, the checks, the diff so far and the progress.",
     },
     Key {
         name: "checkpoints",
@@ -174,35 +174,35 @@ pub const KEYS: &[Key] = &[
         name: "largestFile",
         kind: Kind::Number { zero: false },
         default: Fallback::Count(10),
-        doc: "MiB; checkpoints leave out files that are larger.",
+        doc: "MiB; checkpoints skip larger files.",
     },
     Key {
         name: "minFreeSpace",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(500),
-        doc: "MiB; while less is free where the project or ralph's records lie, no iteration begins and the \
-              run waits. 0 is off.",
+        doc: "MiB; while less is free on the disks of the project or of ralph's records, the run waits \
+              before the next iteration. 0 is off.",
     },
     Key {
         name: "keepRuns",
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(100),
-        doc: "How many finished runs of a project are kept. When another ends, the oldest goes with all that \
-              belongs to it.",
+        doc: "How many finished runs of a project are kept. When another ends, the oldest is removed with \
+              everything that belongs to it.",
     },
     Key {
         name: "keepCheckpoints",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(500),
-        doc: "MiB that the checkpoints of a run may take up; beyond that the older half of them goes. 0 is no limit.",
+        doc: "MiB that the checkpoints of a run may use; beyond that the older half is removed. 0 is no limit.",
     },
     Key {
         name: "keepStreams",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(200),
-        doc: "MiB of what agents printed that are kept of a run, as much of its prompts, of the logs of \
-              checks and of a worker's output; the oldest goes first, and of prompts and logs all but the \
-              newest 2,000 files. 0 is all.",
+        doc: "MiB of agent output that are kept per run, and the same for prompts, check logs and a \
+              worker's output; the oldest is removed first. Of prompts and logs only the newest 2,000 \
+              files are kept. 0 keeps all.",
     },
     Key {
         name: "stories",
@@ -220,7 +220,7 @@ pub const KEYS: &[Key] = &[
         name: "agents",
         kind: Kind::Group(AGENTS),
         default: Fallback::Group,
-        doc: "Other agents for one kind of work: different eyes see different things.",
+        doc: "Other agents for reviews and fixes.",
     },
     Key {
         name: "notify",
@@ -241,14 +241,14 @@ const AGENT: &[Key] = &[
         name: "flags",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "Its arguments; `\"--model opus\"` is two.",
+        doc: "Its arguments; `\"--model opus\"` counts as two.",
     },
     Key { name: "model", kind: Kind::Text, default: Fallback::Nothing, doc: "Its model (`-m`)." },
     Key {
         name: "autonomous",
         kind: Kind::Switch,
         default: Fallback::Switch(true),
-        doc: "Tell known agents to act without asking.",
+        doc: "Let known agents act without asking.",
     },
 ];
 
@@ -257,25 +257,25 @@ const GUARDRAIL: &[Key] = &[
         name: "command",
         kind: Kind::Text,
         default: Fallback::Required,
-        doc: "What `sh -c` is to run; success is exit code 0.",
+        doc: "The command, run with `sh -c`; exit code 0 is success.",
     },
     Key {
         name: "failAction",
         kind: Kind::Choice(FAIL_ACTIONS),
         default: Fallback::Required,
-        doc: "Where a failure stands in the next prompt: after it, before it, or in its place.",
+        doc: "Where the output of a failure goes in the next prompt: after it, before it, or instead of it.",
     },
     Key {
         name: "hint",
         kind: Kind::Note,
         default: Fallback::Nothing,
-        doc: "What the agent is told beside the output of a failure.",
+        doc: "A hint for the agent, next to the output of a failure.",
     },
     Key {
         name: "timeout",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "Seconds that it may take, instead of `checkTimeout`.",
+        doc: "How many seconds it may take, instead of `checkTimeout`.",
     },
 ];
 
@@ -284,25 +284,25 @@ const PRICE: &[Key] = &[
         name: "input",
         kind: Kind::Number { zero: true },
         default: Fallback::Required,
-        doc: "US dollars a million tokens that go in.",
+        doc: "US dollars per million input tokens.",
     },
     Key {
         name: "cachedInput",
         kind: Kind::Number { zero: true },
         default: Fallback::Nothing,
-        doc: "The same for those that come from a cache, instead of `input`.",
+        doc: "The same for input tokens read from a cache, instead of `input`.",
     },
     Key {
         name: "cacheWrite",
         kind: Kind::Number { zero: true },
         default: Fallback::Nothing,
-        doc: "The same for those that are put into a cache, instead of `input`.",
+        doc: "The same for input tokens written to a cache, instead of `input`.",
     },
     Key {
         name: "output",
         kind: Kind::Number { zero: true },
         default: Fallback::Required,
-        doc: "US dollars a million tokens that come out.",
+        doc: "US dollars per million output tokens.",
     },
 ];
 
@@ -312,7 +312,7 @@ const SCM: &[Key] = &[
         name: "tasks",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "Its subcommands in their order, such as `commit`, `push`; none is off.",
+        doc: "Its subcommands in order, such as `commit`, `push`; an empty list is off.",
     },
 ];
 
@@ -321,26 +321,26 @@ const STORIES: &[Key] = &[
         name: "order",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "The ids of the stories to run, in this order; none is by dependencies and numbers.",
+        doc: "The ids of the stories to run, in this order; if empty, dependencies and numbers decide.",
     },
     Key {
         name: "rules",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "The project's own rules, told to every agent: `Money is counted in whole cents.`",
+        doc: "Rules of the project for every agent: `Money is counted in whole cents.`",
     },
     Key {
         name: "verify",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "Commands that must succeed before a story is believed to be done. Agents are told them, \
-              and they are run after each.",
+        doc: "Checks of every story: agents get the commands in their prompt, and ralph runs them after \
+              each agent.",
     },
     Key {
         name: "maxRetries",
         kind: Kind::Count { least: 1 },
         default: Fallback::Count(3),
-        doc: "Give up on a story after so many failed attempts (`--max-retries`).",
+        doc: "Give up on a story after this many failed attempts (`--max-retries`).",
     },
     Key {
         name: "commit",
@@ -355,13 +355,13 @@ const TASKS: &[Key] = &[
         name: "commitLeft",
         kind: Kind::Switch,
         default: Fallback::Switch(true),
-        doc: "Commit what an agent has left uncommitted, as `wip: [US-001] …`; else only tell of it.",
+        doc: "Commit what an agent leaves uncommitted, as `wip: [US-001] …`; otherwise only report it.",
     },
     Key {
         name: "hooks",
         kind: Kind::Switch,
         default: Fallback::Switch(true),
-        doc: "Hand ralph's hooks to Claude and Codex, so that they hear of mistakes while they can mend them.",
+        doc: "Pass ralph's hooks to Claude and Codex, so that they can fix mistakes before they stop.",
     },
 ];
 
@@ -370,13 +370,13 @@ const AGENTS: &[Key] = &[
         name: "review",
         kind: Kind::Text,
         default: Fallback::Nothing,
-        doc: "Who reviews (`--review-agent`).",
+        doc: "The agent for reviews (`--review-agent`).",
     },
     Key {
         name: "fix",
         kind: Kind::Text,
         default: Fallback::Nothing,
-        doc: "Who mends what a review has found.",
+        doc: "The agent that fixes what a review found.",
     },
 ];
 
@@ -385,13 +385,13 @@ const BACKOFF: &[Key] = &[
         name: "base",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(1),
-        doc: "Seconds to wait after a first failure.",
+        doc: "Seconds to wait after the first failure.",
     },
     Key {
         name: "cap",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(300),
-        doc: "Seconds to wait at most.",
+        doc: "The longest wait, in seconds.",
     },
 ];
 
