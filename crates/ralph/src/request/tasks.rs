@@ -7,6 +7,7 @@ use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
 use crate::placeholder;
 use crate::settings::Settings;
+use crate::tasks::import;
 use ralph_loop::event::Branch;
 use ralph_loop::limits::Limits;
 use ralph_loop::plan::Plan;
@@ -39,7 +40,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
     let here = TasksDir::at(project.dir().join(&dir));
     let list = match &asked.imported {
         Some(list) => in_order(list.clone(), "").map_err(|why| wrong(&here, &why))?,
-        None => read(&here)?,
+        None => read(project, &here)?,
     };
     let branch = (!asked.stay && !asked.terms.worktree)
         .then(|| list.branch_name().trim().to_owned())
@@ -122,8 +123,8 @@ fn outside(dir: &Path) -> CliError {
 }
 
 /// A list that a loop can begin with, or what is wrong with it.
-fn read(dir: &TasksDir) -> Result<TaskList, CliError> {
-    let list = parse(dir)?;
+fn read(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
+    let list = parse(project, dir)?;
     let text = fsx::read_regular(&dir.list()).unwrap_or_default();
     in_order(list, &String::from_utf8_lossy(&text))
         .map_err(|why| wrong(dir, &why).hint("`ralph tasks check` tells all that is wrong"))
@@ -201,14 +202,12 @@ fn filled(mut list: TaskList, project: &str) -> TaskList {
 }
 
 /// A list, whatever it contains, with the fields that a run would fill in.
-pub fn parse(dir: &TasksDir) -> Result<TaskList, CliError> {
+pub fn parse(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
     let file = dir.list();
     let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CliError::usage(format!("there is no task list: {}", file.display()))
-            .hint("`ralph init tasks` lays one out"),
+        io::ErrorKind::NotFound => import::missing(project, dir),
         _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
-    let project = Project::at(dir.dir().parent().unwrap_or(dir.dir()).to_path_buf());
     let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))?;
     Ok(filled(list, &project.name()))
 }

@@ -5,6 +5,7 @@
 //! there, and only then the files begin anew.
 
 use super::fresh::{Fresh, is_untouched};
+use super::import;
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
@@ -74,10 +75,7 @@ pub fn archive(
 fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
     let file = project.shown(&tasks.list());
     let bytes = fsx::read_regular(&tasks.list()).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => {
-            CliError::usage(format!("there is no task list: {}", tasks.list().display()))
-                .hint("`ralph init tasks` lays one out")
-        }
+        io::ErrorKind::NotFound => import::missing(project, tasks),
         _ => CliError::failed(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
     let list = TaskList::parse_bytes(&bytes).map_err(|why| {

@@ -2,6 +2,7 @@
 //!
 //! Other loops keep their stories in a `prd.json`. It is only read: ralph's list is another file.
 
+use crate::error::CliError;
 use crate::fsx;
 use crate::layout::{Project, TasksDir};
 use ralph_loop::task_list::{Json, TaskList, Unreadable, field};
@@ -37,6 +38,18 @@ pub fn find(project: &Project, dir: &TasksDir) -> Result<Option<Import>, NotImpo
             Ok(Some(Import { from, list, filled }))
         }
         Err(why) => Err(NotImported { from, why }),
+    }
+}
+
+/// The error where ralph's own list is missing. It names the file that could be imported instead.
+pub fn missing(project: &Project, dir: &TasksDir) -> CliError {
+    let missing = CliError::usage(format!("there is no task list: {}", dir.list().display()));
+    match find(project, dir) {
+        Ok(Some(found)) => missing.hint(format!("`ralph init tasks` imports {}", found.from.display())),
+        Ok(None) => missing.hint("`ralph init tasks` creates one"),
+        Err(NotImported { from, why }) => missing
+            .cause(format!("{} cannot be imported: {why}", from.display()))
+            .hint("`ralph init tasks` creates one"),
     }
 }
 

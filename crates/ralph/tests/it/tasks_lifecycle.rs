@@ -264,7 +264,7 @@ fn exit_codes_are_those_of_the_seed() {
     sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("the task list has no `userStories`");
     sandbox.sh("rm -r ralph");
     let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);
-    assert!(refused.stderr.contains("`ralph init tasks` lays one out"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`ralph init tasks` creates one"), "{}", refused.stderr);
     // 1: nothing that is left can be begun.
     let stuck = project(&list(&[with(new("US-001"), &json!({"dependsOn": ["US-002"]}))]));
     let result = run(&stuck, &[], &[]).stops(1, "halted", 0);

@@ -184,3 +184,22 @@ fn init_overwrites_only_if_forced_and_never_under_a_run() {
     assert_ne!(sandbox.read("ralph/prompt.md"), "mine");
     assert_eq!(now(&sandbox)["branchName"], "ralph/x");
 }
+
+#[test]
+fn commands_about_a_list_name_the_prd_that_could_be_imported() {
+    let sandbox = other_project("scripts/ralph/prd.json", &prd(""));
+    for args in [
+        &["tasks", "check"][..],
+        &["tasks", "list"],
+        &["tasks", "show", "US-001"],
+        &["tasks", "add", "x", "--criterion", "y"],
+        &["archive"],
+    ] {
+        let ran = sandbox.ralph(args).exits(2).says("there is no task list");
+        ran.says("hint: `ralph init tasks` imports scripts/ralph/prd.json\n");
+    }
+    assert!(!sandbox.has("ralph"));
+    let sandbox = other_project("prd.json", &json!({"features": []}));
+    let ran = sandbox.ralph(&["tasks", "list"]).exits(2).says("cause: prd.json cannot be imported: ");
+    ran.says("hint: `ralph init tasks` creates one\n");
+}

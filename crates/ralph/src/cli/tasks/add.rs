@@ -52,7 +52,7 @@ fn one_line(text: &str) -> Result<String, String> {
 }
 
 pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
-    let (_, dir) = args.which.find()?;
+    let (project, dir) = args.which.find()?;
     let home = home()?;
     let locked = Added::wait(&home, &dir);
     let cannot_lock = |cause| {
@@ -61,7 +61,7 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
             .hint("set RALPH_HOME to a directory that can be written")
     };
     let mut added = locked.map_err(cannot_lock)?;
-    let mut list = parse(&dir)?;
+    let mut list = parse(&project, &dir)?;
     if is_untouched(&list) {
         // What was laid out has done its work.
         list.stories.clear();

@@ -9,6 +9,7 @@ use crate::layout::{Project, TasksDir};
 use crate::placeholder::{self, Placeholder};
 use crate::report::Out;
 use crate::similar;
+use crate::tasks::import;
 use clap::Args;
 use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
 use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_lines};
@@ -82,7 +83,7 @@ pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
 
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
-    let (mut list, text) = read(&dir)?;
+    let (mut list, text) = read(&project, &dir)?;
     let filled = list.as_mut().map(|list| list.fill_missing(&project.name())).unwrap_or_default();
     let terms = terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
     let file = project.shown(&dir.list());
@@ -117,16 +118,13 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
 }
 
 /// With its text. A list that is wrong is what this is for; one that is not there is not.
-fn read(dir: &TasksDir) -> Result<(Result<TaskList, Unreadable>, String), CliError> {
+fn read(project: &Project, dir: &TasksDir) -> Result<(Result<TaskList, Unreadable>, String), CliError> {
     match fsx::read_regular(&dir.list()) {
         Ok(bytes) => {
             let list = TaskList::parse_bytes(&bytes);
             Ok((list, String::from_utf8(bytes).unwrap_or_default()))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            Err(CliError::usage(format!("there is no task list: {}", dir.list().display()))
-                .hint("`ralph init tasks` lays one out"))
-        }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(import::missing(project, dir)),
         Err(cause) => Ok((Err(Unreadable::Denied(cause.to_string())), String::new())),
     }
 }

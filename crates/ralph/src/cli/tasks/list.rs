@@ -61,7 +61,7 @@ struct TaskLine {
 pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
     let home = home()?;
-    let list = parse(&dir)?;
+    let list = parse(&project, &dir)?;
     let tallies = tally(&home, &project, Plan::TASKS, archive::last(&project))?;
     let next = match task_list::pick(&list, false) {
         Pick::Work { story, .. } => story.id(),

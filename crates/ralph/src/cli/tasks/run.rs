@@ -73,7 +73,7 @@ impl RunArgs {
         if dir.list().symlink_metadata().is_ok() {
             return Ok(None);
         }
-        let missing = || CliError::usage(format!("there is no task list: {}", dir.list().display()));
+        let missing = || import::missing(project, dir);
         match import::find(project, dir) {
             Ok(Some(found)) if self.common.dry_run || self.common.terms().worktree => {
                 let from = found.from.display();
@@ -87,9 +87,7 @@ impl RunArgs {
                     .hint("fix it, or run `ralph init tasks` and fix what that writes"))
             }
             Ok(found) => Ok(found),
-            Err(NotImported { from, why }) => Err(missing()
-                .cause(format!("{} cannot be imported: {why}", from.display()))
-                .hint("`ralph init tasks` lays one out")),
+            Err(NotImported { .. }) => Err(missing()),
         }
     }
 

@@ -52,7 +52,7 @@ struct Shown<'l> {
 
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
-    let list = parse(&dir)?;
+    let list = parse(&project, &dir)?;
     let story = list.story(&args.id).ok_or_else(|| {
         let meant = similar::nearest(&args.id, list.stories.iter().map(Story::id));
         CliError::failed(format!("no such story: {}", args.id))
