@@ -19,18 +19,25 @@ pub fn of_refused(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
+    let command = words.first().copied().unwrap_or_default();
     // Clap names only the letter of what it takes for a short flag.
-    let prompt =
-        words.iter().find(|word| word.starts_with(&**unexpected) && word.contains(char::is_whitespace));
-    if let Some(prompt) = prompt.filter(|word| word.starts_with('-')) {
+    let dashed = words.iter().find(|word| word.starts_with(&**unexpected) && is_dashed_text(word));
+    if let Some(prompt) = dashed.filter(|_| matches!(command, "run" | "loop")) {
         let shown = prompt.lines().next().unwrap_or_default();
         return Some(
             CliError::usage(format!("a prompt that begins with a dash reads as a flag: {shown}"))
                 .hint("pass it with -p, or in a file with -f"),
         );
     }
+    if unexpected == "-c" && matches!(command, "stories" | "tasks") {
+        let file = words.windows(2).find(|pair| pair[0] == "-c" && Path::new(pair[1]).is_file())?[1];
+        return Some(
+            CliError::usage(format!("`ralph {command}` has no -c: {file}"))
+                .hint(format!("that is a file; did you mean --config {file}?")),
+        );
+    }
     let after_d = words.windows(2).any(|pair| pair == ["-d", unexpected.as_str()]);
-    (words.first() == Some(&"tasks") && after_d).then(|| {
+    (command == "tasks" && after_d).then(|| {
         CliError::usage(format!("-d is --dry-run and takes no value: {unexpected}")).hint(format!(
             "for the directory of the task list use --ralph-dir {unexpected}, for the project -C {unexpected}"
         ))
@@ -57,12 +64,56 @@ pub fn completion_response(word: Option<&str>) -> Result<(), CliError> {
     }
 }
 
-/// `-p` takes any text, also one that begins with a dash, but not the next flag.
-pub fn prompt(prompt: Option<&str>) -> Result<(), CliError> {
-    let flag = prompt.filter(|text| text.starts_with('-') && !text.contains(char::is_whitespace));
-    match flag.filter(|text| text.len() > 1) {
-        Some(flag) => Err(CliError::usage(format!("-p is followed by a flag instead of a prompt: {flag}"))
-            .hint("say what to do: -p \"fix the failing test\"")),
-        None => Ok(()),
+/// Flags of a command whose value is free text, which may begin with a dash. `spawn` hands its words
+/// on to one of these commands.
+fn text_flags(command: &str) -> &'static [&'static str] {
+    match command {
+        "run" | "loop" => &["-p", "--prompt", "--check", "--done-pattern"],
+        "stories" => &["--check"],
+        "tasks" => &["--check", "--criterion", "--description"],
+        "set" => &["--done-pattern"],
+        _ => &[],
     }
+}
+
+/// The error for a text flag without a value: clap would take the next flag for it.
+pub fn swallowed_flag(args: &[OsString]) -> Result<(), CliError> {
+    let mut words = args.iter().map(|arg| arg.to_str().unwrap_or_default());
+    let text_flags = text_flags(words.next().unwrap_or_default());
+    while let Some(flag) = words.next().filter(|word| *word != "--") {
+        if !text_flags.contains(&flag) {
+            continue;
+        }
+        let value = words.next().unwrap_or_default();
+        if value.len() > 1 && value.starts_with('-') && !is_dashed_text(value) {
+            let long = if flag == "-p" { "--prompt" } else { flag };
+            let error = CliError::usage(format!("{flag} is followed by a flag instead of a value: {value}"));
+            return Err(error.hint(match long {
+                "--prompt" => format!("say what to do: -p \"fix the failing test\", or {long}={value}"),
+                _ => format!("if that is the value: {long}={value}"),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// No flag has a space in it.
+fn is_dashed_text(word: &str) -> bool {
+    word.starts_with('-') && word.contains(char::is_whitespace)
+}
+
+/// A note that begins with a dash, moved behind `--`. If the positional took such values itself, clap
+/// would no longer tell the optional name before it from the text.
+pub fn note_last(args: &[OsString]) -> Vec<OsString> {
+    let is_note = |arg: &&OsString| arg.to_str().is_some_and(is_dashed_text);
+    if args.first().is_none_or(|command| command != "say") || args.iter().any(|arg| arg == "--") {
+        return args.to_vec();
+    }
+    let (notes, mut words): (Vec<&OsString>, Vec<&OsString>) = args.iter().partition(is_note);
+    let dashes = OsString::from("--");
+    if !notes.is_empty() {
+        words.push(&dashes);
+        words.extend(notes);
+    }
+    words.into_iter().cloned().collect()
 }

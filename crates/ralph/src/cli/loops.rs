@@ -25,7 +25,7 @@ pub struct LoopArgs {
     #[arg(short = 'n', long, alias = "maximum-iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
     /// A command that must succeed; may be given several times
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     check: Vec<String>,
     /// The agent: claude, codex, amp, or any program
     #[arg(long, value_name = "NAME", conflicts_with = "command")]

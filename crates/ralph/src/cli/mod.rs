@@ -189,7 +189,10 @@ fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
 }
 
 fn act(args: &[OsString]) -> ExitCode {
-    let words = std::iter::once(OsString::from("ralph")).chain(args.iter().cloned());
+    if let Err(error) = habits::swallowed_flag(args) {
+        return fail(&error, Format::asked_for(args));
+    }
+    let words = std::iter::once(OsString::from("ralph")).chain(habits::note_last(args));
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) if let Some(meant) = habits::of_refused(&error, args) => {

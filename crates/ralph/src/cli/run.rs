@@ -28,7 +28,7 @@ pub struct RunArgs {
     #[arg(short, long, alias = "completion-tag", value_name = "WORD")]
     completion_response: Option<String>,
     /// A regular expression: done when a line of the agent's own words matches it
-    #[arg(long, value_name = "REGEX", conflicts_with = "completion_response")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "completion_response", allow_hyphen_values = true)]
     done_pattern: Option<String>,
     /// Let the checks alone decide, whatever the agent says
     #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
@@ -61,7 +61,6 @@ struct Spawned {
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
-    habits::prompt(args.prompt.as_deref())?;
     habits::completion_response(args.completion_response.as_deref())?;
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;

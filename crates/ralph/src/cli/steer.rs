@@ -86,7 +86,7 @@ pub struct SetArgs {
     #[arg(short = 'f', long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
     /// Done when a line of the agent's own words matches this regular expression
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     done_pattern: Option<String>,
     /// Wait while less is free on the disks; 0 is never
     #[arg(long, value_name = "MIB", value_parser = mebibytes)]

@@ -81,6 +81,12 @@ fn habits_from_other_tools_get_the_way_out() {
         (&["run", "-V", "x"], "-V prints the version and runs nothing", "for debug output use -v"),
         (&["run", "- fix the tests"], "begins with a dash", "pass it with -p"),
         (&["run", "-p", "--check", "true"], "-p is followed by a flag", "say what to do"),
+        (&["run", "x", "--check", "--", "agent"], "--check is followed by a flag", "--check=--"),
+        (&["run", "x", "--check", "-q"], "--check is followed by a flag", "--check=-q"),
+        (&["set", "--done-pattern", "--help-me"], "followed by a flag", "--done-pattern=--help-me"),
+        (&["tasks", "add", "x", "--criterion", "-q"], "--criterion is followed", "--criterion=-q"),
+        (&["tasks", "-c", "ralph.toml"], "`ralph tasks` has no -c", "did you mean --config ralph.toml?"),
+        (&["stories", "-n", "2", "-c", "ralph.toml"], "has no -c", "did you mean --config ralph.toml?"),
         (&["tasks", "-d", "plans"], "-d is --dry-run", "--ralph-dir plans"),
         (&["run", "x", "--", "agent", "-m", "{model}"], "{model}", "give it with -m"),
     ] {
@@ -98,4 +104,37 @@ fn a_prompt_may_begin_with_a_dash() {
     sandbox.program("agent", "cat > told; echo '<response>DONE</response>'");
     sandbox.ralph(&["run", "-p", "- item one\n- item two", "--", "agent"]).exits(0);
     assert_eq!(sandbox.read("told"), "- item one\n- item two");
+}
+
+#[test]
+fn only_commands_with_a_prompt_get_a_hint_about_prompts() {
+    let sandbox = Sandbox::bare();
+    for args in [&["tasks", "- fix it"][..], &["set", "- fix it"], &["pause", "- fix it"]] {
+        let refused = sandbox.ralph(args).exits(2);
+        assert!(!refused.stderr.contains("-p"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn values_may_begin_with_a_dash() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.program("agent", "cat > told; echo '- all done'");
+    sandbox.program("-", "exit 3");
+    let checked =
+        ["run", "--prompt=-item", "--done-pattern", "- all", "--check", "- item", "-n", "1", "--", "agent"];
+    sandbox.ralph(&checked).exits(1).says("- item");
+    assert!(sandbox.read("told").starts_with("-item"), "{}", sandbox.read("told"));
+    let id = sandbox.only_run();
+    sandbox.ralph(&["set", &id, "--done-pattern", "- x"]).exits(0).says("set done-pattern of ");
+    for note in [&["say", &id, "- item"][..], &["say", "- item", &id], &["say", &id, "--", "-item"]] {
+        sandbox.ralph(note).exits(0).says("noted for the next iteration");
+    }
+    sandbox.ralph(&["say", "- item"]).exits(1).says("no run is running in this directory");
+    sandbox.ralph(&["say", "- item", "-C", "."]).exits(1).says("no run is running in this directory");
+    sandbox.ralph(&["say", &id, "-item"]).exits(2);
+    let sandbox = project(&list(&[new("US-001")]));
+    let add = ["tasks", "add", "x", "--criterion", "- item", "--description", "- more"];
+    sandbox.ralph(&add).exits(0);
+    sandbox.ralph(&["tasks", "show", "US-002"]).exits(0).says("- item").says("- more");
 }

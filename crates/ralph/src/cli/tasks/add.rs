@@ -26,10 +26,10 @@ pub struct AddArgs {
     #[arg(value_parser = one_line)]
     title: String,
     /// Something that can be seen when it is done; at least one
-    #[arg(long, value_name = "TEXT", required = true, value_parser = one_line)]
+    #[arg(long, value_name = "TEXT", required = true, value_parser = one_line, allow_hyphen_values = true)]
     criterion: Vec<String>,
     /// More about it
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     description: String,
     /// The smaller, the sooner (after all others)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
