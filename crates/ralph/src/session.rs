@@ -10,7 +10,7 @@ use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Journal};
-use crate::layout::{Home, Project, RunDir};
+use crate::layout::{Home, Project, RunDir, WorkerDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::notify::Notifier;
 use crate::place;
@@ -42,6 +42,8 @@ pub struct Ended {
     pub state: State,
     pub stopped: Stopped,
     run_dir: RunDir,
+    /// The worker whose run it is.
+    worker: Option<&'static Seat>,
 }
 
 /// How a process behaves around a run.
@@ -254,6 +256,15 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
         .hint(format!("raise the limit: {}", higher_limit(state, limit, name))))
 }
 
+/// The command that resumes a run which has reached a limit, with a higher one.
+pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, CliError> {
+    let replayed =
+        journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
+    let state = &replayed.state;
+    let name = seat::workers_of(home, id).first().map_or_else(|| id.to_string(), WorkerDir::name);
+    Ok(state.limit_reached().map(|limit| higher_limit(state, limit, &name)))
+}
+
 /// The command that gives a run as much again as it has used.
 fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
     let flag = match limit {
@@ -397,7 +408,7 @@ fn live(
     runtime.shutdown_background();
     let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
     closed.map_err(|cause| cannot_write(run_dir.dir(), &cause).in_run(&run.id))?;
-    Ok(Ended { run, state, stopped, run_dir })
+    Ok(Ended { run, state, stopped, run_dir, worker: conduct.seat })
 }
 
 fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints> {
@@ -410,8 +421,9 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
 
 impl Ended {
     pub fn summary(&self) -> Summary {
+        let name = self.worker.map_or(&self.run.id, |worker| &worker.name);
         Summary {
-            run: self.run.id.clone(),
+            name: name.clone(),
             reason: self.stopped.reason,
             success: self.state.is_success(self.stopped.reason),
             stories: match (&self.run.plan, &self.state.plan) {
@@ -431,7 +443,7 @@ impl Ended {
             iterations: self.state.judged,
             cost: self.state.spent,
             up_ms: self.state.up_ms,
-            more: self.state.limit_reached().map(|limit| higher_limit(&self.state, limit, &self.run.id)),
+            more: self.state.limit_reached().map(|limit| higher_limit(&self.state, limit, name)),
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
             checked: !self.run.checks.is_empty(),

@@ -169,10 +169,11 @@ fn newest_resumable(home: &Home, dir: &Path, changes: &Changes) -> Result<String
     }
     let limited = lines.iter().find(|line| here(line) && line.limit_reached);
     let hint = match limited {
-        Some(RunLine { id, status, .. }) => format!(
-            "run {id} reached a limit ({status}); raise it with -n, --max-cost or --max-time: \
-             ralph resume -n N {id}"
-        ),
+        Some(RunLine { id, status, .. }) => {
+            let command = session::resume_command(home, id)?;
+            let command = command.unwrap_or_else(|| format!("ralph resume {id}"));
+            format!("run {id} reached a limit ({status}); raise it: {command}")
+        }
         None => "`ralph runs` lists all runs".to_string(),
     };
     Err(CliError::failed(format!("no run to resume in this directory: {}", dir.display())).hint(hint))

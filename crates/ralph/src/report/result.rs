@@ -62,7 +62,8 @@ impl RunResult {
 
 /// What the closing lines tell.
 pub struct Summary {
-    pub run: String,
+    /// Of the worker; a run in a terminal goes by its id.
+    pub name: String,
     pub reason: StopReason,
     /// The run has done what was asked.
     pub success: bool,
@@ -189,8 +190,11 @@ impl Summary {
     }
 
     fn advice(&self) -> Option<String> {
-        let id = &self.run;
+        let name = &self.name;
         match self.reason {
+            StopReason::MaxIterations if self.success => {
+                self.more.as_ref().map(|command| format!("for more: {command}"))
+            }
             _ if self.success => None,
             StopReason::Completed => None,
             StopReason::Authentication | StopReason::Error if self.refused.is_some() => self.refused.clone(),
@@ -201,13 +205,13 @@ impl Summary {
             | StopReason::TooManyFailures
             | StopReason::Halted
             | StopReason::Outage
-            | StopReason::Error => Some(format!("carry on: ralph resume {id}")),
+            | StopReason::Error => Some(format!("carry on: ralph resume {name}")),
             StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => {
                 let more = self.more.as_ref().map(|command| format!("to go on: {command}"));
-                Some(more.unwrap_or_else(|| format!("to go on: ralph resume {id}")))
+                Some(more.unwrap_or_else(|| format!("to go on: ralph resume {name}")))
             }
             StopReason::Stalled => {
-                Some(format!("see what happened with `ralph show {id}`; to go on: ralph resume {id}"))
+                Some(format!("see what happened with `ralph show {name}`; to go on: ralph resume {name}"))
             }
         }
     }

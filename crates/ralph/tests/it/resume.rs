@@ -99,7 +99,7 @@ fn a_run_that_used_its_iterations_goes_on_with_more_of_them() {
     assert!(ran.stdout.contains(&format!("ralph resume -n 2 {id}")), "{}", ran.stdout);
     let journal = || std::fs::read(sandbox.journal_file()).unwrap();
     let before = journal();
-    sandbox.ralph(&["resume"]).exits(1).says("no run to resume").says(&format!("ralph resume -n N {id}"));
+    sandbox.ralph(&["resume"]).exits(1).says("no run to resume").says(&format!("ralph resume -n 2 {id}"));
     sandbox.ralph(&["resume", "-n", "1"]).exits(1).says("has used all of its 1 iteration");
     assert_eq!(journal(), before, "what cannot be resumed is not changed");
 
@@ -117,11 +117,17 @@ fn a_run_that_used_its_money_or_time_goes_on_with_more_of_it() {
     sandbox.program("claude", &format!("cat > /dev/null\necho '{line}'"));
     let spent = sandbox.ralph(&["run", "-p", "x", "--max-cost", "0.5", "--format", "json"]);
     spent.stops(1, "budget_exhausted", 1);
+    sandbox.ralph(&["resume"]).exits(1).says("no run to resume").says("ralph resume --max-cost 1.00 ");
     let human = sandbox.ralph(&["resume", "--max-cost", "1"]).exits(1);
     assert!(human.stdout.contains("ralph resume --max-cost 2.00"), "{}", human.stdout);
 
     let agent = sandbox.agent(&json!([[{"hang": true}], [{"say": DONE}]]));
     sandbox.run(&["-p", "y", "--max-time", "1s", "--format", "json"], &agent).exits(1);
+    let refused = sandbox
+        .ralph(&["resume"])
+        .exits(1)
+        .says("reached a limit (timeout); raise it: ralph resume --max-time ");
+    assert!(!refused.stderr.contains("-n "), "{}", refused.stderr);
     sandbox.ralph(&["resume", "--max-time", "1ms"]).exits(1).says("has used all of its 1ms");
     sandbox.ralph(&["resume", "--max-time", "1h30m", "--format", "json"]).stops(0, "completed", 1);
 }

@@ -94,6 +94,7 @@ fn max_iterations_reached() {
     yard.spawn(&["-n", "3"], &yard.0.sh_agent("cat")).exits(0);
     yard.ends("agent", 0);
     yard.until_says("agent", "[ralph] agent: loop complete after 3 iterations\n");
+    yard.until_says("agent", "\n  for more: ralph resume -n 6 agent\n");
     assert_eq!(yard.state("agent")["status"], "stopped");
     assert_eq!(yard.judged(), [1, 2, 3]);
 }
