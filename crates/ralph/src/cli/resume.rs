@@ -2,7 +2,7 @@
 
 use super::args::{OutputArgs, ProjectArgs, dollars, duration};
 use super::spawn::seat_worker;
-use super::steer::change;
+use super::steer::{change, refuse_agents};
 use super::workers::show_window;
 use super::{Stream, home, report_on};
 use crate::catalog::{self, RunLine};
@@ -113,6 +113,7 @@ fn live_or_worker(home: &Home, args: &ResumeArgs) -> Result<Option<Target>, CliE
 /// A loop that is paused goes on, and a worker that is gone is started again from its journal.
 /// Nothing for a run whose loop is gone: it is resumed in this terminal.
 fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option<ExitCode>, CliError> {
+    refuse_agents(home, target)?;
     let name = &target.name;
     if target.alive && !args.changes().is_empty() {
         change(home, target, &args.changes())?;

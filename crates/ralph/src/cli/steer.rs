@@ -5,7 +5,7 @@
 
 use super::args::{ProjectArgs, dollars, duration};
 use super::home;
-use crate::control::{Answer, Command, LONGEST_NOTE, TalkError, end_listener, talk};
+use crate::control::{Answer, Command, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
 use crate::engine::why_not;
 use crate::error::CliError;
 use crate::fsx;
@@ -26,6 +26,7 @@ use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{Fact, StopReason};
 use ralph_loop::money::Usd;
 use ralph_loop::text::printable;
+use rustix::process::getpid;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -162,6 +163,7 @@ pub fn kill(args: &KillArgs) -> Result<ExitCode, CliError> {
 
 /// One that cannot be killed does not keep the others alive.
 fn kill_all(home: &Home) -> Result<ExitCode, CliError> {
+    refuse(home, "", "cannot kill all runs from here".to_string())?;
     let (mut targets, problems) = workers::all(home)?;
     for problem in problems {
         say(&format!("ralph: warning: {}", printable(&problem)));
@@ -261,6 +263,7 @@ pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("the note is longer than {LONGEST_NOTE} bytes"))
             .hint("put it into a file, and say where it is"));
     }
+    refuse_agents(&home, &target)?;
     let hash = Texts::of(&target.run_dir).put(text);
     let hash = hash.map_err(|cause| CliError::failed("the note cannot be kept").cause(cause))?;
     let waits = [Fact::Asked(Ask::Say { text: hash })];
@@ -271,6 +274,7 @@ pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
 
 /// Asks the loop, or writes `instead` where there is none.
 fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Result<Came, CliError> {
+    refuse_agents(home, target)?;
     let refused = |why: String| CliError::failed(format!("{target} cannot do that")).cause(why);
     // A loop may come or go while it is asked.
     for _ in 0..2 {
@@ -299,6 +303,18 @@ fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Res
         }
     }
     Err(CliError::failed(format!("{target} does not answer")).hint("try again in a moment"))
+}
+
+/// An error if an agent asks. A loop would refuse it by itself; a run that is not running has none.
+pub(super) fn refuse_agents(home: &Home, target: &Target) -> Result<(), CliError> {
+    refuse(home, &target.run, format!("cannot control {target} from here"))
+}
+
+fn refuse(home: &Home, run: &str, message: String) -> Result<(), CliError> {
+    let sender = Sender::of(getpid(), home);
+    let (Sender::Agent { run: around }, Some(why)) = (&sender, sender.refusal(run)) else { return Ok(()) };
+    let hint = format!("this shell or program was started inside run {around}; use a terminal outside of it");
+    Err(CliError::failed(message).cause(why).hint(hint))
 }
 
 fn already_paused(target: &Target) {

@@ -1,7 +1,7 @@
 //! `ralph attach`, `wait`, `rm`: seeing a worker, its end, and the last of it.
 
 use super::home;
-use super::steer::end;
+use super::steer::{end, refuse_agents};
 use super::workers::end_of;
 use crate::error::CliError;
 use crate::fsx;
@@ -79,6 +79,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
     for name in &args.name {
         match look_for(&home, name) {
             Ok(Some(worker)) => {
+                refuse_agents(&home, &worker)?;
                 let goes_on = worker.alive && worker.state.reason.is_none();
                 if goes_on && !args.force {
                     return Err(CliError::failed(format!(

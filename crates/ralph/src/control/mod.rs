@@ -13,8 +13,10 @@ mod server;
 pub use client::{TalkError, end_listener, talk};
 pub use server::{Control, Request};
 
-use crate::layout::{CONTROL, RunDir};
+use crate::layout::{CONTROL, Home, RunDir, is_safe_name};
+use crate::process;
 use ralph_loop::ask::Changes;
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
@@ -37,6 +39,37 @@ pub enum Command {
     Kill,
     Set(Changes),
     Say { text: String },
+}
+
+/// Who gives a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    User,
+    /// An agent or a check of this run, or a process that one of them started.
+    Agent {
+        run: String,
+    },
+}
+
+impl Sender {
+    /// Only runs of this home count: ralph itself may be built and tested by an agent.
+    pub fn of(pid: Pid, home: &Home) -> Sender {
+        let is_ours = |run: &String| is_safe_name(run) && home.run(run).dir().exists();
+        match process::runs_around(pid).into_iter().find(is_ours) {
+            Some(run) => Sender::Agent { run },
+            None => Sender::User,
+        }
+    }
+
+    /// Why the sender may not control a run. An agent could decide by itself when it is done, end a pause,
+    /// pass its words off as the user's, or kill the work of others.
+    pub fn refusal(&self, of: &str) -> Option<&'static str> {
+        match self {
+            Sender::User => None,
+            Sender::Agent { run } if run == of => Some("an agent cannot control the run that it works for"),
+            Sender::Agent { .. } => Some("an agent cannot control other runs"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,8 @@
 //! The loop's end.
 
-use super::{Address, Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
+use super::{Address, Answer, Answering, Asking, Command, LINE_MAX, Line, Sender, VERSION, address};
 use crate::fsx;
 use crate::layout::RunDir;
-use crate::process;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Something that was asked, and where the answer goes.
 pub struct Request {
     pub command: Command,
-    /// An agent or a check of this very run asks.
-    pub from_within: bool,
+    pub sender: Sender,
     pub answer: oneshot::Sender<Answer>,
 }
 
@@ -48,7 +46,7 @@ impl Control {
         fsx::only_for_user(&run.control())?;
         let (sender, requests) = mpsc::channel(CONNECTIONS);
         let places = Arc::new(Semaphore::new(CONNECTIONS));
-        let accepting = tokio::spawn(accept(listener, address, sender, (Arc::clone(&places), run.id())));
+        let accepting = tokio::spawn(accept(listener, address, sender, (Arc::clone(&places), run.clone())));
         Ok(Control { requests, accepting, places, run: run.clone() })
     }
 
@@ -85,7 +83,7 @@ async fn accept(
     listener: UnixListener,
     _address: Address,
     sender: mpsc::Sender<Request>,
-    (places, run): (Arc<Semaphore>, String),
+    (places, run): (Arc<Semaphore>, RunDir),
 ) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -102,17 +100,17 @@ async fn accept(
     }
 }
 
-async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>, run: &str) {
+async fn serve(mut stream: UnixStream, requests: &mpsc::Sender<Request>, run: &RunDir) {
     let Ok(peer) = stream.peer_cred() else { return };
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return;
     }
     let pid = peer.pid().and_then(rustix::process::Pid::from_raw);
-    let from_within = pid.is_some_and(|pid| process::is_of_run(pid, run));
+    let sender = pid.map_or(Sender::User, |pid| Sender::of(pid, &run.home()));
     let Ok(line) = timeout(PATIENCE, read_line(&mut stream)).await else { return };
     let refused = |why: &str| Answer::Refused { why: why.to_string() };
     let answer = match serde_json::from_slice::<Line<Asking>>(&line) {
-        Ok(Line { v: VERSION, body }) => match ask(sender, body.command, from_within).await {
+        Ok(Line { v: VERSION, body }) => match ask(requests, body.command, sender).await {
             Some(answer) => answer,
             None => refused("the loop does not answer"),
         },
@@ -125,9 +123,9 @@ async fn serve(mut stream: UnixStream, sender: &mpsc::Sender<Request>, run: &str
     }
 }
 
-async fn ask(sender: &mpsc::Sender<Request>, command: Command, from_within: bool) -> Option<Answer> {
+async fn ask(requests: &mpsc::Sender<Request>, command: Command, sender: Sender) -> Option<Answer> {
     let (answer, heard) = oneshot::channel();
-    timeout(PATIENCE, sender.send(Request { command, from_within, answer })).await.ok()?.ok()?;
+    timeout(PATIENCE, requests.send(Request { command, sender, answer })).await.ok()?.ok()?;
     timeout(PATIENCE, heard).await.ok()?.ok()
 }
 

@@ -2,7 +2,7 @@
 
 use super::host::RealHost;
 use super::lane::Current;
-use crate::control::{Answer, Command, LONGEST_NOTE, Request};
+use crate::control::{Answer, Command, LONGEST_NOTE, Request, Sender};
 use ralph_loop::ask::{Ask, Changes, MOST_NOTES};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::Fact;
@@ -14,8 +14,8 @@ impl RealHost<'_> {
     /// The fact that a request amounts to. Who asked is answered once it is recorded, or at once
     /// if there is nothing to record.
     pub(super) fn asked(&mut self, run: &Run, state: &State, request: Request) -> Option<Fact> {
-        let Request { command, from_within, answer } = request;
-        let ask = match weigh(run, state, command, from_within) {
+        let Request { command, sender, answer } = request;
+        let ask = match weigh(run, state, command, &sender) {
             Ok(Weighed::Ask(ask)) => Ok(ask),
             Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
@@ -80,11 +80,10 @@ enum Weighed {
     Note(String),
 }
 
-fn weigh(run: &Run, state: &State, command: Command, from_within: bool) -> Result<Weighed, Answer> {
+fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<Weighed, Answer> {
     let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
     match command {
-        // It could say itself when it is done, end a pause, or pass its words off as the user's.
-        _ if from_within => refused("an agent cannot control the run that it works for"),
+        _ if let Some(why) = sender.refusal(&run.id) => refused(why),
         Command::Pause if state.asked.paused() => Err(Answer::Already),
         Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
         Command::Continue if !state.asked.paused() => Err(Answer::Already),

@@ -126,15 +126,15 @@ fn wait_until(pidfd: &OwnedFd, deadline: Instant) {
     }
 }
 
-/// Whether a process was started by an agent or a check of the run. What an agent took out of
-/// the environment of its children is still in its own.
-pub fn is_of_run(pid: Pid, run_id: &str) -> bool {
-    let marker = format!("RALPH_RUN={run_id}");
-    let marked = |pid: &Pid| {
-        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
+/// The runs whose agents or checks started a process or one of its ancestors, the nearest first. What
+/// an agent took out of the environment of its children is still in its own.
+pub fn runs_around(pid: Pid) -> Vec<String> {
+    let run_of = |pid: &Pid| {
+        let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let run = environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"RALPH_RUN="))?;
+        String::from_utf8(run.to_vec()).ok()
     };
-    lineage(pid).iter().any(marked)
+    lineage(pid).iter().filter_map(run_of).collect()
 }
 
 /// A process and its ancestors.

@@ -46,11 +46,11 @@ use rustix::process::WaitStatus;
 #[cfg(target_os = "linux")]
 pub use self::client::Keeper;
 #[cfg(not(target_os = "linux"))]
-pub use self::groups::{Keeper, become_subreaper, end_leftovers, is_of_run, keeper_main};
+pub use self::groups::{Keeper, become_subreaper, end_leftovers, keeper_main, runs_around};
 #[cfg(target_os = "linux")]
 pub use self::keeper::keeper_main;
 #[cfg(target_os = "linux")]
-pub use self::leftovers::{end_leftovers, is_of_run};
+pub use self::leftovers::{end_leftovers, runs_around};
 #[cfg(target_os = "linux")]
 pub use self::reaper::become_subreaper;
 

@@ -2,6 +2,7 @@
 
 use super::Yard;
 use crate::support::{RALPH, until};
+use crate::terminal::skip;
 use serde_json::json;
 use std::fs::File;
 
@@ -66,9 +67,79 @@ fn an_agent_cannot_say_by_itself_when_its_worker_is_done() {
     assert_eq!(yard.state("agent")["status"], "running");
     let state = yard.state("agent");
     assert_eq!((&state["done_pattern"], &state["max_iterations"]), (&json!("ALL DONE"), &json!(2)));
-    // Others may; also those that are agents of another run.
+    // A run of another home is none of its business.
     let script = "RALPH_RUN=20260101-000000-abcd $RALPH set agent -n 1";
     yard.0.shell(script).exits(0).says("set max-iterations of agent to 1\n");
+    yard.0.ralph(&["kill", "agent"]).exits(0);
+}
+
+#[test]
+fn an_agent_cannot_control_other_runs() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "2", "--share-workspace"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    yard.spawn_as("old", &["-p", "x", "-n", "1", "--share-workspace", "--wait"], &yard.0.sh_agent("cat"))
+        .exits(0);
+    let worker = yard.state("agent")["run"].as_str().unwrap().to_string();
+    let mut commands = vec!["kill --all".to_string()];
+    for target in ["agent", &worker, "old"] {
+        for command in ["say TARGET x", "set TARGET -n 9"] {
+            commands.push(command.replace("TARGET", target));
+        }
+    }
+    for command in ["pause TARGET", "kill TARGET", "rm --force TARGET", "resume -n 5 TARGET"] {
+        commands.push(command.replace("TARGET", "agent"));
+    }
+    commands.extend(["resume -n 5 old".to_string(), "rm old".to_string()]);
+    let script: Vec<String> = commands
+        .iter()
+        .flat_map(|command| [format!("{RALPH} {command}"), format!("env -u RALPH_RUN {RALPH} {command}")])
+        .map(|command| format!("{command} >> out.txt 2>> told.txt"))
+        .collect();
+    let other = ["-p", "x", "-n", "1", "--share-workspace"];
+    yard.0.run(&other, &yard.0.sh_agent(&script.join("; "))).exits(1);
+    let told = yard.0.read("told.txt");
+    assert_eq!(
+        told.matches("cause: an agent cannot control other runs\n").count(),
+        2 * commands.len(),
+        "{told}"
+    );
+    let here = yard.0.runs().into_iter().find(|run| told.contains(&format!("started inside run {run};")));
+    assert!(here.is_some_and(|run| run != worker), "{told}");
+    assert_eq!(yard.0.read("out.txt"), "");
+    let state = yard.state("agent");
+    assert_eq!((&state["status"], &state["max_iterations"]), (&json!("running"), &json!(2)));
+    assert_eq!(yard.state("old")["max_iterations"], 1);
+    yard.go(1, 0);
+    yard.go(2, 0);
+    yard.ends("agent", 0);
+    assert_eq!(yard.0.read("got.2"), "Do task A\n", "no note was added");
+}
+
+/// Without the program that would refuse it first.
+#[test]
+fn a_loop_refuses_an_agent_of_another_run_by_itself() {
+    let yard = Yard::new();
+    if yard.0.shell("perl -MIO::Socket::UNIX -e 1").code != Some(0) {
+        skip("there is no perl to talk to a socket");
+        return;
+    }
+    yard.spawn(&["-n", "1", "--share-workspace"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let socket = yard.0.run_dir().join("control.sock");
+    let talk = "perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new($ARGV[0]); \
+                print $s qq({\"v\":1,\"command\":\"pause\"}\\n); $s->flush; print <$s>' SOCKET";
+    let talk = talk.replace("SOCKET", socket.to_str().unwrap());
+    let other = ["-p", "x", "-n", "1", "--share-workspace"];
+    yard.0.run(&other, &yard.0.sh_agent(&format!("{talk} > answer"))).exits(1);
+    assert!(
+        yard.0.read("answer").contains("an agent cannot control other runs"),
+        "{}",
+        yard.0.read("answer")
+    );
+    assert_eq!(yard.state("agent")["status"], "running");
+    assert!(yard.0.sh(&talk).contains("done"), "the user may");
+    assert_eq!(yard.state("agent")["status"], "paused");
     yard.0.ralph(&["kill", "agent"]).exits(0);
 }
 
