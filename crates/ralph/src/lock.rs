@@ -125,6 +125,13 @@ impl NameLock {
     }
 }
 
+impl NameLock {
+    /// Whether the process of a worker is there.
+    pub fn is_held(home: &Home, name: &str) -> bool {
+        is_held(&home.worker_lock(name))
+    }
+}
+
 /// Held while something that people and loops edit is read and written, for milliseconds. Its file
 /// can hold a note about it.
 #[derive(Debug)]

@@ -140,6 +140,17 @@ impl LoopArgs {
         Ok(loaded.settings)
     }
 
+    /// The same, without a word.
+    pub fn quiet_settings(&self, project: &Project) -> Result<Settings, CliError> {
+        let loaded = settings::load(project, self.config.as_deref()).map_err(|error| refused(&error))?;
+        Ok(loaded.settings)
+    }
+
+    /// As a worker's.
+    pub fn seated_terms(&self, unplanned: bool) -> Terms {
+        Terms { seated: true, unplanned, ..self.terms() }
+    }
+
     /// Runs what was asked for to its end, or shows how it would begin.
     pub fn live(&self, asked: Asked, settings: &Settings) -> Result<ExitCode, CliError> {
         if self.dry_run {

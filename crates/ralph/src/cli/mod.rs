@@ -188,6 +188,25 @@ fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
     }
 }
 
+/// What would keep the run of a worker from starting, found without starting it.
+fn check_loop(words: &[OsString]) -> Result<(), CliError> {
+    let flags = words.split_first().filter(|(first, _)| *first == seat::PROMPT).map(|(_, flags)| flags);
+    let words = flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat());
+    habits::swallowed_flag(&words)?;
+    let cli = Cli::try_parse_from(std::iter::once(OsString::from("ralph")).chain(words.iter().cloned()));
+    match cli.map(|cli| cli.command) {
+        Ok(Command::Run(args)) => args.check(flags.is_some()),
+        Ok(Command::Stories(args)) => args.check(),
+        Ok(Command::Tasks(args)) => args.check(),
+        Ok(_) => Ok(()),
+        Err(error) => Err(habits::of_refused(&error, &words).unwrap_or_else(|| {
+            let message = error.to_string();
+            let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            CliError::usage(message)
+        })),
+    }
+}
+
 fn act(args: &[OsString]) -> ExitCode {
     if let Err(error) = habits::swallowed_flag(args) {
         return fail(&error, Format::asked_for(args));

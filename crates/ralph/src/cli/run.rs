@@ -69,6 +69,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 }
 
 impl RunArgs {
+    /// Whether a worker could run this.
+    pub fn check(&self, unplanned: bool) -> Result<(), CliError> {
+        habits::completion_response(self.completion_response.as_deref())?;
+        let project = self.common.project()?;
+        let settings = self.common.quiet_settings(&project)?;
+        let request = PromptRequest { terms: self.common.seated_terms(unplanned), ..self.request() };
+        prompt::build(&request, &settings, &project).map(drop)
+    }
+
     fn request(&self) -> PromptRequest {
         PromptRequest {
             task: self.task.clone(),

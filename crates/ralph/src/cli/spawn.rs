@@ -1,9 +1,11 @@
 //! `ralph spawn`: any loop as a named worker in the background.
 
-use super::workers::{end_of, show_window};
-use super::{home, run};
+use super::steer::{end, refuse_agents};
+use super::workers::{end_of, forget, show_window};
+use super::{check_loop, home, run};
 use crate::error::{CliError, Code};
 use crate::layout::Home;
+use crate::lock::NameLock;
 use crate::process::{Detached, Exit};
 use crate::report::{Out, say};
 use crate::seat::workers::{check_name, look_for, name_taken};
@@ -22,6 +24,12 @@ pub struct SpawnArgs {
     /// Stay until the worker ends, and exit with its code
     #[arg(long)]
     wait: bool,
+    /// Replace the worker of this name; if it is running, kill it first
+    #[arg(long)]
+    replace: bool,
+    /// Discard what a paused or crashed worker of this name left, and start over
+    #[arg(long)]
+    clean_state: bool,
     /// As always: a worker loops
     #[arg(long)]
     ralph: bool,
@@ -43,11 +51,14 @@ Examples:
   ralph spawn --name night --worktree -f PROMPT.md -n 50 --check \"make test\"
   ralph spawn --name epic-2 stories
   ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
+  ralph spawn --name agent --replace -f OTHER.md -n 10
 
 `spawn run …`, `stories` and `tasks` end as without spawn. A prompt without `run` ends after \
 --max-iterations, or when -c, --done-pattern or its checks say so. An \
 agent that is silent for --inactivity-timeout (10 minutes, or 60 s if it prints plain text) is ended, and \
 the next iteration begins. \
+A name is free once its worker has stopped or failed; --clean-state also takes that of a paused or crashed worker, \
+and --replace that of a running one. Their runs stay in `ralph runs`. \
 The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with \
 pause, resume, set, say and kill.";
 
@@ -58,13 +69,30 @@ const LOOPS: &[&str] = &["run", "loop", "stories", "tasks"];
 struct Own {
     name: Option<String>,
     wait: bool,
+    former: Former,
     rest: Vec<OsString>,
+}
+
+/// What becomes of a worker that has the name already and could go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Former {
+    /// It keeps the name.
+    Stays,
+    /// It is forgotten, unless it is running.
+    Forgotten,
+    /// It is killed and forgotten.
+    Replaced,
 }
 
 impl SpawnArgs {
     /// The flags of `spawn` are known wherever they stand before `--`.
     fn own(&self) -> Result<Own, CliError> {
-        let mut own = Own { name: self.name.clone(), wait: self.wait, rest: Vec::new() };
+        let former = match (self.replace, self.clean_state) {
+            (true, _) => Former::Replaced,
+            (false, true) => Former::Forgotten,
+            (false, false) => Former::Stays,
+        };
+        let mut own = Own { name: self.name.clone(), wait: self.wait, former, rest: Vec::new() };
         let mut words = self.rest.iter();
         while let Some(word) = words.next() {
             match word.to_str() {
@@ -78,6 +106,9 @@ impl SpawnArgs {
                     own.name = Some(value.ok_or_else(|| CliError::usage("--name needs a name"))?.to_string());
                 }
                 Some("--wait") => own.wait = true,
+                Some("--replace") => own.former = Former::Replaced,
+                Some("--clean-state") if own.former == Former::Stays => own.former = Former::Forgotten,
+                Some("--clean-state") => {}
                 Some("--ralph" | "--tmux" | "--ready-wait") => {}
                 Some(flag) if flag.starts_with("--name=") => {
                     own.name = Some(flag["--name=".len()..].to_string());
@@ -104,7 +135,7 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     };
     check_name(&name)?;
     tmux::check()?;
-    refuse_taken(&home, &name)?;
+    make_room(&home, &name, own.former, &words)?;
     let opened = seat_worker(&name, &words)?;
     let opened = match opened {
         Ok(opened) => opened,
@@ -119,17 +150,37 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     if own.wait { end_of(&home, &run) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// A worker that has ended gives its name away; one that could go on by itself does not.
-fn refuse_taken(home: &Home, name: &str) -> Result<(), CliError> {
-    let Some(worker) = look_for(home, name)? else { return Ok(()) };
-    if worker.alive && worker.state.reason.is_none() {
-        return Err(name_taken(name));
+/// A worker that has ended gives its name away; one that could go on only if that was asked for.
+fn make_room(home: &Home, name: &str, former: Former, words: &[OsString]) -> Result<(), CliError> {
+    let worker = match look_for(home, name) {
+        Ok(Some(worker)) => worker,
+        Ok(None) => return Ok(()),
+        Err(error) if former == Former::Stays => return Err(error),
+        Err(_) if NameLock::is_held(home, name) => return Err(name_taken(name)),
+        // Its run cannot be told from its record.
+        Err(_) => return forget(home, name),
+    };
+    let runs = worker.alive && worker.state.reason.is_none();
+    let waits = worker.is_abandoned() || worker.state.reason.as_deref() == Some("paused");
+    match former {
+        Former::Stays if runs => Err(name_taken(name)),
+        Former::Stays if waits => Err(name_taken(name).hint(format!(
+            "carry on with `ralph resume {name}`, start over with --clean-state, or end it with `ralph kill {name}`"
+        ))),
+        Former::Stays => Ok(()),
+        Former::Forgotten if runs => {
+            Err(name_taken(name).hint("it is running; to kill it and take its place, use --replace"))
+        }
+        Former::Forgotten | Former::Replaced => {
+            // Nothing is given up for a worker that could not start.
+            check_loop(words)?;
+            refuse_agents(home, &worker)?;
+            if former == Former::Replaced && (runs || waits) {
+                end(home, &worker)?;
+            }
+            forget(home, name)
+        }
     }
-    if worker.is_abandoned() || worker.state.reason.as_deref() == Some("paused") {
-        return Err(name_taken(name)
-            .hint(format!("carry on with `ralph resume {name}`, or end it with `ralph kill {name}`")));
-    }
-    Ok(())
 }
 
 /// Starts a process that becomes the worker of that name and runs the command. Its exit code, if

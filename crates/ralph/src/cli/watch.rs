@@ -2,9 +2,8 @@
 
 use super::home;
 use super::steer::{end, refuse_agents};
-use super::workers::end_of;
+use super::workers::{end_of, forget};
 use crate::error::CliError;
-use crate::fsx;
 use crate::layout::is_safe_name;
 use crate::process::Exit;
 use crate::report::Out;
@@ -98,9 +97,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
                 find(&home, name)?;
             }
         }
-        Tmux::of(&home).close(name);
-        fsx::remove_tree(home.worker(name).dir())
-            .map_err(|cause| CliError::failed(format!("cannot remove worker '{name}'")).cause(cause))?;
+        forget(&home, name)?;
         let mut out = Out::stdout();
         out.line(&format!("removed {name}"));
         out.flush();

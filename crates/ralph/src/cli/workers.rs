@@ -3,6 +3,7 @@
 use super::exit_code;
 use crate::catalog;
 use crate::error::CliError;
+use crate::fsx;
 use crate::journal;
 use crate::layout::Home;
 use crate::lock::RunLock;
@@ -34,4 +35,11 @@ pub(super) fn show_window(home: &Home, name: &str) -> String {
             "no tmux".to_string()
         }
     }
+}
+
+/// Removes a worker that is not running; its run stays.
+pub(super) fn forget(home: &Home, name: &str) -> Result<(), CliError> {
+    Tmux::of(home).close(name);
+    fsx::remove_tree(home.worker(name).dir())
+        .map_err(|cause| CliError::failed(format!("cannot remove worker '{name}'")).cause(cause))
 }

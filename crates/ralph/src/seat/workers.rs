@@ -124,7 +124,7 @@ fn read(dir: &WorkerDir) -> Option<WorkerState> {
 
 pub fn name_taken(name: &str) -> CliError {
     CliError::failed(format!("worker '{name}' already exists"))
-        .hint(format!("choose another name, or end it first: ralph kill {name}"))
+        .hint(format!("choose another name, take its place with --replace, or end it: ralph kill {name}"))
 }
 
 /// Names become directories, branches and tmux windows.

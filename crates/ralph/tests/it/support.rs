@@ -27,6 +27,11 @@ pub struct Sandbox {
 pub struct Agent(Vec<String>);
 
 impl Agent {
+    /// A program by its name.
+    pub fn named(program: &str) -> Agent {
+        Agent(vec![program.to_string()])
+    }
+
     /// The words after `--`.
     pub fn words(&self) -> Vec<&str> {
         self.0.iter().map(String::as_str).collect()

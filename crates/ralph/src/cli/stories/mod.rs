@@ -45,6 +45,11 @@ impl StoriesArgs {
         self.command.is_none()
     }
 
+    /// Whether a worker could run this.
+    pub fn check(&self) -> Result<(), CliError> {
+        if self.runs() { self.run.check() } else { Ok(()) }
+    }
+
     /// What a refusal is told in.
     pub fn format(&self) -> Format {
         self.run.common.output.format

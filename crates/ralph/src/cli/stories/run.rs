@@ -61,6 +61,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
 }
 
 impl RunArgs {
+    /// Whether a worker could run this.
+    pub fn check(&self) -> Result<(), CliError> {
+        let project = self.common.project()?;
+        let settings = self.common.quiet_settings(&project)?;
+        let request = StoriesRequest { terms: self.common.seated_terms(false), ..self.request() };
+        stories::build(&request, &settings, &project).map(drop)
+    }
+
     fn request(&self) -> StoriesRequest {
         StoriesRequest {
             only: self.story,

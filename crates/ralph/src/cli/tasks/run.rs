@@ -68,6 +68,16 @@ fn write(import: &Import, project: &Project, dir: &TasksDir) -> Result<(), CliEr
 }
 
 impl RunArgs {
+    /// Whether a worker could run this.
+    pub fn check(&self) -> Result<(), CliError> {
+        let project = self.common.project()?;
+        let settings = self.common.quiet_settings(&project)?;
+        let dir = TasksDir::at(project.dir().join(tasks::dir(self.ralph_dir.as_deref(), &project)?));
+        let imported = self.import(&project, &dir)?.map(|import| import.list);
+        let terms = self.common.seated_terms(false);
+        tasks::build(&TasksRequest { imported, terms, ..self.request() }, &settings, &project).map(drop)
+    }
+
     /// What to begin with if the project has no list yet.
     fn import(&self, project: &Project, dir: &TasksDir) -> Result<Option<Import>, CliError> {
         if dir.list().symlink_metadata().is_ok() {

@@ -1,6 +1,7 @@
 //! Every recovery procedure of the system that workers come from.
 
 use super::Yard;
+use crate::support::Agent;
 use serde_json::json;
 use std::fs;
 
@@ -125,4 +126,60 @@ fn a_running_worker_is_not_removed_unless_forced() {
     yard.0.ralph(&["rm", "--force", "agent"]).exits(0);
     yard.0.soon_nothing_is_left();
     assert_eq!(yard.0.listed()["status"], "killed");
+}
+
+#[test]
+fn a_running_worker_is_replaced_on_request() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "100"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let first = yard.0.only_run();
+    yard.spawn(&["-n", "200"], &yard.waiting_agent()).exits(1).says("already exists").says("--replace");
+    yard.spawn(&["-n", "200", "--clean-state"], &yard.waiting_agent())
+        .exits(1)
+        .says("already exists")
+        .says("it is running; to kill it and take its place, use --replace");
+    // A worker that could not start replaces nobody.
+    yard.spawn(&["-n", "200", "--replace", "--no-such-flag"], &yard.waiting_agent()).exits(2);
+    yard.spawn(&["-n", "200", "--replace"], &Agent::named("no-such-agent")).exits(2).says("is not installed");
+    yard.0.ralph(&["spawn", "--name", "agent", "--replace", "tasks"]).exits(2).says("there is no task list");
+    yard.0.ralph(&["spawn", "--name", "agent", "--replace", "stories", "--check"]).exits(2);
+    assert_eq!((yard.0.only_run(), yard.state("agent")["status"].clone()), (first.clone(), json!("running")));
+    yard.0.sh("rm got.1");
+    yard.spawn(&["-n", "200", "--replace"], &yard.waiting_agent())
+        .exits(0)
+        .says("spawned agent (tmux: ralph:agent) [ralph mode: iteration 1/200]\n");
+    yard.until_begun(1);
+    assert_ne!(yard.state("agent")["run"], first.as_str());
+    assert!(!yard.log("agent").contains("/100"), "{}", yard.log("agent"));
+    let runs = yard.0.ralph(&["runs", "--format", "json"]).exits(0).json();
+    let status =
+        |id: &str| runs.as_array().unwrap().iter().find(|run| run["id"] == id).unwrap()["status"].clone();
+    assert_eq!(status(&first), "killed");
+    assert_eq!(yard.windows(), ["agent"]);
+    yard.0.ralph(&["kill", "agent"]).exits(0);
+    // One that has ended needs no flag, and takes it.
+    yard.spawn(&["-n", "1", "--replace", "--wait"], &yard.0.sh_agent("cat")).exits(0);
+}
+
+#[test]
+fn what_a_crashed_or_paused_worker_left_is_discarded_on_request() {
+    for flag in ["--clean-state", "--replace"] {
+        let yard = Yard::new();
+        yard.spawn(&["-n", "2"], &yard.waiting_agent()).exits(0);
+        yard.until_begun(1);
+        yard.0.ralph(&["say", "agent", "a note for the old one"]).exits(0);
+        yard.kill_loop();
+        let first = yard.0.only_run();
+        yard.spawn(&["-n", "1"], &yard.0.sh_agent("cat")).exits(1).says("--clean-state");
+        fs::write(yard.file("agent", "left"), "").unwrap();
+        yard.spawn(&["-n", "1", "--wait", flag], &yard.0.sh_agent("cat > fresh")).exits(0);
+        assert_eq!(yard.0.read("fresh"), "Do task A\n");
+        assert!(!yard.file("agent", "left").exists() && !yard.log("agent").contains("/2"));
+        // Its run is still there.
+        yard.0.ralph(&["show", &first]).exits(0);
+        fs::write(yard.file("agent", "worker.json"), "{").unwrap();
+        yard.spawn(&["-n", "1"], &yard.0.sh_agent("cat")).exits(1).says("cannot be read");
+        yard.spawn(&["-n", "1", "--wait", flag], &yard.0.sh_agent("cat")).exits(0);
+    }
 }
