@@ -92,11 +92,12 @@ impl RunLock {
 
     /// Returns when nothing of a run is alive, however long that takes.
     pub fn wait(run: &RunDir) -> io::Result<()> {
-        match File::open(run.lock()) {
-            Ok(file) => file.lock_shared(),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(cause) => Err(cause),
-        }
+        wait(&run.lock())
+    }
+
+    /// The same lock once more: it is held until both are dropped.
+    pub fn share(&self) -> io::Result<RunLock> {
+        Ok(RunLock { file: self.file.try_clone()? })
     }
 
     /// Whether anything of a run is alive. A run without a lock file never got that far.
@@ -126,6 +127,11 @@ impl NameLock {
 }
 
 impl NameLock {
+    /// Returns when the process of a worker has ended, however long that takes.
+    pub fn wait(home: &Home, name: &str) -> io::Result<()> {
+        wait(&home.worker_lock(name))
+    }
+
     /// Whether the process of a worker is there.
     pub fn is_held(home: &Home, name: &str) -> bool {
         is_held(&home.worker_lock(name))
@@ -248,6 +254,14 @@ fn taken(workspace: &Path, holder: Option<Holder>) -> LockError {
 
 fn holder(path: &Path) -> Option<Holder> {
     serde_json::from_str(&fs_err::read_to_string(path).ok()?).ok()
+}
+
+fn wait(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Ok(file) => file.lock_shared(),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(cause) => Err(cause),
+    }
 }
 
 fn is_held(path: &Path) -> bool {

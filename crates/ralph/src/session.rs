@@ -285,6 +285,8 @@ fn attended(
     reporter: &mut dyn Reporter,
     live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, CliError>,
 ) -> Result<Ended, CliError> {
+    // Whoever waits for the end of a run finds its log complete.
+    let _held = life.lock.share();
     let notifier = Notifier::of(&life.run, conduct.seat.map(|seat| seat.name.as_str()));
     let log = life.run.log.clone();
     if conduct.seat.is_some() {

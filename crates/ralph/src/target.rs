@@ -6,7 +6,7 @@
 use crate::catalog;
 use crate::error::CliError;
 use crate::layout::{Home, OutputLog, RunDir, WorkerDir};
-use crate::lock::RunLock;
+use crate::lock::{NameLock, RunLock};
 use crate::seat::record::{Record, WorkerState};
 use crate::seat::{self, workers};
 use crate::tmux;
@@ -43,6 +43,14 @@ impl Target {
     /// It should be running or could go on, and nobody is there to do it.
     pub fn is_abandoned(&self) -> bool {
         !self.alive && self.state.reason.is_none()
+    }
+
+    /// Whether a process is there that may still print something.
+    pub fn has_process(&self) -> bool {
+        match &self.kind {
+            Kind::Worker { .. } => NameLock::is_held(&self.run_dir.home(), &self.name),
+            Kind::Terminal => RunLock::is_held(&self.run_dir),
+        }
     }
 
     pub fn is_worker(&self) -> bool {

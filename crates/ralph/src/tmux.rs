@@ -1,7 +1,8 @@
 //! Windows onto workers, in a tmux server of ralph's own.
 //!
 //! A window runs `ralph logs NAME --follow` and nothing else: closing it, or killing the server,
-//! never hurts the work. The server is not the user's, so neither their sessions nor a `$TMUX`
+//! never hurts the work. It closes when its worker ends, and the server ends with its last window.
+//! The server is not the user's, so neither their sessions nor a `$TMUX`
 //! that ralph is called from are touched; their configuration and keys apply.
 //!
 //! Deliberately absent: asking tmux how a worker is. Its journal tells.
@@ -23,6 +24,11 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What tmux sets in its panes, and takes as a reason to refuse.
 const INSIDE: &[&str] = &["TMUX", "TMUX_PANE"];
+
+/// Whatever the user's configuration says: nothing of a worker that has ended stays. `q`, as old versions do
+/// not know all of these.
+const NOTHING_STAYS: &[&str] =
+    &[";", "set-option", "-gwq", "remain-on-exit", "off", ";", "set-option", "-sq", "exit-empty", "on"];
 
 #[derive(Debug, Error)]
 pub enum TmuxError {
@@ -78,10 +84,11 @@ impl Tmux<'_> {
         let program = std::env::current_exe().map_err(TmuxError::Own)?;
         let program = program.to_string_lossy();
         let home = format!("RALPH_HOME={}", self.home.root().display());
-        let follow = ["env", &home, &program, "logs", name, "--follow"];
+        let follow = ["env", &home, &program, "logs", name, "--follow", "--window"];
         let target = format!("={SESSION}:");
         let window = [&["new-window", "-d", "-t", &target, "-n", name][..], &follow].concat();
-        let session = [&["new-session", "-d", "-s", SESSION, "-n", name][..], &follow].concat();
+        let session =
+            [&["new-session", "-d", "-s", SESSION, "-n", name][..], &follow, NOTHING_STAYS].concat();
         // Two workers may be spawned at once: whoever comes second finds the session there.
         for args in [&window, &session, &window] {
             if self.tmux(args)?.success() {
@@ -98,8 +105,24 @@ impl Tmux<'_> {
     /// Closes a worker's window, if it has one.
     pub fn close(&self, name: &str) {
         if let Some(window) = self.window(name) {
+            self.detach_from(name);
             // A window that stays open shows the end of the log.
             let _ = self.tmux(&["kill-window", "-t", &window]);
+        }
+    }
+
+    /// Detaches who looks at a worker's window: tmux would show them another worker once it closes.
+    pub fn detach_from(&self, name: &str) {
+        let Some(window) = self.window(name) else { return };
+        let format = "#{window_id} #{client_name}";
+        let Ok(listed) = self.tmux(&["list-clients", "-t", &format!("={SESSION}"), "-F", format]) else {
+            return;
+        };
+        for line in String::from_utf8_lossy(&listed.stdout).lines() {
+            if let Some((_, client)) = line.split_once(' ').filter(|(shown, _)| *shown == window) {
+                // One that has gone meanwhile need not be detached.
+                let _ = self.tmux(&["detach-client", "-t", client]);
+            }
         }
     }
 

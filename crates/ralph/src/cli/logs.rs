@@ -5,14 +5,16 @@ use super::home;
 use crate::catalog;
 use crate::error::CliError;
 use crate::layout::{Home, OutputLog, RunDir};
+use crate::lock::{NameLock, RunLock};
 use crate::report::Out;
 use crate::seat::output;
 use crate::seat::record::Record;
 use crate::target::{self, Kind, Target};
+use crate::tmux::Tmux;
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, PipeReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,9 +30,12 @@ pub struct LogsArgs {
     /// A worker's name, or a run's id or the start of it; by default the run in this directory, or else
     /// the last one there
     name: Option<String>,
-    /// Go on as more is written, over iterations and restarts, until Ctrl+C
+    /// Go on as more is written, until the worker or run ends
     #[arg(short, long)]
     follow: bool,
+    /// For the tmux window of a worker: lets go of who watches it, at the end
+    #[arg(long, hide = true, requires = "follow")]
+    window: bool,
     /// Begin with the last N lines
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
@@ -58,15 +63,28 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
             .hint(format!("see what happened: ralph show {}", target.run)));
     }
     // Watched before it is read, so that nothing falls in between.
-    let watch = if args.follow { Some(Watch::over(dir).map_err(unreadable)?) } else { None };
+    let watch = if args.follow { Some(Watch::over(dir, &target).map_err(unreadable)?) } else { None };
+    let mut woken = Woken::Changed;
     loop {
         view.print(&mut out).map_err(unreadable)?;
         let Some(watch) = &watch else { break };
-        if !out.is_heard() || !record.exists() || watch.wait() == Reader::Gone {
+        // What was printed after the end is all there is.
+        if woken != Woken::Changed || !out.is_heard() || !record.exists() {
             break;
         }
+        woken = watch.wait();
+    }
+    if args.window {
+        Tmux::of(&home).detach_from(&target.name);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the end of what a worker or run and its agents said.
+pub(super) fn print_last(target: &Target, lines: u64) -> io::Result<()> {
+    let mut log = Log { source: Source::Output(target.output()), file: None, number: 0 };
+    log.skip_to_last(lines)?;
+    log.print(&mut Out::stdout())
 }
 
 /// The run that is named, the one that is running here, or the last one here.
@@ -277,10 +295,13 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Wakes up when something happens to a worker's files: two hundred panes must cost nothing.
+/// Wakes up when something happens to a worker's files, when it ends, and when the reader is gone: two
+/// hundred panes must cost nothing.
 struct Watch {
     #[cfg(target_os = "linux")]
     inotify: rustix::fd::OwnedFd,
+    /// Its other end is closed once the worker or run has ended.
+    end: PipeReader,
 }
 
 /// Where the system cannot tell, or forgets to.
@@ -290,39 +311,64 @@ const LOOK: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Watch {
-    #[cfg(target_os = "linux")]
-    fn over(dir: &Path) -> io::Result<Watch> {
-        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
-        let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let changes = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
-        add_watch(&inotify, dir, changes)?;
-        Ok(Watch { inotify })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn over(_: &Path) -> io::Result<Watch> {
-        Ok(Watch {})
+    fn over(dir: &Path, target: &Target) -> io::Result<Watch> {
+        let end = end_of(target)?;
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+            let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+            let changes = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+            add_watch(&inotify, dir, changes)?;
+            Ok(Watch { inotify, end })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = dir;
+            Ok(Watch { end })
+        }
     }
 
     /// A reader that has gone is noticed also while nothing is written.
-    fn wait(&self) -> Reader {
+    fn wait(&self) -> Woken {
         let limit = Timespec::try_from(LOOK).ok();
-        let mut watched = vec![PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::HUP;
+        let mut watched = vec![
+            PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty()),
+            PollFd::new(&self.end, PollFlags::IN),
+        ];
         #[cfg(target_os = "linux")]
         watched.push(PollFd::new(&self.inotify, PollFlags::IN));
         let _ = poll(&mut watched, limit.as_ref());
-        let gone = watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        let [reader, end] = [0, 1].map(|at| watched[at].revents().intersects(gone));
         #[cfg(target_os = "linux")]
         {
             let mut events = [0; 4096];
             while rustix::io::read(&self.inotify, &mut events).is_ok_and(|read| read > 0) {}
         }
-        if gone { Reader::Gone } else { Reader::There }
+        match (reader, end) {
+            (true, _) => Woken::ReaderGone,
+            (false, true) => Woken::Ended,
+            (false, false) => Woken::Changed,
+        }
     }
 }
 
 #[derive(PartialEq, Eq)]
-enum Reader {
-    There,
-    Gone,
+enum Woken {
+    Changed,
+    Ended,
+    ReaderGone,
+}
+
+/// A pipe that hangs up at the end of a worker's process or of a run. A lock can only be waited for by a
+/// thread of its own.
+fn end_of(target: &Target) -> io::Result<PipeReader> {
+    let (end, alive) = io::pipe()?;
+    let (run, name, is_worker) = (target.run_dir.clone(), target.name.clone(), target.is_worker());
+    std::thread::Builder::new().spawn(move || {
+        // A lock that cannot be waited for is taken for free: following ends early, and nothing hangs.
+        let _ = if is_worker { NameLock::wait(&run.home(), &name) } else { RunLock::wait(&run) };
+        drop(alive);
+    })?;
+    Ok(end)
 }

@@ -1,14 +1,15 @@
 //! `ralph attach`, `wait`, `rm`: seeing a worker, its end, and the last of it.
 
 use super::home;
+use super::logs::print_last;
 use super::steer::{end, refuse_agents};
 use super::workers::{end_of, forget};
 use crate::error::CliError;
 use crate::layout::is_safe_name;
 use crate::process::Exit;
-use crate::report::Out;
+use crate::report::{Out, say};
 use crate::seat::workers::{find, look_for};
-use crate::target;
+use crate::target::{self, Target};
 use crate::tmux::{self, Tmux};
 use clap::Args;
 use std::io::IsTerminal;
@@ -17,7 +18,10 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = "\
 Detach with your tmux prefix and D (Ctrl+B D): the worker goes on. Inside a tmux of your own, press \
-the prefix twice.")]
+the prefix twice.
+
+The window closes when the worker ends. Its last lines are then printed here, as for a worker that has \
+already ended.")]
 pub struct AttachArgs {
     /// The worker
     name: String,
@@ -45,19 +49,38 @@ pub struct RmArgs {
 pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let worker = find(&home, &args.name)?;
+    if !worker.has_process() {
+        return show_end(&worker);
+    }
+    let logs = format!("ralph logs {} --follow", worker.name);
     if !rustix::stdio::stdout().is_terminal() || !rustix::stdio::stdin().is_terminal() {
-        return Err(
-            CliError::failed("attach needs a terminal").hint(format!("ralph logs {} --follow", worker.name))
-        );
+        return Err(CliError::failed("attach needs a terminal").hint(logs));
     }
     tmux::check()?;
-    match Tmux::of(&home).attach(&worker.name)? {
-        Exit::Code(0) => Ok(ExitCode::SUCCESS),
-        Exit::Code(_) | Exit::Signal(_) => {
-            Err(CliError::failed("tmux could not attach")
-                .hint(format!("ralph logs {} --follow", worker.name)))
-        }
+    let attached = Tmux::of(&home).attach(&worker.name)?;
+    // Its window closes with it, so that its last lines were on the screen for a moment only.
+    if !worker.has_process() {
+        return show_end(&find(&home, &args.name)?);
     }
+    match attached {
+        Exit::Code(0) => Ok(ExitCode::SUCCESS),
+        Exit::Code(_) | Exit::Signal(_) => Err(CliError::failed("tmux could not attach").hint(logs)),
+    }
+}
+
+/// About a screen.
+const LAST_LINES: u64 = 20;
+
+/// The end of the log of a worker that has no window any more, and how it ended.
+fn show_end(worker: &Target) -> Result<ExitCode, CliError> {
+    print_last(worker, LAST_LINES)
+        .map_err(|cause| CliError::failed(format!("cannot read the log of {worker}")).cause(cause))?;
+    let name = &worker.name;
+    say(&format!(
+        "ralph: {worker} is not running: {}; its whole log: ralph logs {name}",
+        worker.status_line()
+    ));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Exits with the first code that is not 0.

@@ -274,15 +274,55 @@ fn live_agent_view_and_log_streaming() {
     let logs = yard.0.start(&["logs", "agent", "--follow"]);
     yard.go(1, 0);
     yard.go(2, 0);
-    yard.ends("agent", 0);
-    until("the window to show the end", || yard.pane("agent").contains("loop complete after 2 iterations"));
-    yard.0.ralph(&["rm", "agent"]).exits(0).says("removed agent\n");
     // Over both iterations, to the last line; then there is nothing left to follow.
     let followed = logs.end().exits(0).stdout;
     for line in ["starting iteration 1/2", "starting iteration 2/2", "loop complete after 2 iterations"] {
         assert!(followed.contains(line), "{line}\n{followed}");
     }
-    assert_eq!(yard.windows(), [] as [&str; 0]);
+    assert!(followed.ends_with("  for more: ralph resume -n 4 agent\n"), "{followed}");
+    assert_eq!(followed, yard.output("agent"));
+    until("the window to close", || yard.windows().is_empty());
+    assert_eq!(yard.0.ralph(&["logs", "agent", "--follow"]).exits(0).stdout, followed);
+}
+
+/// Whatever the user has configured for tmux.
+#[test]
+fn a_finished_worker_leaves_no_process_behind() {
+    for config in ["", "set -g remain-on-exit on\nset -s exit-empty off\n"] {
+        let yard = Yard::new();
+        std::fs::write(yard.0.root().join("user/.tmux.conf"), config).unwrap();
+        yard.0
+            .ralph(&["spawn", "--name", "fin", "-p", "x", "-n", "1", "--wait", "--", "echo", "hi"])
+            .exits(0);
+        yard.0.soon_nothing_is_left();
+        yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+        yard.until_begun(1);
+        until("its window", || yard.pane("agent").contains("at work"));
+        yard.go(1, 0);
+        yard.0.soon_nothing_is_left();
+        yard.0.ralph(&["logs", "agent", "-f"]).exits(0).says("loop complete after 1 iteration");
+        yard.0
+            .ralph(&["attach", "fin"])
+            .exits(0)
+            .says("loop complete after 1 iteration")
+            .says("worker 'fin' is not running: stopped (max_iterations); its whole log: ralph logs fin\n");
+        // Resuming opens another window.
+        yard.0.ralph(&["resume", "-n", "2", "agent"]).exits(0);
+        assert_eq!(yard.windows(), ["agent"]);
+        yard.go(2, 0);
+        yard.0.soon_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_crashed_or_killed_worker_leaves_no_window() {
+    let yard = Yard::new();
+    yard.spawn(&["-n", "9"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    until("its window", || yard.pane("agent").contains("at work"));
+    yard.kill_loop();
+    yard.0.soon_nothing_is_left();
+    yard.0.ralph(&["attach", "agent"]).exits(0).says("at work").says("its loop is gone: ralph resume agent");
 }
 
 #[test]
@@ -417,6 +457,28 @@ fn attach_and_detach() {
     assert!(yard.status("agent").contains("Status: running\n"));
     yard.go(1, 0);
     yard.ends("agent", 0);
+}
+
+/// Another worker's window is not shown in its place.
+#[test]
+fn whoever_is_attached_when_a_worker_ends_sees_its_last_lines() {
+    let yard = Yard::new();
+    yard.0.sh("mkdir other");
+    yard.spawn_as("other", &["-f", "PROMPT.md", "-n", "1", "-C", "other"], &yard.waiting_agent()).exits(0);
+    yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
+    yard.until_begun(1);
+    let inside = r#""$RALPH" attach agent; echo "code $?" > attached; sleep 600"#;
+    let mine = "TERM=xterm tmux -L mine -f /dev/null";
+    yard.0.sh(&format!("{mine} new-session -d -x 100 -y 30 -s mine '{inside}'"));
+    let screen = || yard.0.shell(&format!("{mine} capture-pane -p -t mine")).stdout;
+    until("the worker on the screen", || screen().contains("at work"));
+    yard.go(1, 0);
+    yard.0.until_file("attached");
+    assert_eq!(yard.0.read("attached"), "code 0\n");
+    until("its last lines", || screen().contains("worker 'agent' is not running: stopped (max_iterations)"));
+    assert!(screen().contains("[ralph] agent: loop complete after 1 iteration"), "{}", screen());
+    assert_eq!(yard.windows(), ["other"]);
+    yard.0.ralph(&["kill", "other"]).exits(0);
 }
 
 #[test]
