@@ -237,6 +237,10 @@ pub struct RestoreEnd {
     /// What had been changed, by hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// All of it, apart from ralph's own files, as a hash to compare attempts by; none if no file
+    /// had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
     /// Paths that could not be put back without a loss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spared: Vec<String>,

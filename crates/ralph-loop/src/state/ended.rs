@@ -60,6 +60,7 @@ impl State {
             End::Restore(end) => {
                 // What nobody has judged after it tells nothing about why it failed.
                 self.tried.get_or_insert_with(|| end.clone());
+                self.stall.put_back(end.change.as_deref());
                 self.restore_due = false;
                 self.restored += 1;
                 self.phase = Phase::Ready { snapshot_taken: false };
@@ -288,7 +289,7 @@ impl State {
         self.costs.judged(self.spent.usd);
         self.attempts = 0;
         self.streaks.empty_answers = 0;
-        self.stall.judge(&judgement.verdict, self.plan.advance());
+        self.stall.judge(judgement, self.plan.advance());
         // Nobody commits what is put back next.
         let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
         self.scm = kept.then_some(scm::Due::default());

@@ -269,7 +269,7 @@ impl State {
                 return Err(Illegal::NotResumable(stopped.reason.word()));
             }
             self.streaks.failures = 0;
-            if stopped.reason == StopReason::Stalled {
+            if matches!(stopped.reason, StopReason::Stalled | StopReason::Halted) {
                 self.stall = Stall::default();
             }
             if stopped.reason == StopReason::Halted {

@@ -6,7 +6,7 @@ use crate::dialect::{Blocker, Refusal};
 use crate::event::{Head, How, Step, StepId, StopReason, VERSION, Why};
 use crate::money::Usd;
 use crate::plan::Advance;
-use crate::verdict::{Claim, Verdict};
+use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -174,12 +174,15 @@ impl Heard {
 }
 
 /// Iterations in a row that were no use: they left the same checks red and the tree as it was, or
-/// brought the plan no further.
+/// brought the plan no further. Attempts that are put back are compared with each other instead:
+/// they failed the same checks with the same change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
     pub iterations: u32,
     tree: Option<String>,
     failed: Vec<usize>,
+    /// What the last attempt that was put back had changed.
+    change: Option<String>,
     /// What the last iteration left red, until the next snapshot tells what it changed.
     unsettled: Option<Vec<usize>>,
 }
@@ -240,11 +243,14 @@ impl Hold {
 }
 
 impl Stall {
-    pub(super) fn judge(&mut self, verdict: &Verdict, advance: Advance) {
-        let failed = verdict.failed_checks();
+    pub(super) fn judge(&mut self, judgement: &Judgement, advance: Advance) {
+        let failed = judgement.verdict.failed_checks();
         self.unsettled = None;
-        match (verdict, advance) {
+        match (&judgement.verdict, advance) {
             (Verdict::AgentFailed { .. }, _) => self.iterations = 0,
+            (Verdict::Green { .. }, _) if matches!(judgement.settlement, Settlement::Retry { .. }) => {
+                self.unsettled = Some(failed.to_vec());
+            }
             // Whatever it has done beside: it goes round in circles.
             (_, Advance::NothingAgain) => {
                 self.iterations += 1;
@@ -255,6 +261,14 @@ impl Stall {
             }
             (Verdict::Green { .. }, Advance::Untold | Advance::Made) => self.iterations = 0,
         }
+    }
+
+    /// The tree is where the attempt began, so only what it had changed tells it from others.
+    pub(super) fn put_back(&mut self, change: Option<&str>) {
+        let Some(failed) = self.unsettled.take() else { return };
+        let alike = failed == self.failed && self.change.as_deref() == change;
+        self.iterations = if alike { self.iterations + 1 } else { 1 };
+        (self.failed, self.change) = (failed, change.map(String::from));
     }
 
     /// Whether a tree is the one that the iteration began with.

@@ -96,6 +96,7 @@ const LISTS: [&str; 8] = [
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
 const MESSAGE_ENDS: [&str; 5] = ["message$0.01", "message~0.02", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
+const RESTORE_ENDS: [&str; 3] = ["back", "back", "back:1"];
 const SNAPSHOT_ENDS: [&str; 4] = ["tree:A", "tree:A", "tree:B", "tree:?"];
 
 fn chance() -> impl Strategy<Value = Chance> {
@@ -202,12 +203,13 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
                 Step::Message { .. } => MESSAGE_ENDS[index.index(MESSAGE_ENDS.len())],
                 Step::Scm { .. } => SCM_ENDS[index.index(SCM_ENDS.len())],
                 Step::CommitRest => "did",
-                Step::Restore { .. } => "back",
+                Step::Restore { .. } => RESTORE_ENDS[index.index(RESTORE_ENDS.len())],
                 Step::Left { .. } => "left",
                 Step::Plan { .. } => LISTS[index.index(LISTS.len())],
             }),
             (_, Some(Step::Agent { .. })) => story.word("talk"),
             (_, Some(Step::Check { .. })) => story.word("green"),
+            (_, Some(Step::Snapshot { .. })) if story.run.plan.restores() => story.word("tree:A@main"),
             (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
             (_, Some(Step::Restore { .. })) => story.word("back"),
             (_, Some(Step::Left { .. })) => story.word("left"),
@@ -347,6 +349,21 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
             let last = judged.iter().rev().take(in_a_row);
             last.filter(|j| j.counts_as_failure()).count() == in_a_row
         }
+        StopReason::Stalled if matches!(run.plan, Plan::Stories(_)) => {
+            let in_a_row = limits.stall_after as usize;
+            let last: Vec<_> = judged.iter().rev().take(in_a_row).collect();
+            let failed = |j: &Judgement| {
+                let retried = matches!(j.settlement, Settlement::Retry { .. });
+                retried && !matches!(j.verdict, Verdict::AgentFailed { .. })
+            };
+            let alike = |j: &Judgement| j.verdict.failed_checks() == last[0].verdict.failed_checks();
+            let changes = put_back(before);
+            in_a_row > 0
+                && last.len() == in_a_row
+                && last.iter().all(|j| failed(j) && alike(j))
+                && changes.len() >= in_a_row
+                && changes.iter().rev().take(in_a_row).all(|change| Some(change) == changes.last())
+        }
         StopReason::Stalled => {
             let in_a_row = limits.stall_after as usize;
             let verdicts: Vec<_> = judged.iter().rev().take(in_a_row).map(|j| &j.verdict).collect();
@@ -422,6 +439,21 @@ fn unchanged(events: &[Event]) -> Vec<bool> {
         }
     }
     unchanged
+}
+
+/// What each attempt that was judged and put back had changed.
+fn put_back(events: &[Event]) -> Vec<Option<String>> {
+    let (mut judged, mut changes) = (false, Vec::new());
+    for event in events {
+        match &event.fact {
+            Fact::Judged(_) => judged = true,
+            Fact::Ended { end: End::Restore(end), .. } if std::mem::take(&mut judged) => {
+                changes.push(end.change.clone());
+            }
+            _ => {}
+        }
+    }
+    changes
 }
 
 fn cost(events: &[Event]) -> Usd {

@@ -52,6 +52,40 @@ fn a_story_is_committed_once_it_is_done_and_before_anything_else() {
 }
 
 #[test]
+fn attempts_that_fail_the_same_checks_with_the_same_change_are_a_stall() {
+    let asked = "n:50 stories:1.1 checks:2 stall:2 backoff:0-0 git";
+    let attempt = |tree: &str, checks: &str, changed: &str| {
+        format!("tree:{tree}@main told:DONE-1.1@main {checks} back{changed} ")
+    };
+    let told = |attempts: &[String], then: &str| {
+        check(asked, &format!("start {}tree:Z@main", attempts.concat()), then);
+    };
+    // Ralph's own files are part of each tree.
+    told(&[attempt("A", "red green", ""), attempt("B", "red green", "")], "stop stalled");
+    told(&[attempt("A", "red green", ":1"), attempt("B", "red green", ":1")], "stop stalled");
+    told(&[attempt("A", "red green", "")], "agent 2");
+    told(&[attempt("A", "red green", ":1"), attempt("A", "red green", ":2")], "agent 3");
+    told(&[attempt("A", "red green", ":1"), attempt("A", "green red", ":1")], "agent 3");
+    let gave_up = "tree:A@main told:FAIL-1.1@main green green back ".to_string();
+    told(&[gave_up.clone(), gave_up.clone()], "stop stalled");
+    // An agent that fails is counted by --max-failures.
+    let died = "tree:A@main fail@main back ".to_string();
+    told(&[gave_up, died.clone()], "agent 3");
+    told(&[died.clone(), died], "agent 3");
+    let off = asked.replace("stall:2", "stall:0");
+    let twice = attempt("A", "red green", "").repeat(2);
+    check(&off, &format!("start {twice}tree:Z@main"), "agent 3");
+}
+
+#[test]
+fn a_stall_of_attempts_is_counted_from_zero_once_the_run_is_resumed() {
+    let attempt = "tree:A@main told:DONE-1.1@main red back ";
+    let stalled = format!("start {}tree:Z@main resumed", attempt.repeat(2));
+    check("stories:1.1 checks:1 stall:2 backoff:0-0 git", &stalled, "snapshot 3");
+    check("stories:1.1 checks:1 stall:2 backoff:0-0 git", &format!("{stalled} tree:Z@main"), "agent 3");
+}
+
+#[test]
 fn three_failures_halt_with_the_tree_as_it_was_left() {
     let attempt = "tree:A@main told:FAIL-1.1@main";
     let halted = format!("start {attempt} back {attempt} back {attempt}");

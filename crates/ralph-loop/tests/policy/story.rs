@@ -18,7 +18,8 @@
 //! | `list:A=new+B=right2`   | the task list was read, or is that after a comparison    |
 //! | `list:A=new!passes`     | the same, and what the agent did to `passes` was undone  |
 //! | `left`                  | what an iteration left uncommitted is seen to            |
-//! | `back` `back:R`         | the tree is put back; what was there is kept as R        |
+//! | `back` `back:R`         | the tree is put back; what was there is kept as R, and   |
+//! |                         | R is what was changed                                    |
 //! | `message` `did`         | a commit message was written; a task was done            |
 //! | `clean` `undone`        | there is nothing to commit; no message, or a failed task |
 //! | `ended`                 | whatever is in flight ends by SIGTERM                    |
@@ -466,7 +467,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),
         ("back", Step::Restore { .. }) => {
             let kept = Some(rest.to_string()).filter(|kept| !kept.is_empty());
-            End::Restore(RestoreEnd { kept, ..RestoreEnd::default() })
+            End::Restore(RestoreEnd { change: kept.clone(), kept, ..RestoreEnd::default() })
         }
         ("told", Step::Agent { .. }) => agent(Answer::Said, None),
         ("done", Step::Agent { .. }) => agent(Answer::Said, Some("DONE")),

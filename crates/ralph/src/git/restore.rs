@@ -9,6 +9,7 @@ use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
 use super::{GitError, Repository, by_ralph, checked, git, local};
 use crate::fsx;
+use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
 use ralph_loop::event::{Branch, Head};
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct PutAside {
     pub kept: Option<String>,
     /// What it had changed, as much as a prompt carries.
     pub diff: Option<String>,
+    /// A hash of all that it had changed; none if no file had.
+    pub change: Option<String>,
     /// Paths that could not be put back without a loss.
     pub spared: Vec<String>,
 }
@@ -92,6 +95,9 @@ pub fn put_back(
         return Ok(PutAside::default());
     }
     let diff = shadow.diff_without(&own_files, (target.tree, &tree), FOR_A_PROMPT, CONTEXT_BYTES)?;
+    let exact = ["--raw", "--no-abbrev", "--no-renames", "-z"];
+    let change = shadow.diff_without(&own_files, (target.tree, &tree), &exact, usize::MAX)?;
+    let change = (!change.is_empty()).then(|| layout::hash(&change));
     let kept = repository.free_ref(target.keep_as);
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();
@@ -122,7 +128,8 @@ pub fn put_back(
     // Says which files differ, which is no failure.
     let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
     let diff = String::from_utf8_lossy(&diff).into_owned();
-    Ok(PutAside { kept: Some(kept), diff: Some(diff).filter(|diff| !diff.is_empty()), spared: done.spared })
+    let diff = Some(diff).filter(|diff| !diff.is_empty());
+    Ok(PutAside { kept: Some(kept), diff, change, spared: done.spared })
 }
 
 impl Repository {

@@ -176,6 +176,9 @@ impl Summary {
             StopReason::Stalled if self.tasks.is_some() => {
                 format!("{} iterations in a row brought no story further", self.stall_after)
             }
+            StopReason::Stalled if self.stories.is_some() => {
+                format!("{} in a row failed alike", counted(self.stall_after.into(), "attempt"))
+            }
             StopReason::Stalled => {
                 format!("{} iterations changed nothing and failed alike", self.stall_after)
             }

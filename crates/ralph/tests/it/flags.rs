@@ -63,6 +63,33 @@ fn a_check_has_the_time_that_the_flag_gives_it_in_every_plan() {
     for plan in [&["run", "x"][..], &["tasks", "--stay"]] {
         sandbox.ralph(&[plan, &timed].concat()).exits(1).says("timed out");
     }
+    let stage = Stage::new("1.1");
+    stage.sandbox.ralph(&[&["stories"], &timed[..]].concat()).exits(1).says("timed out");
+}
+
+#[test]
+fn attempts_at_a_story_that_fail_alike_are_a_stall_if_the_flag_is_given() {
+    let asked = |given: &[&str], script: &str| {
+        let stage = Stage::new("1.1");
+        let args = [&["--max-retries", "4", "--check", "false", "--format", "json"], given].concat();
+        stage.run(&args, script)
+    };
+    let given = ["--stall-after", "2"];
+    asked(&given, "DONE").stops(1, "stalled", 2);
+    asked(&given, "echo same > part; git add part; DONE").stops(1, "stalled", 2);
+    // Each of them tries something else.
+    asked(&given, "echo $try > part; DONE").stops(1, "halted", 4);
+    asked(&[], "DONE").stops(1, "halted", 4);
+}
+
+#[test]
+fn iterations_that_bring_no_task_further_are_a_stall_after_as_many_as_the_flag_says() {
+    let sandbox = project(&list(&[new("US-001")]));
+    let args = ["tasks", "--stay", "--stall-after", "2", "--format", "json", "--", "echo", "hello"];
+    sandbox.ralph(&args).stops(1, "stalled", 2);
+    let sandbox = project(&list(&[new("US-001")]));
+    let off = [&args[..3], &["0", "-n", "7"], &args[4..]].concat();
+    sandbox.ralph(&off).stops(1, "max_iterations", 7);
 }
 
 #[test]
