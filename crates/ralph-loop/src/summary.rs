@@ -23,6 +23,9 @@ pub fn line(output: &str) -> Option<String> {
 
 fn names_a_failure(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
+    if is_located(&line) {
+        return true;
+    }
     // Such a count is of no failure.
     let none = ["0 failed", "0 errors", "0 failures", "0 failing"];
     let counted = none.iter().fold(format!(" {line}"), |line, none| line.replace(&format!(" {none}"), ""));
@@ -53,7 +56,28 @@ fn is_closing(line: &str) -> bool {
     ];
     matches!(bare, "fail" | "failed" | "failures" | "errors")
         || bare.starts_with(|c: char| c.is_ascii_digit())
+        || is_go_total(bare)
         || begins.iter().any(|begin| bare.starts_with(begin) || line.starts_with(begin))
+}
+
+/// Go's line for a package: `FAIL example.com/x 0.003s` with tabs, or `[build failed]` for the time.
+fn is_go_total(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("fail\t") else { return false };
+    let time = rest.rsplit('\t').next().and_then(|time| time.strip_suffix('s'));
+    time.is_some_and(|time| time.parse::<f64>().is_ok())
+        || ["[build failed", "[setup failed"].iter().any(|end| rest.ends_with(end))
+}
+
+/// `x.go:3:5: undefined: y`: not every compiler calls it an error.
+fn is_located(line: &str) -> bool {
+    let mut parts = line.splitn(4, ':');
+    let (file, line, column) = (parts.next(), parts.next(), parts.next());
+    let is_number =
+        |part: Option<&str>| part.is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+    let is_file = file.is_some_and(|file| file.contains('.') && !file.contains(char::is_whitespace));
+    let says = parts.next().map(str::trim_start).unwrap_or_default();
+    let harmless = ["warning", "note", "info"].iter().any(|word| says.starts_with(word));
+    is_file && is_number(line) && is_number(column) && !says.is_empty() && !harmless
 }
 
 #[cfg(test)]
@@ -80,6 +104,15 @@ mod tests {
         );
         check("--- FAIL: TestAdd (0.00s)\n    add_test.go:5: got 1\nFAIL\n", "--- FAIL: TestAdd (0.00s)");
         check(
+            "=== RUN   TestAdd\n--- FAIL: TestAdd (0.00s)\n    add_test.go:5: got 1\nFAIL\n\
+             FAIL\texample.com/x\t0.003s\nok  \texample.com/y\t0.002s\nFAIL\n",
+            "--- FAIL: TestAdd (0.00s)",
+        );
+        check(
+            "# example.com/x\n./x.go:3:5: undefined: y\nFAIL\texample.com/x [build failed]\nFAIL\n",
+            "./x.go:3:5: undefined: y",
+        );
+        check(
             "  1) adds\n     AssertionError: 1 is not 2\n\n  1 failing\nnpm error code 1\n",
             "AssertionError: 1 is not 2",
         );
@@ -92,6 +125,7 @@ mod tests {
              previous error\n",
             "error[E0308]: mismatched types",
         );
+        check("a.c:3:5: error: x\na.c:4:5: warning: y\na.c:4:5: note: z\n", "a.c:3:5: error: x");
     }
 
     #[test]
