@@ -435,7 +435,8 @@ impl Ended {
                     let mut others =
                         backlog::not_done(&Project::at(self.run.workspace.clone()), &stories.done);
                     others.retain(|id| plan.story(*id).is_none());
-                    Some(StoriesLeft { failed: stories.failed(), of: plan.todo.len(), left, others })
+                    let (failed, of, commits) = (stories.failed(), plan.todo.len(), plan.commit);
+                    Some(StoriesLeft { failed, of, left, others, commits })
                 }
                 (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
             },

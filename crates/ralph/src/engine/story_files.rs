@@ -7,8 +7,9 @@
 
 use crate::fsx;
 use crate::layout::Project;
+use crate::stories::mark;
+use crate::stories::progress_txt::{self, timeless};
 use crate::stories::state_file::{self, StoryState};
-use crate::stories::{mark, progress_txt};
 use jiff::Timestamp;
 use ralph_loop::event::{End, Event, Fact, Step};
 use ralph_loop::plan::stories::StoriesPlan;
@@ -179,13 +180,6 @@ fn adopted(orphans: &mut Vec<String>, line: &str) -> bool {
     let Some((line, _)) = timeless(line) else { return false };
     let same = |orphan: &String| timeless(orphan).is_some_and(|(orphan, _)| orphan == line);
     orphans.iter().position(same).map(|at| orphans.remove(at)).is_some()
-}
-
-/// A line about a story in two: without its time, and that.
-fn timeless(line: &str) -> Option<((&str, &str), Timestamp)> {
-    let (head, rest) = line.rsplit_once(" - ")?;
-    let (time, attempt) = rest.split_once(' ').unwrap_or((rest, ""));
-    Some(((head, attempt), time.parse().ok()?))
 }
 
 /// In one time zone, so that a run that is resumed elsewhere knows its own lines.

@@ -179,8 +179,17 @@ impl Repository {
 
     /// What a branch has in the place of a file.
     pub fn content_on(&self, branch: &str, file: &Path) -> Option<Vec<u8>> {
+        self.content_at(&format!("refs/heads/{branch}"), file)
+    }
+
+    /// What the last commit has in the place of a file.
+    pub fn committed_content(&self, file: &Path) -> Option<Vec<u8>> {
+        self.content_at("HEAD", file)
+    }
+
+    fn content_at(&self, revision: &str, file: &Path) -> Option<Vec<u8>> {
         let path = file.strip_prefix(&self.top).ok()?.to_str()?;
-        let shown = git(&self.top).args(["show", &format!("refs/heads/{branch}:{path}")]).run().ok()?;
+        let shown = git(&self.top).args(["show", &format!("{revision}:{path}")]).run().ok()?;
         shown.success().then_some(shown.stdout)
     }
 

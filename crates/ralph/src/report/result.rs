@@ -96,6 +96,8 @@ pub struct StoriesLeft {
     pub left: Vec<StoryId>,
     /// Not done either, and no part of this run.
     pub others: Vec<StoryId>,
+    /// Each story is committed: another run would need a clean tree.
+    pub commits: bool,
 }
 
 impl StoriesLeft {
@@ -144,13 +146,19 @@ impl Summary {
     fn banner(&self, style: Style) -> Vec<String> {
         let Some(stories) = &self.stories else { return Vec::new() };
         match (self.reason, stories.failed) {
-            (StopReason::Halted, Some(id)) => vec![
-                String::new(),
-                style.paint(Tone::Bad, "MAX RETRIES EXCEEDED"),
-                "Human intervention required.".to_string(),
-                "What the last attempt left is where it left it.".to_string(),
-                format!("When story {id} can be done: ralph stories -s {id}"),
-            ],
+            (StopReason::Halted, Some(id)) => {
+                let way_on = match stories.commits {
+                    true => format!("ralph resume {}", self.name),
+                    false => format!("ralph stories -s {id}"),
+                };
+                vec![
+                    String::new(),
+                    style.paint(Tone::Bad, "MAX RETRIES EXCEEDED"),
+                    "Human intervention required.".to_string(),
+                    "What the last attempt left is where it left it.".to_string(),
+                    format!("When story {id} can be done: {way_on}"),
+                ]
+            }
             (StopReason::Completed, _) if stories.is_complete() => {
                 vec![String::new(), style.paint(Tone::Good, "ALL COMPLETE!")]
             }

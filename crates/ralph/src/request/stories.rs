@@ -1,12 +1,14 @@
 //! A run over the stories in `specs/`: what `ralph stories` asks for.
 
 use super::{Asked, Terms, assemble, checks, limits};
+use crate::catalog;
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::Repository;
-use crate::layout::{self, Project};
+use crate::layout::{self, Home, Project};
 use crate::place;
 use crate::settings::Settings;
+use crate::stories::own_changes::OwnChanges;
 use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
 use crate::template;
 use ralph_loop::Run;
@@ -19,7 +21,9 @@ use ralph_loop::run::Place;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 
 #[derive(Clone, Debug, Default)]
 pub struct StoriesRequest {
@@ -116,14 +120,21 @@ fn own_branch(run: &Run, project: &Project) -> Option<String> {
 }
 
 /// What becomes of changes that are not committed when the run begins; an error if they would
-/// become part of ralph's commits.
+/// become part of ralph's commits. What earlier runs wrote by themselves is part of the next commit.
 pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliError> {
     const NAMED: usize = 3;
     let Some(repository) = Repository::around(project.dir()).filter(|_| run.git) else { return Ok(None) };
     let paths = repository.changed_paths().map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let own = match &run.place {
+        Place::Here => Some(OwnChanges::of(project, &repository)),
+        Place::Worktree { .. } => None,
+    };
+    let is_own = |path: &[u8]| {
+        own.as_ref().is_some_and(|own| own.contain(&repository.top.join(OsStr::from_bytes(path))))
+    };
     let paths: Vec<String> = paths
         .split(|byte| *byte == 0)
-        .filter(|path| !path.is_empty())
+        .filter(|path| !path.is_empty() && !is_own(path))
         .map(|path| String::from_utf8_lossy(path).into_owned())
         .collect();
     if paths.is_empty() {
@@ -135,17 +146,35 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliEr
         n => format!(" and {n} more"),
     };
     let changes = format!("{}: {named}{more}", counted(paths.len() as u64, "uncommitted change"));
+    let them = if paths.len() == 1 { "it" } else { "them" };
     match (&run.place, &run.plan) {
-        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}; the worktree does not have them"))),
-        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => {
-            Err(CliError::usage("stories are to be committed, and there are uncommitted changes")
-                .cause(changes)
-                .hint("commit or stash them, so that they do not become part of a story's commit"))
-        }
+        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}; the worktree does not have {them}"))),
+        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => Err(CliError::usage(
+            "stories are to be committed, and there are uncommitted changes",
+        )
+        .cause(changes)
+        .hint(match left_by(project) {
+            Some(id) => format!(
+                "run {id} left off here: continue it with `ralph resume {id}`, or commit or stash {them}"
+            ),
+            None => format!(
+                "commit {them}, or stash {them} with `git stash -u`: {they} would become part of a \
+                         story's commit",
+                they = if paths.len() == 1 { "it" } else { "they" },
+            ),
+        })),
         (Place::Here, _) => Ok(Some(format!(
-            "{changes}; every attempt begins with them, and an agent that commits may commit them too"
+            "{changes}; every attempt begins with {them}, and an agent that commits may commit {them} too"
         ))),
     }
+}
+
+/// The run over stories whose last attempt probably left what is changed here: the newest one, if it
+/// can go on.
+fn left_by(project: &Project) -> Option<String> {
+    let lines = catalog::of_project(&Home::find()?, project.dir()).ok()?;
+    let newest = lines.into_iter().find(|line| line.workspace.as_deref() == Some(project.dir()))?;
+    (newest.plan == Some("stories") && newest.resumable).then_some(newest.id)
 }
 
 fn most_attempts(stories: usize, max_retries: u32) -> u32 {

@@ -12,6 +12,7 @@ mod frontmatter;
 pub mod mark;
 mod new;
 mod node;
+pub mod own_changes;
 mod problem;
 pub mod progress_txt;
 mod spec;

@@ -3,9 +3,11 @@
 //! People write into that file too, so only what stands at the beginning of a line counts; what
 //! an agent gave as its reason for a failure may well hold a `[DONE]`.
 
+use jiff::Timestamp;
 use ralph_loop::story_id::StoryId;
 
 const DONE: &str = "[DONE] Story ";
+const FAIL: &str = "[FAIL] Story ";
 const LEARN: &str = "[LEARN]";
 
 /// The stories of the `[DONE]` lines, each once, in the order in which they were done first; and
@@ -30,6 +32,24 @@ pub fn learned(progress_txt: &str) -> Vec<String> {
     said.filter(|said| !said.is_empty()).map(String::from).collect()
 }
 
+/// Whether a line is of a form that ralph writes. People note down what they learned in the same
+/// form, and nothing else.
+pub fn is_ralphs(line: &str) -> bool {
+    if line.starts_with(LEARN) {
+        return true;
+    }
+    let Some(told) = line.strip_prefix(DONE).or_else(|| line.strip_prefix(FAIL)) else { return false };
+    let id = told.split(' ').next().unwrap_or_default();
+    id.parse::<StoryId>().is_ok() && timeless(line).is_some()
+}
+
+/// A line about a story in two: without its time, and that.
+pub fn timeless(line: &str) -> Option<((&str, &str), Timestamp)> {
+    let (head, rest) = line.rsplit_once(" - ")?;
+    let (time, attempt) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some(((head, attempt), time.parse().ok()?))
+}
+
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_start_matches('\u{feff}').lines().map(str::trim_start)
 }
@@ -50,6 +70,26 @@ mod tests {
         let (done, notes) = done(text);
         assert_eq!(done.iter().map(StoryId::to_string).collect::<Vec<_>>(), ["1.10", "1.9", "2.1"]);
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn only_lines_as_ralph_writes_them_are_its_own() {
+        for own in [
+            "[DONE] Story 1.1 - Log in - with a key - 2026-11-15T22:15:01Z",
+            "[FAIL] Story 1.1 - a check failed: x - y - 2026-11-15T22:15:01Z (attempt 1/3)",
+            "[LEARN] use the fake clock",
+        ] {
+            assert!(is_ralphs(own), "{own}");
+        }
+        for other in [
+            "started by hand",
+            "[DONE] Story 1.1",
+            "[DONE] Story 1.1 - by hand - yesterday",
+            "[FAIL] Story one - x - 2026-11-15T22:15:01Z",
+            " [LEARN] indented",
+        ] {
+            assert!(!is_ralphs(other), "{other}");
+        }
     }
 
     #[test]
