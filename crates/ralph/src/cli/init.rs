@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Asks for the agent, the limits, the guardrails and what to do with the changes, and writes \
-.ralph/settings.json. Needs a terminal.
+Asks for the agent, the limits, the checks and what to commit, each with a default that Enter takes, and \
+writes .ralph/settings.json. Needs a terminal.
 
 `ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves \
 alone what is there. `ralph init tasks` does the same for ralph/: prd.md, tasks.json, progress.txt and \
@@ -165,40 +165,42 @@ fn show_present(project: &Project, asker: &mut Asker) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Each question is explained on a line of its own, and Enter takes what is in brackets.
 fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
     asker.tell("");
+    asker.tell("Press Enter to take the answer in brackets.");
+    asker.tell("");
     let command = agent(asker)?;
-    let flags = asker.line("Agent flags (comma-separated, optional): ")?;
+    asker.tell("Arguments to start the agent with, such as --model,opus.");
+    let flags = asker.line("Agent flags (comma-separated) [none]: ")?;
+    asker.tell("Each iteration starts a fresh agent. The run stops after this many.");
     let maximum_iterations = asker.until("Maximum iterations [10]: ", iterations)?;
-    let word = asker.line("Completion response [DONE]: ")?;
-    let completion_response = if word.is_empty() { "DONE".to_string() } else { word };
-    let guardrails = guardrails(project, asker)?;
+    asker.tell("The agent says that it is done with this word: <response>DONE</response>.");
+    let completion_response = asker.line("Completion response [DONE]: ")?;
+    let checks = checks(project, asker)?;
     let scm = scm(asker)?;
     Ok(Answers {
         maximum_iterations,
-        completion_response,
+        completion_response: or(completion_response, "DONE"),
         output_truncate_chars: 5_000,
         stream_agent_output: true,
         include_iteration_count_in_prompt: false,
         agent: AgentAnswers { command, flags: list(&flags) },
-        guardrails,
+        guardrails: checks,
         scm,
     })
 }
 
 fn agent(asker: &mut Asker) -> Answer<String> {
+    const USUAL: &str = "claude";
     let installed = detect::agents();
-    let offered = installed.first().copied();
-    if let Some(offered) = offered {
-        asker.tell(&format!("Installed here: {}. Leave blank for {offered}.", installed.join(", ")));
-    }
-    asker.until("Agent command (e.g., claude, codex, amp, or other LLM CLI): ", |answer| {
-        match (answer, offered) {
-            ("", Some(offered)) => Ok(offered.to_string()),
-            ("", None) => Err("Please name the agent's command.".to_string()),
-            (answer, _) => Ok(answer.to_string()),
-        }
-    })
+    let offered = installed.first().copied().unwrap_or(USUAL);
+    asker.tell(&match installed.as_slice() {
+        [] => "The program that does the work. No known agent is installed here.".to_string(),
+        installed => format!("The program that does the work. Installed here: {}.", installed.join(", ")),
+    });
+    let answer = asker.line(&format!("Agent command (claude, codex, amp or any other) [{offered}]: "))?;
+    Ok(or(answer, offered))
 }
 
 fn iterations(answer: &str) -> Result<u32, String> {
@@ -211,18 +213,23 @@ fn iterations(answer: &str) -> Result<u32, String> {
     }
 }
 
-fn guardrails(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswers>> {
+/// In the settings they are called `guardrails`.
+fn checks(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswers>> {
     let found = detect::checks(project.dir());
+    asker.tell("A check is a command that must succeed before the work counts as done.");
     if !found.is_empty() {
         let numbered: Vec<String> =
             found.iter().enumerate().map(|(i, command)| format!("{}) {command}", i + 1)).collect();
-        asker.tell(&format!("Found in this project (a number takes it): {}", numbered.join("  ")));
+        asker.tell(&format!("Found in this project (type a number to take it): {}", numbered.join("  ")));
     }
-    let mut guardrails = Vec::new();
+    let mut checks = Vec::new();
     loop {
-        let answer = asker.line("Add guardrail command (leave blank to finish): ")?;
+        let answer = asker.line(match checks.is_empty() {
+            true => "Check command [none]: ",
+            false => "Another check command [no more]: ",
+        })?;
         if answer.is_empty() {
-            return Ok(guardrails);
+            return Ok(checks);
         }
         let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let command = match number.and_then(|number| found.get(number)) {
@@ -232,29 +239,43 @@ fn guardrails(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswe
             }
             None => answer,
         };
-        let fail_action = asker.until("  Fail action (APPEND|PREPEND|REPLACE): ", |answer| {
-            let known = FAIL_ACTIONS.iter().copied().find(|action| action.eq_ignore_ascii_case(answer));
-            known.ok_or_else(|| "  Please enter APPEND, PREPEND or REPLACE.".to_string())
-        })?;
-        let hint = asker.line("  Hint (optional, guidance for agent on failure): ")?;
-        guardrails.push(GuardrailAnswers { command, fail_action, hint });
+        // To explain it once is enough.
+        if checks.is_empty() {
+            asker.tell("  If it fails, its output goes after your prompt, before it, or in its place.");
+        }
+        let fail_action =
+            asker.until("  Fail action (APPEND, PREPEND or REPLACE) [APPEND]: ", fail_action)?;
+        if checks.is_empty() {
+            asker.tell("  Advice that the agent gets along with the output.");
+        }
+        let hint = asker.line("  Hint [none]: ")?;
+        checks.push(GuardrailAnswers { command, fail_action, hint });
     }
 }
 
+fn fail_action(answer: &str) -> Result<&'static str, String> {
+    let wanted = if answer.is_empty() { "APPEND" } else { answer };
+    let known = FAIL_ACTIONS.iter().copied().find(|action| action.eq_ignore_ascii_case(wanted));
+    known.ok_or_else(|| "  Please enter APPEND, PREPEND or REPLACE.".to_string())
+}
+
 fn scm(asker: &mut Asker) -> Answer<Option<ScmAnswers>> {
+    asker.tell("Source control (SCM): ralph can commit each iteration that passes the checks.");
     if !asker.yes("Configure SCM? (y/N): ")? {
         return Ok(None);
     }
-    let command = asker.until("  SCM command (e.g., git): ", |answer| match answer {
-        "" => Err("  Please name the command.".to_string()),
-        answer => Ok(answer.to_string()),
-    })?;
-    let tasks =
-        asker.until("  SCM tasks (comma-separated, e.g., commit,push): ", |answer| match list(answer) {
-            tasks if tasks.is_empty() => Err("  Please name at least one task.".to_string()),
-            tasks => Ok(tasks),
-        })?;
+    asker.tell("  The program that runs the tasks.");
+    let command = or(asker.line("  SCM command [git]: ")?, "git");
+    asker.tell("  What it runs, in this order. For commit, the agent is asked for a message.");
+    let tasks = asker.line("  SCM tasks (comma-separated, such as commit,push) [commit]: ")?;
+    let tasks = list(&tasks);
+    let tasks = if tasks.is_empty() { vec!["commit".to_string()] } else { tasks };
     Ok(Some(ScmAnswers { command, tasks }))
+}
+
+/// An answer, or what Enter takes.
+fn or(answer: String, default: &str) -> String {
+    if answer.is_empty() { default.to_string() } else { answer }
 }
 
 /// `a, b,,c` is three.

@@ -125,6 +125,9 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliEr
     const NAMED: usize = 3;
     let Some(repository) = Repository::around(project.dir()).filter(|_| run.git) else { return Ok(None) };
     let paths = repository.changed_paths().map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    if paths.is_empty() {
+        return Ok(None);
+    }
     let own = match &run.place {
         Place::Here => Some(OwnChanges::of(project, &repository)),
         Place::Worktree { .. } => None,

@@ -4,34 +4,48 @@ use super::Project;
 use super::terminal::{CTRL_C, END_OF_INPUT, Terminal};
 use serde_json::{Value, json};
 
-const AGENT: &str = "Agent command (e.g., claude, codex, amp, or other LLM CLI): ";
-const FLAGS: &str = "Agent flags (comma-separated, optional): ";
+const AGENT: &str = "Agent command (claude, codex, amp or any other) [claude]: ";
+const FLAGS: &str = "Agent flags (comma-separated) [none]: ";
 const ITERATIONS: &str = "Maximum iterations [10]: ";
 const RESPONSE: &str = "Completion response [DONE]: ";
-const GUARDRAIL: &str = "Add guardrail command (leave blank to finish): ";
-const ACTION: &str = "  Fail action (APPEND|PREPEND|REPLACE): ";
-const HINT: &str = "  Hint (optional, guidance for agent on failure): ";
+const CHECK: &str = "Check command [none]: ";
+const ANOTHER: &str = "Another check command [no more]: ";
+const ACTION: &str = "  Fail action (APPEND, PREPEND or REPLACE) [APPEND]: ";
+const HINT: &str = "  Hint [none]: ";
 const SCM: &str = "Configure SCM? (y/N): ";
-const SCM_COMMAND: &str = "  SCM command (e.g., git): ";
-const SCM_TASKS: &str = "  SCM tasks (comma-separated, e.g., commit,push): ";
+const SCM_COMMAND: &str = "  SCM command [git]: ";
+const SCM_TASKS: &str = "  SCM tasks (comma-separated, such as commit,push) [commit]: ";
 const WRITTEN: &str = "Settings written to .ralph/settings.json";
 
-/// The flow as the seed prints it, without the blanks at the ends of lines.
+/// The flow of the seed, with an explanation and a default for each question; without the blanks at
+/// the ends of lines.
 const EXAMPLE: &str = "
-Agent command (e.g., claude, codex, amp, or other LLM CLI): claude
-Agent flags (comma-separated, optional): --model,opus
+Press Enter to take the answer in brackets.
+
+The program that does the work. No known agent is installed here.
+Agent command (claude, codex, amp or any other) [claude]: claude
+Arguments to start the agent with, such as --model,opus.
+Agent flags (comma-separated) [none]: --model,opus
+Each iteration starts a fresh agent. The run stops after this many.
 Maximum iterations [10]:
+The agent says that it is done with this word: <response>DONE</response>.
 Completion response [DONE]:
-Add guardrail command (leave blank to finish): make lint
-  Fail action (APPEND|PREPEND|REPLACE): APPEND
-  Hint (optional, guidance for agent on failure): Fix lint errors only. Do not change behavior.
-Add guardrail command (leave blank to finish): make test
-  Fail action (APPEND|PREPEND|REPLACE): APPEND
-  Hint (optional, guidance for agent on failure):
-Add guardrail command (leave blank to finish):
+A check is a command that must succeed before the work counts as done.
+Check command [none]: make lint
+  If it fails, its output goes after your prompt, before it, or in its place.
+  Fail action (APPEND, PREPEND or REPLACE) [APPEND]: APPEND
+  Advice that the agent gets along with the output.
+  Hint [none]: Fix lint errors only. Do not change behavior.
+Another check command [no more]: make test
+  Fail action (APPEND, PREPEND or REPLACE) [APPEND]: APPEND
+  Hint [none]:
+Another check command [no more]:
+Source control (SCM): ralph can commit each iteration that passes the checks.
 Configure SCM? (y/N): y
-  SCM command (e.g., git): git
-  SCM tasks (comma-separated, e.g., commit,push): commit
+  The program that runs the tasks.
+  SCM command [git]: git
+  What it runs, in this order. For commit, the agent is asked for a message.
+  SCM tasks (comma-separated, such as commit,push) [commit]: commit
 
 Settings written to .ralph/settings.json
 ";
@@ -56,13 +70,13 @@ fn the_example_flow_of_the_seed() {
         (FLAGS, "--model,opus"),
         (ITERATIONS, ""),
         (RESPONSE, ""),
-        (GUARDRAIL, "make lint"),
+        (CHECK, "make lint"),
         (ACTION, "APPEND"),
         (HINT, "Fix lint errors only. Do not change behavior."),
-        (GUARDRAIL, "make test"),
+        (ANOTHER, "make test"),
         (ACTION, "APPEND"),
         (HINT, ""),
-        (GUARDRAIL, ""),
+        (ANOTHER, ""),
         (SCM, "y"),
         (SCM_COMMAND, "git"),
         (SCM_TASKS, "commit"),
@@ -111,11 +125,39 @@ fn the_example_flow_of_the_seed() {
 }
 
 #[test]
-fn blank_answers_take_the_defaults_and_wrong_ones_are_asked_again() {
+fn enter_takes_the_default_of_every_question() {
+    let project = Project::empty();
+    let mut terminal = Terminal::ralph(&project, &["init"]);
+    for question in [AGENT, FLAGS, ITERATIONS, RESPONSE] {
+        terminal.answer(question, "");
+    }
+    terminal.answer(CHECK, "make");
+    for question in [ACTION, HINT, ANOTHER] {
+        terminal.answer(question, "");
+    }
+    terminal.answer(SCM, "y");
+    terminal.answer(SCM_COMMAND, "");
+    terminal.answer(SCM_TASKS, "");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!screen.to_lowercase().contains("guardrail"), "{screen}");
+    let settings = json!({
+        "maximumIterations": 10,
+        "completionResponse": "DONE",
+        "outputTruncateChars": 5000,
+        "streamAgentOutput": true,
+        "includeIterationCountInPrompt": false,
+        "agent": {"command": "claude", "flags": []},
+        "guardrails": [{"command": "make", "failAction": "APPEND"}],
+        "scm": {"command": "git", "tasks": ["commit"]},
+    });
+    assert_eq!(written(&project), settings);
+}
+
+#[test]
+fn wrong_answers_are_asked_again() {
     let project = Project::empty();
     let mut terminal = Terminal::ralph(&project, &["init", "settings"]);
-    terminal.answer(AGENT, "");
-    terminal.answer(AGENT, "   ");
     terminal.answer(AGENT, "\x1b[D");
     terminal.expect("control characters");
     terminal.answer(AGENT, " my-agent ");
@@ -126,17 +168,14 @@ fn blank_answers_take_the_defaults_and_wrong_ones_are_asked_again() {
     }
     terminal.answer(ITERATIONS, "3");
     terminal.answer(RESPONSE, "SHIPPED");
-    terminal.answer(GUARDRAIL, "make");
-    terminal.answer(ACTION, "");
+    terminal.answer(CHECK, "make");
     terminal.answer(ACTION, "nope");
     terminal.expect("Please enter APPEND, PREPEND or REPLACE.");
     terminal.answer(ACTION, "rePlace");
     terminal.answer(HINT, "");
-    terminal.answer(GUARDRAIL, "");
+    terminal.answer(ANOTHER, "");
     terminal.answer(SCM, "yes");
-    terminal.answer(SCM_COMMAND, "");
     terminal.answer(SCM_COMMAND, "jj");
-    terminal.answer(SCM_TASKS, " , ");
     terminal.answer(SCM_TASKS, "commit, git push");
     terminal.expect(WRITTEN);
     assert_eq!(terminal.end().0, Some(0));
@@ -161,17 +200,18 @@ fn what_is_there_already_is_offered() {
     project.write("Makefile", "lint:\n\ttrue\ntest: lint\n\ttrue\n");
     project.write("go.mod", "module x\n");
     let mut terminal = Terminal::ralph(&project, &["init"]);
-    terminal.expect("Installed here: codex, gemini. Leave blank for codex.");
-    terminal.answer(AGENT, "");
+    terminal.expect("Installed here: codex, gemini.");
+    terminal.answer("[codex]: ", "");
     terminal.answer(FLAGS, "");
     terminal.answer(ITERATIONS, "");
     terminal.answer(RESPONSE, "");
-    terminal
-        .expect("Found in this project (a number takes it): 1) make lint  2) make test  3) go test ./...");
-    terminal.answer(GUARDRAIL, "2");
+    terminal.expect(
+        "Found in this project (type a number to take it): 1) make lint  2) make test  3) go test ./...",
+    );
+    terminal.answer(CHECK, "2");
     terminal.answer(ACTION, "append");
     terminal.answer(HINT, "");
-    terminal.answer(GUARDRAIL, "");
+    terminal.answer(ANOTHER, "");
     terminal.answer(SCM, "");
     assert_eq!(terminal.end().0, Some(0));
     let settings = written(&project);
@@ -209,7 +249,7 @@ fn overwriting_shows_the_merged_settings_first() {
     terminal.expect("Loaded from .ralph/settings.json (with local overlay from settings.local.json)\n");
     terminal.answer("Overwrite? (y/N): ", "Y");
     terminal.answer(AGENT, "claude");
-    for question in [FLAGS, ITERATIONS, RESPONSE, GUARDRAIL, SCM] {
+    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM] {
         terminal.answer(question, "");
     }
     terminal.expect(WRITTEN);
@@ -282,7 +322,7 @@ fn settings_that_are_wrong_or_cannot_be_written_end_it_with_2() {
     project.write(".ralph", "in the way");
     let mut terminal = Terminal::ralph(&project, &["init"]);
     terminal.answer(AGENT, "claude");
-    for question in [FLAGS, ITERATIONS, RESPONSE, GUARDRAIL, SCM] {
+    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM] {
         terminal.answer(question, "");
     }
     let (code, screen) = terminal.end();
