@@ -212,8 +212,11 @@ fn every_claude_has_a_session_of_its_own_and_what_is_left_of_the_budget() {
 fn an_answer_is_recorded_when_it_is_given() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
-    sandbox.claude(&json!([[{"say": DONE}, {"result": {"text": "done"}}, {"sleep_ms": 300}]]));
-    sandbox.ralph(&["run", "-p", "x"]).exits(0);
+    sandbox.claude(&json!([[{"say": DONE}, {"result": {"text": "done"}}, {"wait_for": "../go"}]]));
+    let running = sandbox.start(&["run", "-p", "x"]);
+    sandbox.until_fact("the answer", |fact| fact["answered"].is_object());
+    sandbox.write("../go", "");
+    running.end().exits(0);
     let kinds: Vec<String> =
         sandbox.facts().iter().filter_map(|fact| Some(fact.as_object()?.keys().next()?.clone())).collect();
     assert_eq!(kinds, ["opened", "began", "answered", "ended", "judged", "stopped"]);

@@ -166,11 +166,13 @@ fn a_reader_that_leaves_does_not_end_the_run() {
     sandbox.plain_settings();
     sandbox.program(
         "tell",
-        "seq 2000; sleep 0.1; seq 2000; echo done >> finished; [ $RALPH_ITERATION = 1 ] || echo '<response>DONE</response>'",
+        "seq 2000; until [ -e left ]; do sleep 0.02; done; seq 2000; echo done >> finished; [ $RALPH_ITERATION = 1 ] || echo '<response>DONE</response>'",
     );
+    let reader = "{ head -n 1; exec <&-; echo > left; }";
     for format in ["human", "ndjson"] {
-        let ran =
-            sandbox.shell(&format!("\"$RALPH\" run -p x --format {format} -- tell | head -n 1")).exits(0);
+        let ran = sandbox
+            .shell(&format!("rm -f left; \"$RALPH\" run -p x --format {format} -- tell | {reader}"))
+            .exits(0);
         assert_eq!(ran.stdout.lines().count(), 1);
         assert_eq!(ran.stderr, "");
     }

@@ -27,7 +27,7 @@ fn old_texts_and_check_logs_go_and_a_killed_run_still_resumes() {
     sandbox.settings(&json!({
         "context": false, "checkpoints": false, "stallAfter": 0, "keepStreams": MOST as f64 / (1 << 20) as f64,
     }));
-    let agent = sandbox.sh_agent("echo on it; [ $RALPH_ITERATION != 31 ] || [ -e up ] || exec sleep 60");
+    let agent = sandbox.sh_agent("echo on it; [ $RALPH_ITERATION != 31 ] || [ -e up ] || exec sleep 600");
     let running = sandbox.begin(&["-p", "the task itself", "-n", "36", "--check", CHECK], &agent);
     let last = |fact: &Value| fact["began"]["step"]["agent"]["iteration"] == 31;
     sandbox.until_fact("the agent of iteration 31", last);

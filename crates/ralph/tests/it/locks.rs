@@ -3,7 +3,6 @@
 use crate::support::Sandbox;
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
-use std::time::Duration;
 
 const DONE: &str = "<response>DONE</response>";
 
@@ -37,8 +36,7 @@ fn a_workspace_is_free_right_after_its_run_was_killed() {
     let running = sandbox.begin(&["-p", "x"], &slow);
     sandbox.until_file("up");
     running.kill();
-    let ran = sandbox.run(&["-p", "x"], &done).exits(0);
-    assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
+    sandbox.run(&["-p", "x"], &done).exits(0);
     sandbox.nothing_is_left();
 }
 

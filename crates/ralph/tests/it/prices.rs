@@ -66,7 +66,7 @@ fn an_estimate_is_marked_wherever_people_see_it() {
 fn an_estimate_survives_a_crash_and_keeps_its_price() {
     let sandbox = Sandbox::bare();
     settings(&sandbox, &json!({}));
-    codex(&sandbox, "test -f once && { echo up > up; sleep 60; }\ntouch once", "not yet");
+    codex(&sandbox, "test -f once && { echo up > up; sleep 600; }\ntouch once", "not yet");
     let running = sandbox.start(&["run", "-p", "x", "--max-cost", "0.70"]);
     sandbox.until_file("up");
     running.signal(Signal::KILL);

@@ -201,7 +201,6 @@ fn clean_context_per_iteration() {
 #[test]
 fn checks() {
     let sandbox = Sandbox::bare();
-    sandbox.settings(&json!({"checkTimeout": 0.3}));
     let agent = worker(&sandbox, &format!("echo '{DONE}'"));
     let run = |check: &str| {
         let ran = ralph_loop(&sandbox, &["x", "-n", "2", "--format", "json", "--check", check], &agent);
@@ -213,8 +212,10 @@ fn checks() {
         run("exit 7"),
         json!({"name": "exit 7", "passed": false, "output": "failed with exit code 7"})
     );
-    assert_eq!(run("sleep 60")["output"], "timed out after 0.3s");
-    assert!(prompt(&sandbox, 2).contains("Check \"sleep 60\" failed: timed out after 0.3s."));
+    sandbox.settings(&json!({"checkTimeout": 0.3}));
+    assert_eq!(run("sleep 600")["output"], "timed out after 0.3s");
+    assert!(prompt(&sandbox, 2).contains("Check \"sleep 600\" failed: timed out after 0.3s."));
+    sandbox.settings(&json!({}));
     run("printf %03000d 1; echo ' the end' >&2; false");
     let told = prompt(&sandbox, 2);
     let told = told.split("Output (truncated):\n").nth(1).unwrap().split("\n\n---\n").next().unwrap();
@@ -260,8 +261,7 @@ fn safety_nets() {
     assert!((result["total_cost"].as_f64().unwrap() - 0.2).abs() < 1e-9);
     // The time counts over all iterations, and a step that is under way is ended by it.
     let ran =
-        ralph_loop(&sandbox, &["x", "--format", "json", "--max-time", "1"], &sandbox.sh_agent("sleep 60"));
-    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+        ralph_loop(&sandbox, &["x", "--format", "json", "--max-time", "1"], &sandbox.sh_agent("sleep 600"));
     ran.stops(1, "timeout", 1);
     // Decided: success is `completed`, not `all_checks_passed`.
     let agent = sandbox.sh_agent(&format!("echo '{DONE}'"));

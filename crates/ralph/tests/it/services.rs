@@ -72,11 +72,12 @@ fn another_agent_stands_in_while_the_first_is_limited() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     sandbox.claude(&json!([[refusal(429, "limit"), {"exit": 1}]]));
-    sandbox.settings(&json!({"backoff": {"base": 60, "cap": 60}, "context": false, "checkpoints": false}));
+    sandbox
+        .settings(&json!({"backoff": {"base": 3600, "cap": 3600}, "context": false, "checkpoints": false}));
     sandbox.program("second", &format!("cat > asked; echo '{DONE}'"));
     let started = std::time::Instant::now();
     sandbox.ralph(&["run", "-p", "do it", "-n", "1", "--fallback-agent", "second"]).exits(0);
-    assert!(started.elapsed().as_secs() < 20, "it did not wait");
+    assert!(started.elapsed().as_secs() < 150, "it did not wait");
     assert_eq!(sandbox.read("asked"), "do it");
     sandbox.ralph(&["run", "-p", "x", "--fallback-agent", "nobody"]).exits(2).says("not installed: nobody");
 }
@@ -94,10 +95,10 @@ fn another_agent_takes_over_from_one_that_is_refused_for_good() {
     ran.says("authentication: API error 404: no such model").says("choose a model");
 }
 
-/// A Claude that prints these lines and then waits for a minute, as it does between retries.
+/// A Claude that prints these lines and then waits, as it does between retries.
 fn waiting_claude(sandbox: &Sandbox, lines: &[Value]) {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    sandbox.program("claude", &format!("cat > /dev/null; cat <<'END'\n{text}END\nexec sleep 60"));
+    sandbox.program("claude", &format!("cat > /dev/null; cat <<'END'\n{text}END\nexec sleep 600"));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_refused_key_ends_the_agent_at_its_first_retry() {
     waiting_claude(&sandbox, &[init, retry]);
     let started = std::time::Instant::now();
     let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(1, "authentication", 0);
-    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+    assert!(started.elapsed().as_secs() < 150, "it was not waited for");
     assert_eq!(result["error"]["message"], "API error 401: authentication_failed");
     assert_eq!(sandbox.agents_begun(), 1);
 }
@@ -120,7 +121,7 @@ fn a_refused_key_ends_the_agent_at_its_first_retry() {
 fn offline_codex(sandbox: &Sandbox) {
     let line = json!({"type": "error",
         "message": "Reconnecting... waiting for network (Connection failed: error sending request)"});
-    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exec sleep 60"));
+    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exec sleep 600"));
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn an_agent_that_waits_for_the_network_is_ended_with_the_outage() {
     let started = std::time::Instant::now();
     let args = ["run", "-p", "x", "--agent", "codex", "--max-outage", "0.5", "--format", "json"];
     sandbox.ralph(&args).stops(1, "outage", 0);
-    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+    assert!(started.elapsed().as_secs() < 150, "it was not waited for");
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn another_agent_stands_in_for_one_that_waits_for_the_network() {
     sandbox
         .ralph(&["run", "-p", "do it", "-n", "1", "--agent", "codex", "--fallback-agent", "second"])
         .exits(0);
-    assert!(started.elapsed().as_secs() < 50, "it was not waited for");
+    assert!(started.elapsed().as_secs() < 150, "it was not waited for");
     assert_eq!(sandbox.read("asked"), "do it");
 }
 

@@ -1,9 +1,9 @@
 //! Ctrl+C and its relatives, and processes that do not want to end.
 
 use crate::support::{Sandbox, until};
-use rustix::process::{Pid, Signal, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const DONE: &str = "<response>DONE</response>";
 
@@ -48,11 +48,14 @@ fn the_second_signal_ends_the_whole_tree_at_once() {
         sandbox.until_file("up");
         running.signal(signal);
         until("the first answer", || running.stderr().contains("Received signal"));
-        let asked = Instant::now();
         running.signal(signal);
         let ran = running.end().exits(130).says("Received signal, ending everything now.");
         ran.says("Agent ended: as asked (time: ");
-        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+        // Without the time that others get to comply.
+        let facts = sandbox.facts();
+        let cancelled: Vec<_> = facts.iter().map(|fact| &fact["cancelled"]["how"]).collect();
+        let cancelled: Vec<_> = cancelled.into_iter().filter(|how| !how.is_null()).collect();
+        assert_eq!(cancelled, ["kill"]);
         sandbox.nothing_is_left();
         sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
     }
@@ -75,17 +78,15 @@ fn a_signal_ends_a_check_the_second_time() {
 #[test]
 fn a_signal_ends_a_wait_at_once() {
     let sandbox = Sandbox::bare();
-    sandbox.settings(&json!({"backoff": {"base": 60, "cap": 60}}));
+    // Far longer than anything here is waited for.
+    sandbox.settings(&json!({"backoff": {"base": 3600, "cap": 3600}}));
     let agent = sandbox.agent(&json!([[{"exit": 1}], [{"say": DONE}]]));
     let running = sandbox.begin(&["-p", "x"], &agent);
     sandbox.until_fact("the judgement", |fact| fact["judged"].is_object());
-    let asked = Instant::now();
     running.signal(Signal::INT);
     running.end().exits(130);
-    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
-    let ran = sandbox.ralph(&["resume", "--format", "json"]);
-    assert!(ran.took < Duration::from_secs(10), "failures are counted anew: {:?}", ran.took);
-    ran.stops(0, "completed", 2);
+    // Failures are counted anew.
+    sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 2);
 }
 
 #[test]
@@ -97,8 +98,7 @@ fn nothing_that_an_agent_leaves_outlives_it() {
         leave("child", true), leave("setsid", false), leave("double_fork", true), leave("refork", false),
         {"ignore_term": true}, {"say": DONE},
     ]]));
-    let ran = sandbox.run(&["-p", "x"], &agent).exits(0).says("ended what it left running: ");
-    assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+    sandbox.run(&["-p", "x"], &agent).exits(0).says("ended what it left running: ");
     sandbox.nothing_is_left();
     let pids = sandbox.read("pids");
     assert!(pids.lines().count() >= 4, "{pids}");
@@ -114,10 +114,10 @@ fn an_agent_that_ignores_the_request_to_end_is_killed_after_its_grace() {
     let agent = sandbox.agent(&json!([
         [{"ignore_term": true}, {"leave": {"kind": "refork", "ignore_term": true}}, {"say": "x"}, {"hang": true}],
     ]));
-    let ran = sandbox.run(&["-p", "x", "--format", "json", "-n", "1", "--timeout", "0.2"], &agent);
-    assert!(ran.took > Duration::from_secs(5) && ran.took < Duration::from_secs(12), "{:?}", ran.took);
+    let ran = sandbox.run(&["-p", "x", "--format", "json", "-n", "1", "--timeout", "4"], &agent);
+    assert!(ran.took > Duration::from_secs(9), "it had its grace: {:?}", ran.took);
     let result = ran.stops(1, "max_iterations", 1);
-    assert_eq!(result["iterations"][0]["error"], "timed out after 0.2s");
+    assert_eq!(result["iterations"][0]["error"], "timed out after 4s");
     sandbox.nothing_is_left();
 }
 
@@ -127,14 +127,24 @@ fn a_reader_that_stopped_reading_holds_up_no_limit() {
     sandbox.plain_settings();
     // The pipe's other end is open and never read.
     let run = format!(
-        "'{}' run -p x --max-time 2 -- sh -c 'yes | head -c 8000000; sleep 60'",
+        "'{}' run -p x -- sh -c 'yes $(seq 30) | head -c 1000000; echo > ../full; exec tail -f /dev/null'",
         crate::support::RALPH
     );
     let mut command = sandbox.command("sh");
-    command.args(["-c", &format!("{run} | sleep 10")]);
+    command.args(["-c", &format!("{run} | tail -f /dev/null")]);
     let running = sandbox.spawn(command);
+    sandbox.until_file("../full");
+    // All of it was read, far more than a pipe holds, and nothing of it can be printed.
+    until("the whole output", || {
+        let stream = sandbox.run_dir().join("streams/1-1.out");
+        std::fs::metadata(stream).is_ok_and(|stream| stream.len() >= 1_000_000)
+    });
+    sandbox.ralph(&["set", &sandbox.only_run(), "--max-time", "1ms"]).exits(0);
     sandbox.until_fact("the run has stopped", |fact| fact["stopped"]["reason"] == "timeout");
     running.kill();
+    for pid in sandbox.alive() {
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 #[test]
@@ -142,22 +152,14 @@ fn a_signal_that_was_ignored_stays_ignored() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     let script = "trap '' HUP; exec \"$@\"";
-    let agent = "kill -HUP $(cat pid); sleep 0.3; echo '<response>DONE</response>'";
+    // The kernel drops a signal that is ignored when it is sent.
+    let agent = "grep SigIgn /proc/$(cat pid)/status > ignored; kill -HUP $(cat pid); echo '<response>DONE</response>'";
     sandbox.program("nohup-ralph", "echo $$ > pid; exec \"$@\"");
     let mut command = sandbox.command("sh");
-    command.args([
-        "-c",
-        script,
-        "sh",
-        "nohup-ralph",
-        crate::support::RALPH,
-        "run",
-        "-p",
-        "x",
-        "--",
-        "sh",
-        "-c",
-        agent,
-    ]);
+    let args = ["-c", script, "sh", "nohup-ralph", crate::support::RALPH, "run", "-p", "x", "--", "sh", "-c"];
+    command.args(args).arg(agent);
     sandbox.spawn(command).end().exits(0);
+    let ignored = sandbox.read("ignored");
+    let mask = u64::from_str_radix(ignored.split_whitespace().last().unwrap(), 16).unwrap();
+    assert_eq!(mask & 1, 1, "SIGHUP is the first: {ignored}");
 }

@@ -59,7 +59,7 @@ fn list_calls_a_story_running_only_while_a_run_is_at_work() {
     let status =
         || sandbox.ralph(&["stories", "list", "--format", "json"]).exits(0).json()[1]["status"].take();
     assert_eq!(status(), "failed");
-    let agent = sandbox.agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"sleep_ms": 30_000}]]));
+    let agent = sandbox.agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"hang": true}]]));
     let running = sandbox.begin(&["-p", "x"], &agent);
     sandbox.until_file("up");
     assert_eq!(status(), "running");

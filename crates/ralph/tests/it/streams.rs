@@ -46,7 +46,7 @@ fn the_oldest_streams_go_and_the_run_says_so_once() {
 fn a_resumed_run_counts_what_was_there_before() {
     let sandbox = Sandbox::bare();
     settings(&sandbox, 1.0);
-    let script = "head -c 300000 /dev/zero | tr '\\0' '.'; echo; [ $RALPH_ITERATION != 4 ] || [ -e up ] || exec sleep 60";
+    let script = "head -c 300000 /dev/zero | tr '\\0' '.'; echo; [ $RALPH_ITERATION != 4 ] || [ -e up ] || exec sleep 600";
     let running = sandbox.begin(&["-p", "x", "-n", "6"], &sandbox.sh_agent(script));
     let fourth = |fact: &Value| fact["began"]["step"]["agent"]["iteration"] == 4;
     sandbox.until_fact("the fourth agent", fourth);

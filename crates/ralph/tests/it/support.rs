@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// Far more than any of it takes, and still an end.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A project, a home, and nothing of the user's own.
 pub struct Sandbox {

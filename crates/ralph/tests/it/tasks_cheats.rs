@@ -251,7 +251,7 @@ fn a_check_approves_nothing_when_it_runs_again_and_what_a_person_did_before_it_c
 #[test]
 fn a_check_approves_nothing_by_ending_the_loop() {
     let sandbox = with_checks_of_the_agents(&["sh test.sh"]);
-    let test = "if test ! -e ../up; then cp ../forged.json ralph/tasks.json; echo up > ../up; sleep 60; fi";
+    let test = "if test ! -e ../up; then cp ../forged.json ralph/tasks.json; echo up > ../up; sleep 600; fi";
     let agent = agent(&sandbox, &[Act::shell(&format!("echo '{test}' > test.sh"))]);
     let running = begin(&sandbox, &["-n", "1"], &agent);
     sandbox.until_file("../up");
@@ -303,16 +303,19 @@ fn what_a_git_filter_has_started_does_not_live_to_see_the_reviewer() {
     sandbox.write("../forged.json", text(&list(&[right("US-001", 1)])));
     let (root, project) = (sandbox.root().display(), sandbox.project());
     let forge = format!("cp {root}/forged.json {}/ralph/tasks.json", project.display());
-    let ghost = sandbox
-        .program("ghost", &format!("echo up > {root}/up; for i in $(seq 400); do {forge}; sleep 0.01; done"));
+    let ghost = sandbox.program(
+        "ghost",
+        &format!("echo $$ > {root}/pid; mv {root}/pid {root}/up; while :; do {forge}; sleep 0.01; done"),
+    );
     let plant = format!(
         "git config filter.x.clean 'setsid {ghost} > /dev/null 2>&1 < /dev/null & until test -e {root}/up; do sleep 0.01; done; cat'
          echo '*.c filter=x' > .gitattributes; echo x > x.c"
     );
-    let acts =
-        [Act::leaves(&list(&[waiting("US-001", 0)])).then(&plant), Act::shell("sleep 0.5; echo looks good")];
+    let look = format!("kill -0 $(cat {root}/up) 2> /dev/null && echo lives > {root}/lives; echo looks good");
+    let acts = [Act::leaves(&list(&[waiting("US-001", 0)])).then(&plant), Act::shell(&look)];
     run(&sandbox, &["-n", "2"], &acts).stops(1, "max_iterations", 2);
     assert!(sandbox.has("../up"), "the filter has run");
+    assert!(!sandbox.has("../lives"), "and so does what it started");
     assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]));
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
     sandbox.nothing_is_left();
@@ -321,7 +324,7 @@ fn what_a_git_filter_has_started_does_not_live_to_see_the_reviewer() {
 #[test]
 fn a_commit_of_what_is_left_that_was_ended_is_made_by_whoever_resumes() {
     let sandbox = project(&list(&[new("US-001")]));
-    let plant = "git config filter.x.clean 'echo up > ../up; sleep 60; cat'
+    let plant = "git config filter.x.clean 'echo up > ../up; sleep 600; cat'
                  echo '*.c filter=x' > .gitattributes; echo x > x.c";
     let acts =
         [Act::leaves(&list(&[waiting("US-001", 0)])).then(plant), Act::makes(&list(&[right("US-001", 1)]))];
@@ -346,7 +349,7 @@ fn a_commit_of_what_is_left_that_was_ended_is_made_by_whoever_resumes() {
 #[test]
 fn what_is_left_is_committed_once_also_if_the_keeper_dies_meanwhile() {
     let sandbox = project(&list(&[new("US-001")]));
-    let plant = "git config filter.x.clean 'test -e ../up || { echo up > ../up; sleep 60; }; cat'
+    let plant = "git config filter.x.clean 'test -e ../up || { echo up > ../up; sleep 600; }; cat'
                  echo '*.c filter=x' > .gitattributes; echo x > x.c";
     let acts =
         [Act::leaves(&list(&[waiting("US-001", 0)])).then(plant), Act::makes(&list(&[right("US-001", 1)]))];
@@ -460,7 +463,7 @@ fn the_same_illegal_edit_in_every_iteration_does_not_use_them_all_up() {
 #[test]
 fn a_list_of_any_size_is_put_back_without_reading_it() {
     let sandbox = project(&list(&[new("US-001")]));
-    let grows = Act::shell("truncate -s 3G ralph/tasks.json; echo up > ../up; sleep 60");
+    let grows = Act::shell("truncate -s 3G ralph/tasks.json; echo up > ../up; sleep 600");
     let agent = agent(&sandbox, &[grows, Act::shell("echo idle")]);
     let running = begin(&sandbox, &["-n", "1"], &agent);
     sandbox.until_file("../up");

@@ -43,7 +43,7 @@ fn list_tells_standing_reviews_and_cost() {
     assert_eq!(listed[2]["next"], true);
     assert_eq!(sandbox.ralph(&["tasks", "list", "--format", "ndjson"]).exits(0).stdout.lines().count(), 5);
     sandbox.ralph(&["tasks", "list", "-n", "3"]).exits(2);
-    let agent = sandbox.sh_agent("echo up > up; sleep 30");
+    let agent = sandbox.sh_agent("echo up > up; exec tail -f /dev/null");
     let running = sandbox.begin(&["-p", "x"], &agent);
     sandbox.until_file("up");
     sandbox.ralph(&["tasks", "list"]).exits(0).says("next: US-003 (to fix); a run is at work here");

@@ -219,7 +219,7 @@ fn an_archive_that_cannot_be_committed_says_so_and_is_there() {
 #[test]
 fn archive_is_refused_while_a_run_is_at_work() {
     let sandbox = project(&list(&[new("US-001")]));
-    let agent = crate::tasks_support::agent(&sandbox, &[Act::shell("echo up > up; sleep 30")]);
+    let agent = crate::tasks_support::agent(&sandbox, &[Act::shell("echo up > up; exec tail -f /dev/null")]);
     let running = crate::tasks_support::begin(&sandbox, &[], &agent);
     sandbox.until_file("up");
     let refused = sandbox.ralph(&["archive"]).exits(1).says("is working in this directory");

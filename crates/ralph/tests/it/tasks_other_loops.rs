@@ -170,8 +170,11 @@ fn init_overwrites_only_if_forced_and_never_under_a_run() {
     sandbox.write("ralph/prompt.md", "mine");
     sandbox.write("ralph/prd.md", "what to build\n");
     sandbox.ralph(&["init", "tasks"]).exits(0).says("already there  ralph/prompt.md");
-    let running =
-        crate::tasks_support::begin(&sandbox, &[], &agent(&sandbox, &[Act::shell("echo up > up; sleep 60")]));
+    let running = crate::tasks_support::begin(
+        &sandbox,
+        &[],
+        &agent(&sandbox, &[Act::shell("echo up > up; exec tail -f /dev/null")]),
+    );
     sandbox.until_file("up");
     sandbox.ralph(&["init", "tasks", "--force"]).exits(1).says("is working in this directory");
     running.kill();

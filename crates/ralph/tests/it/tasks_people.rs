@@ -89,7 +89,7 @@ fn at_work(sandbox: &Sandbox) -> Running {
     let agent = agent(
         sandbox,
         &[
-            Act::leaves(&list(&[waiting("US-001", 0)])).then("echo up > ../up; sleep 60"),
+            Act::leaves(&list(&[waiting("US-001", 0)])).then("echo up > ../up; sleep 600"),
             Act::makes(&list(&[waiting("US-001", 0), new("US-002")])),
         ],
     );
@@ -130,7 +130,7 @@ fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
 #[test]
 fn what_an_agent_wrote_is_no_persons_even_if_the_journal_has_lost_that_agent() {
     let sandbox = project(&list(&[new("US-001")]));
-    let cheat = Act::leaves(&list(&[right("US-001", 1)])).then("echo up > ../up; sleep 60");
+    let cheat = Act::leaves(&list(&[right("US-001", 1)])).then("echo up > ../up; sleep 600");
     let agent = agent(&sandbox, &[cheat, Act::makes(&list(&[waiting("US-001", 0)]))]);
     let running = begin(&sandbox, &["-n", "1"], &agent);
     sandbox.until_file("../up");
@@ -161,7 +161,7 @@ fn an_approval_is_taken_back_once_however_often_the_loop_dies_at_it() {
 /// Kills the loop while its agent is at work on the list in this mode, and resumes.
 fn killed_in(before: &Value, dirty: &Value, after: &[Value], wanted: &[&str]) {
     let sandbox = project(&list(std::slice::from_ref(before)));
-    let half_done = Act::leaves(&list(std::slice::from_ref(dirty))).then("echo up > ../up; sleep 60");
+    let half_done = Act::leaves(&list(std::slice::from_ref(dirty))).then("echo up > ../up; sleep 600");
     let mut acts = vec![half_done];
     acts.extend(after.iter().map(|story| Act::makes(&list(std::slice::from_ref(story)))));
     let agent = agent(&sandbox, &acts);

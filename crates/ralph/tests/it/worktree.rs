@@ -286,7 +286,7 @@ fn two_signals_end_a_run_in_a_worktree_at_once() {
 fn nothing_that_git_runs_for_the_last_commit_is_left() {
     let sandbox = Sandbox::git();
     let root = sandbox.root().display();
-    let ghost = sandbox.program("ghost", &format!("echo up > {root}/up; exec sleep 60"));
+    let ghost = sandbox.program("ghost", &format!("echo up > {root}/up; exec sleep 600"));
     let agent = sandbox.sh_agent(&format!(
         "git config filter.x.clean 'setsid {ghost} > /dev/null 2>&1 < /dev/null & until test -e {root}/up; do sleep 0.01; done; cat'
          echo '*.c filter=x' > .gitattributes; echo x > x.c; echo '{DONE}'"

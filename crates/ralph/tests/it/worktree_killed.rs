@@ -21,7 +21,7 @@ const POINTS: [Point; 5] = [Point::Nothing, Point::BranchLock, Point::Branch, Po
 fn stopping_at(point: Point) -> Sandbox {
     let sandbox = Sandbox::git();
     let root = sandbox.root().display();
-    let stop = format!("if test -e {root}/block; then echo up > {root}/up; exec sleep 60; fi");
+    let stop = format!("if test -e {root}/block; then echo up > {root}/up; exec sleep 600; fi");
     let git = sandbox.sh("command -v git");
     let git = git.trim();
     match point {

@@ -212,7 +212,7 @@ fn a_run_that_is_being_removed_cannot_be_taken_up() {
     let agent = sandbox.sh_agent("echo ran >> ../ran; exit 1");
     sandbox.settings(&json!({"maxFailures": 1, "backoff": {"base": 0.01, "cap": 0.01}}));
     sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1);
-    let git = "case \"$*\" in *for-each-ref*) echo up > ../removing; sleep 1;; esac";
+    let git = "case \"$*\" in *for-each-ref*) echo up > ../removing; until [ -e ../go ]; do sleep 0.02; done;; esac";
     let real = sandbox.sh("command -v git");
     sandbox.program("git", &format!("{git}\nexec {} \"$@\"", real.trim()));
     let id = sandbox.only_run();
@@ -222,6 +222,7 @@ fn a_run_that_is_being_removed_cannot_be_taken_up() {
     let clean = sandbox.start(&["clean", "--runs", "--keep", "0", "--force"]);
     sandbox.until_file("../removing");
     assert_ne!(sandbox.ralph(&["resume", &id]).code, Some(0));
+    sandbox.write("../go", "");
     clean.end().exits(0).says(&format!("removed   run {id}"));
     assert_eq!(sandbox.read("../ran"), "ran\n", "by the first life, and by no other");
     assert!(sandbox.runs().is_empty(), "nor remains: {:?}", sandbox.runs());

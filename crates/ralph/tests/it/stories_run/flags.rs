@@ -65,8 +65,7 @@ fn n_reached_is_no_success_if_a_story_has_failed_for_good() {
 #[test]
 fn t_is_seconds_or_a_time_and_what_it_ends_leaves_no_process() {
     let stage = Stage::new("1.1");
-    let ran = stage.run(&["-t", "1", "-n", "1"], "sleep 60 & setsid sleep 60 & sleep 60").exits(1);
-    assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
+    stage.run(&["-t", "1", "-n", "1"], "sleep 600 & setsid sleep 600 & sleep 600").exits(1);
     assert_eq!(stage.progress(), ["[FAIL] Story 1.1 - timed out after 1s - TIME (attempt 1/3)"]);
     stage.sandbox.nothing_is_left();
     for (given, shown) in [("2h", "2h0m each"), ("1800", "30m0s each")] {

@@ -39,7 +39,7 @@ fn interrupted_in_an_attempt_the_tree_goes_back_first_and_the_same_story_comes_a
 fn killed_in_an_attempt_it_is_the_same() {
     let stage = Stage::new("1.1");
     let script =
-        "case $try in 1.1#1) echo x > half; commit half; hold; sleep 60 ;; *) ls > \"$at/ls\"; DONE ;; esac";
+        "case $try in 1.1#1) echo x > half; commit half; hold; sleep 600 ;; *) ls > \"$at/ls\"; DONE ;; esac";
     let running = stage.begin(&[], script);
     stage.until_held("1.1#1");
     running.kill();
@@ -191,7 +191,7 @@ fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
     let stage = Stage::new("1.1");
     stage.sandbox.write("mine", "not committed\n");
     let script = "case $try in
-        1.1#1) echo spoiled > mine; echo x > half; git add half; git commit -q -m half; hold; sleep 60 ;;
+        1.1#1) echo spoiled > mine; echo x > half; git add half; git commit -q -m half; hold; sleep 600 ;;
         *) ls > \"$at/ls\"; DONE ;; esac";
     let running = stage.begin(&[], script);
     stage.until_held("1.1#1");
@@ -208,7 +208,7 @@ fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
 #[test]
 fn a_line_whose_fact_the_journal_has_lost_is_not_written_again() {
     let stage = Stage::new("1.1 1.2");
-    let script = "case $try in 1.1#1) FAIL no ;; 1.2#1) hold; sleep 60 ;; *) DONE ;; esac";
+    let script = "case $try in 1.1#1) FAIL no ;; 1.2#1) hold; sleep 600 ;; *) DONE ;; esac";
     let running = stage.begin(&[], script);
     stage.until_held("1.2#1");
     stage.until_state("1.1 / 1.2 / 0");

@@ -13,7 +13,7 @@ case $try in
     2.1#1 | 2.1#2) git add -A; exit 5 ;;
     2.2#1) echo \"<ralph>DONE 2.1</ralph>\" ;;
     3.1#1) LEARN 'mind the gap'; echo \"<ralph>DONE 3.1</ralph>\" ;;
-    3.3#1) sleep 60 ;;
+    3.3#1) sleep 600 ;;
     *) rm half-$RALPH_STORY; echo $try > made-$RALPH_STORY; commit \"story $RALPH_STORY\"; DONE ;; esac";
 
 const ORDER: [&str; 12] =
@@ -25,7 +25,7 @@ fn twelve_stories_with_dependencies_failures_and_retries() {
     stage.sandbox.write("mine", "not committed\n");
     stage.sandbox.sh("git add -N mine && git reset -q mine");
     // The check knows what has to be there.
-    let ran = stage.run(&["-t", "8", "--check", "test -e made-$RALPH_STORY", "--format", "json"], SCRIPT);
+    let ran = stage.run(&["-t", "15", "--check", "test -e made-$RALPH_STORY", "--format", "json"], SCRIPT);
     let result = ran.stops(0, "completed", 19);
     assert_eq!(result["success"], true);
     let mut asked: Vec<String> = stage.asked().split(' ').map(String::from).collect();

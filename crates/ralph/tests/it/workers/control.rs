@@ -234,7 +234,7 @@ fn a_home_with_a_long_path_has_workers_too() {
     let yard = Yard::new();
     let long = yard.0.root().join("x".repeat(120));
     let script = format!(
-        "export RALPH_HOME={}; $RALPH spawn --name agent -f PROMPT.md -n 1 -- sleep 60 && \
+        "export RALPH_HOME={}; $RALPH spawn --name agent -f PROMPT.md -n 1 -- sleep 600 && \
          $RALPH pause agent && $RALPH kill agent",
         long.display()
     );

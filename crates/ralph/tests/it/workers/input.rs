@@ -194,7 +194,7 @@ fn tmux_missing_or_too_old() {
 fn inside_the_users_own_tmux() {
     let yard = Yard::new();
     yard.0.sh("tmux -L mine -f /dev/null new-session -d -s mine");
-    let direct = "TMUX=$TMUX_TMPDIR/tmux-$(id -u)/mine,1,0 TMUX_PANE=%0 $RALPH spawn --name agent -f PROMPT.md -n 1 -- sh -c 'cat > got.1; echo $TMUX. > tmux.txt; sleep 60'";
+    let direct = "TMUX=$TMUX_TMPDIR/tmux-$(id -u)/mine,1,0 TMUX_PANE=%0 $RALPH spawn --name agent -f PROMPT.md -n 1 -- sh -c 'cat > got.1; echo $TMUX. > tmux.txt; sleep 600'";
     yard.0.shell(direct).exits(0).says("spawned agent (tmux: ralph:agent)");
     yard.until_exists("got.1");
     // Neither is the user's server touched, nor does the agent believe to be in a pane.

@@ -49,14 +49,14 @@ fn iteration_restart_on_agent_exit() {
 #[test]
 fn inactivity_timeout_triggers_restart() {
     let yard = Yard::new();
-    yard.spawn(&["-n", "2", "--inactivity-timeout", "0.3"], &yard.waiting_agent()).exits(0);
+    yard.spawn(&["-n", "2", "--inactivity-timeout", "6"], &yard.waiting_agent()).exits(0);
     yard.until_begun(2);
     yard.go(2, 0);
     yard.ends("agent", 0);
-    yard.until_says("agent", "[ralph] agent: inactivity timeout (0.3s), restarting\n");
+    yard.until_says("agent", "[ralph] agent: inactivity timeout (6s), restarting\n");
     let state = yard.state("agent");
     assert_eq!((&state["total_failures"], &state["status"]), (&json!(1), &json!("stopped")));
-    assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (0.3s), restarting\n"));
+    assert!(yard.log("agent").contains("[TIMEOUT] iteration 1 inactivity timeout (6s), restarting\n"));
     yard.0.ralph(&["rm", "agent"]).exits(0);
 }
 
