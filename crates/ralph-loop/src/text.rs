@@ -127,6 +127,10 @@ fn next_control(text: &str, from: usize) -> Option<usize> {
 /// with a branch-free test, which the compiler turns into vector code.
 fn next_suspect(bytes: &[u8], from: usize) -> Option<usize> {
     const BLOCK: usize = 64;
+    // A flood of controls, such as zero bytes, would have every block looked at once for each of them.
+    if bytes.get(from).is_some_and(|byte| is_suspect(*byte)) {
+        return Some(from);
+    }
     let mut at = from;
     for block in bytes[from..].chunks(BLOCK) {
         if block.iter().fold(false, |any, byte| any | is_suspect(*byte)) {
