@@ -175,7 +175,7 @@ impl AtRisk {
         if path.exists() && !origin.has_branch(branch) && !origin.knows_worktree(path) {
             return AtRisk::Unknown;
         }
-        let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch));
+        let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch, BRANCHES));
         // What is in a worktree that is only half made comes from its branch.
         let inside =
             Repository::around(path).filter(|found| found.top == path && origin.has_whole_worktree(path));
@@ -194,6 +194,14 @@ impl AtRisk {
             AtRisk::Nothing | AtRisk::Unknown => None,
         }
     }
+}
+
+/// Another worktree than the run's own in which its branch is checked out. Git deletes no branch
+/// that is.
+pub fn checked_out_elsewhere(path: &Path, branch: &str, origin: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok();
+    let is_own = |found: &Path| found == path || (real.is_some() && found.canonicalize().ok() == real);
+    Repository::around(origin)?.worktrees_of(branch).into_iter().find(|found| !is_own(found))
 }
 
 /// Whether anything of a run's worktree is there: its directory, its branch, or what git knows

@@ -184,9 +184,30 @@ impl Repository {
         shown.success().then_some(shown.stdout)
     }
 
-    /// Whether everything on a branch is also on the current one.
-    pub fn is_merged(&self, branch: &str) -> bool {
-        self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])
+    /// Whether everything on a branch is also on another one whose name does not begin with
+    /// `runs`: the branches of runs may all go at once. HEAD does not count. It may be the branch
+    /// itself, or detached at its commit.
+    pub fn is_merged(&self, branch: &str, runs: &str) -> bool {
+        let own = format!("refs/heads/{branch}");
+        let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "--contains", &own, "refs/heads"];
+        let holding = checked("for-each-ref", git(&self.top).args(list)).unwrap_or_default();
+        let mut holding = holding.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
+        holding.any(|name| name != branch.as_bytes() && !name.starts_with(runs.as_bytes()))
+    }
+
+    /// The worktrees in which a branch is checked out.
+    pub fn worktrees_of(&self, branch: &str) -> Vec<PathBuf> {
+        let listing = checked("worktree list", git(&self.top).args(["worktree", "list", "--porcelain"]));
+        let wanted = format!("branch refs/heads/{branch}");
+        let (mut found, mut path) = (Vec::new(), None);
+        for line in listing.unwrap_or_default().split(|byte| *byte == b'\n') {
+            if let Some(name) = line.strip_prefix(b"worktree ") {
+                path = Some(PathBuf::from(OsStr::from_bytes(name)));
+            } else if line == wanted.as_bytes() {
+                found.extend(path.take());
+            }
+        }
+        found
     }
 
     pub fn allows_branch(&self, name: &str) -> bool {
