@@ -56,11 +56,16 @@ pub struct CleanArgs {
 pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
-    let lines = match (&args.run, args.all) {
+    let mut lines = match (&args.run, args.all) {
         (Some(name), _) => vec![catalog::one(&home, catalog::find(&home, name)?)],
         (None, true) => catalog::all(&home)?,
         (None, false) => of_this_project(&home, &args.project.dir()?, &mut out)?,
     };
+    for line in lines.iter_mut().filter(|line| line.workspace.is_none()) {
+        // Its record is damaged, and a worktree may be left all the same.
+        let found = args.project.dir().ok().and_then(|dir| place::without_record(&home.run(&line.id), &dir));
+        line.place = found.unwrap_or(Place::Here);
+    }
     let worktrees: Vec<Worktree> =
         lines.iter().filter_map(|line| Worktree::of(&home, line, args.force)).collect();
     tell_extent(args, &lines, &worktrees, &mut out);
@@ -227,6 +232,12 @@ fn clean_record(
         belongings.remove()?;
     }
     out.line(&format!("{}  run {} ({})", removed_word(args), line.id, bytes(used)));
+    if line.workspace.is_none() && line.place == Place::Here && belongings.tells_no_place() {
+        let branch = place::branch(&line.id);
+        out.line(&format!(
+            "          its record does not say where it worked: a worktree would be on {branch}"
+        ));
+    }
     Ok(Some(used))
 }
 

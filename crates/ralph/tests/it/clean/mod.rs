@@ -76,6 +76,38 @@ fn a_branch_that_is_checked_out_is_kept_and_the_others_go() {
     assert!(has_branch(&sandbox, id) && sandbox.runs() == [id.clone()]);
 }
 
+/// What the journal told of it is gone; the hint of the commands that need one leads here.
+#[test]
+fn a_worktree_whose_journal_is_lost_goes_as_that_of_any_run() {
+    for checkpoints in [true, false] {
+        let sandbox = Sandbox::git();
+        sandbox.settings(&json!({"checkpoints": checkpoints}));
+        sandbox.sh("git add -f .ralph && git commit -q -m settings");
+        let (id, path) = finished(&sandbox, "made");
+        fs::write(sandbox.journal_file(), "").unwrap();
+        let hint = format!("ralph clean {id} --force");
+        sandbox.ralph(&["show", &id]).exits(1).says(&hint);
+        let commit = sandbox.sh(&format!("git rev-parse --short ralph/{id}"));
+        let named = format!("unmerged  ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
+        sandbox.ralph(&["clean", &id]).exits(0).says("kept");
+        sandbox
+            .ralph(&["clean", &id, "--force", "--dry-run"])
+            .exits(0)
+            .says(&named)
+            .says(path.to_str().unwrap());
+        assert!(path.exists() && has_branch(&sandbox, &id) && sandbox.runs() == [id.clone()]);
+        // From elsewhere only checkpoints lead there; in the project the branch is found by its name.
+        if checkpoints {
+            let mut elsewhere = sandbox.command(crate::support::RALPH);
+            elsewhere.args(["clean", &id, "--force"]).current_dir(sandbox.root());
+            sandbox.spawn(elsewhere).end().exits(0).says(&named);
+        } else {
+            sandbox.ralph(&["clean", &id, "--force"]).exits(0).says(&named);
+        }
+        assert!(!path.exists() && !has_branch(&sandbox, &id) && sandbox.runs().is_empty());
+    }
+}
+
 /// As git refuses it for reasons of its own, such as a rebase of the branch elsewhere.
 #[test]
 fn a_branch_that_git_does_not_delete_is_named_and_the_others_go() {
