@@ -216,6 +216,38 @@ pub fn is_writable(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+/// Whether this user may remove a file from a directory that can be written. An immutable file, one
+/// that may only grow, a mount, and another user's file in a directory like `/tmp` stay.
+pub fn is_removable(path: &Path, dir: &Path) -> bool {
+    let (Ok(file), Ok(dir_meta)) = (path.symlink_metadata(), dir.metadata()) else { return true };
+    let user = rustix::process::geteuid();
+    let owns = |meta: &std::fs::Metadata| meta.uid() == user.as_raw();
+    const STICKY: u32 = 0o1000;
+    let may = dir_meta.mode() & STICKY == 0 || user.is_root() || owns(&file) || owns(&dir_meta);
+    may && !is_fixed(path, Fixed::File) && !is_fixed(dir, Fixed::Dir)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fixed {
+    File,
+    Dir,
+}
+
+#[cfg(target_os = "linux")]
+fn is_fixed(path: &Path, kind: Fixed) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    let fixed = if kind == Fixed::File { fixed | StatxAttributes::MOUNT_ROOT } else { fixed };
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE);
+    found.is_ok_and(|found| found.stx_attributes.intersects(fixed))
+}
+
+/// Nothing tells; the restore itself will.
+#[cfg(not(target_os = "linux"))]
+fn is_fixed(_: &Path, _: Fixed) -> bool {
+    false
+}
+
 /// Everybody may look into a directory that was made for this user alone.
 pub fn open_to_all(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))

@@ -86,7 +86,10 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
-    let done = shadow.put_back(prepared).map_err(failed)?;
+    let back = format!("ralph undo {id} --tree {now}");
+    let done = shadow
+        .put_back(prepared)
+        .map_err(|cause| failed(cause).hint(format!("kept what was replaced; back to it: {back}")))?;
     match &args.tree {
         Some(_) => out.tell(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
@@ -103,7 +106,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     }
     put_stories_back(&story, before, &mut out)?;
     hint.iter().for_each(|line| out.tell(line));
-    out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
+    out.tell(&format!("Kept what was replaced; back to it: {back}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@
 pub mod changed;
 pub mod checkpoint;
 mod exchange;
+mod feasible;
 pub mod kept;
 pub mod restore;
 pub mod shadow;
