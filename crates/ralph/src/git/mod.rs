@@ -8,13 +8,15 @@ pub mod checkpoint;
 mod exchange;
 mod feasible;
 pub mod kept;
+mod private;
 pub mod restore;
 pub mod shadow;
 mod tidy;
 
 use crate::fsx;
-use crate::layout::{RUNTIME_FILES, is_local_settings};
+use crate::layout::{LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
 use crate::process::tool::{Tool, ToolError, ToolOutput};
+use private::Private;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -288,8 +290,9 @@ impl Repository {
     /// settings that no commit holds.
     fn status(&self) -> Result<Vec<u8>, GitError> {
         let status = self.whole_status()?;
+        let private = Private::among(&self.top, &status);
         let entries = status.split_inclusive(|byte| *byte == 0);
-        Ok(entries.filter(|entry| !is_private(entry)).flatten().copied().collect())
+        Ok(entries.filter(|entry| !private.holds(entry)).flatten().copied().collect())
     }
 
     fn whole_status(&self) -> Result<Vec<u8>, GitError> {
@@ -298,8 +301,10 @@ impl Repository {
     }
 
     /// An agent may have staged local settings: `.gitignore` is a file like any other.
-    fn unstage_private(&self) -> Result<(), GitError> {
-        let staged = zero_ended(&self.whole_status()?, |entry| entry[0] != b'?' && is_private(entry));
+    pub fn unstage_private(&self) -> Result<(), GitError> {
+        let status = self.whole_status()?;
+        let private = Private::among(&self.top, &status);
+        let staged = zero_ended(&status, |entry| entry[0] != b'?' && private.holds(entry));
         if staged.is_empty() {
             return Ok(());
         }
@@ -394,14 +399,6 @@ fn zero_ended(status: &[u8], fits: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     paths.flat_map(|path| path.iter().copied().chain([0])).collect()
 }
 
-/// Whether an entry of a status is of local settings that are new.
-fn is_private(entry: &[u8]) -> bool {
-    let Some((state, path)) = entry.split_at_checked(3) else { return false };
-    // ` A`: to be added, by `git add -N`.
-    matches!(&state[..2], [b'?' | b'A', _] | b" A")
-        && is_local_settings(path.strip_suffix(b"\0").unwrap_or(path))
-}
-
 fn is_unmerged(entry: &[u8]) -> bool {
     matches!(&entry[..2], b"DD" | b"AA" | [b'U', _] | [_, b'U'])
 }
@@ -422,25 +419,32 @@ const SCRATCH_IDENTITY: [&str; 4] = ["-c", "user.name=ralph", "-c", "user.email=
 
 /// Patterns of ralph's own files, as seen from the top of the repository.
 fn runtime_patterns(top: &Path, project: &Path) -> String {
-    let below = project.strip_prefix(top).unwrap_or(Path::new(""));
-    let mut prefix = String::new();
+    let prefix = pattern_of(project.strip_prefix(top).unwrap_or(Path::new("")));
+    let own = RUNTIME_FILES.iter().map(|pattern| match pattern.strip_prefix('!') {
+        Some(kept) => format!("!{prefix}{kept}\n"),
+        None => format!("{prefix}{pattern}\n"),
+    });
+    let ralph_dir = Project::at(project.to_path_buf()).ralph_dir();
+    let linked = ralph_dir.is_symlink().then(|| ralph_dir.canonicalize().ok()).flatten();
+    let linked = linked.and_then(|real| Some(pattern_of(real.strip_prefix(top).ok()?)));
+    let behind_link =
+        linked.iter().flat_map(|dir| LINKED_RUNTIME_FILES.iter().map(move |file| format!("{dir}{file}\n")));
+    own.chain(behind_link).collect()
+}
+
+/// A directory in a pattern; nothing for the top itself. Its name is none.
+fn pattern_of(below: &Path) -> String {
+    let mut pattern = String::new();
     if !below.as_os_str().is_empty() {
-        prefix.push('/');
+        pattern.push('/');
         for c in below.to_string_lossy().chars() {
-            // A directory's name is no pattern.
             if matches!(c, '*' | '?' | '[' | ']' | '\\') {
-                prefix.push('\\');
+                pattern.push('\\');
             }
-            prefix.push(c);
+            pattern.push(c);
         }
     }
-    RUNTIME_FILES
-        .iter()
-        .map(|pattern| match pattern.strip_prefix('!') {
-            Some(kept) => format!("!{prefix}{kept}\n"),
-            None => format!("{prefix}{pattern}\n"),
-        })
-        .collect()
+    pattern
 }
 
 /// A command on the user's repository in a directory, whatever program it is.

@@ -7,7 +7,8 @@
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
 use super::kept::Kept;
-use super::{FORGET, GitError, Repository, by_ralph, checked, git, is_private, one_path, runtime_patterns};
+use super::private::Private;
+use super::{FORGET, GitError, Repository, by_ralph, checked, git, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -221,7 +222,8 @@ impl Shadow {
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         // What an attempt leaves becomes a commit in the user's repository.
-        let entries = entries.filter(|entry| !is_private(entry));
+        let private = Private::among(self.top(), &listing);
+        let entries = entries.filter(|entry| !private.holds(entry));
         for (change, path) in entries.map(|entry| (entry[1], &entry[3..])) {
             if change == b'D' {
                 // Not looked at: there may be another file behind a link in its directory's place.
