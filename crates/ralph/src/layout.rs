@@ -354,6 +354,9 @@ pub const RUNTIME_FILES: &[&str] = &[
     "/.ralph-active",
 ];
 
+/// Where a damaged `.git` goes, at the top of a repository.
+pub const DAMAGED_REPOSITORIES: &str = "/.git.aside-*";
+
 /// The same in a directory that `.ralph` is a link to. It may hold other files of the user's, so
 /// what ralph writes there is named.
 pub const LINKED_RUNTIME_FILES: &[&str] = &[

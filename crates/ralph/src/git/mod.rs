@@ -14,7 +14,7 @@ pub mod shadow;
 mod tidy;
 
 use crate::fsx;
-use crate::layout::{LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
+use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use private::Private;
 use std::ffi::OsStr;
@@ -149,10 +149,36 @@ pub enum GitError {
     Io(#[source] io::Error),
 }
 
+/// What is left of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// As far as a first look tells.
+    Whole,
+    Gone,
+    /// There is a `.git`, and git cannot work with it.
+    Damaged,
+}
+
 impl Repository {
-    /// Whether it is still there.
-    pub fn exists(&self) -> bool {
-        self.succeeds(&["rev-parse", "--git-dir"])
+    pub fn condition(&self) -> Condition {
+        if self.top.join(".git").symlink_metadata().is_err() {
+            return Condition::Gone;
+        }
+        match Repository::find(&self.top) {
+            Err(NoRepository::Untrusted { .. }) => Condition::Whole,
+            // Another one may lie around it, and a commit that HEAD names may be missing.
+            Ok(found) if found.top == self.top => {
+                let names_commit = self.succeeds(&["rev-parse", "--verify", "-q", "HEAD"]);
+                if names_commit && !self.has_commit() { Condition::Damaged } else { Condition::Whole }
+            }
+            Ok(_) | Err(NoRepository::None) => Condition::Damaged,
+        }
+    }
+
+    /// Whether something is missing of what its refs, its logs and its index name.
+    fn lacks_objects(&self) -> bool {
+        let check = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
+        !local(self).args(check).run().is_ok_and(|answer| answer.success())
     }
 
     /// How its objects are named.
@@ -429,7 +455,7 @@ fn runtime_patterns(top: &Path, project: &Path) -> String {
     let linked = linked.and_then(|real| Some(pattern_of(real.strip_prefix(top).ok()?)));
     let behind_link =
         linked.iter().flat_map(|dir| LINKED_RUNTIME_FILES.iter().map(move |file| format!("{dir}{file}\n")));
-    own.chain(behind_link).collect()
+    own.chain(behind_link).chain([format!("{DAMAGED_REPOSITORIES}\n")]).collect()
 }
 
 /// A directory in a pattern; nothing for the top itself. Its name is none.
