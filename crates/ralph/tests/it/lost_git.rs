@@ -62,6 +62,10 @@ fn undo_and_diff_need_nothing_that_an_agent_can_prune() {
     }
     sandbox.ralph(&["undo", &id]).exits(0);
     assert_eq!(files(&sandbox), before);
+    // As docs/undo.md says.
+    sandbox.shell("git show :staged").exits(128);
+    let kept = sandbox.run_dir().join("checkpoints.git/kept.git");
+    assert_eq!(sandbox.sh(&format!("git --git-dir '{}' show :staged", kept.display())), "staged\n");
 }
 
 #[test]
