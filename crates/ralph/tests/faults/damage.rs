@@ -37,6 +37,7 @@ case $(sed -n "${call}p" "$1/dice") in
     4) swap link ;;
     5) swap file.txt ;;
     6) rm -rf dir; echo new > dir ;;
+    7) rm -rf .git/HEAD .git/refs .git/objects ;;
     *) echo "$call" > changed.txt; rm -f tracked.txt ;;
 esac > "$1/said-$call" 2>&1
 echo "call $call"
