@@ -3,6 +3,7 @@
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::Repository;
+use crate::git::shadow::Shadow;
 use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
@@ -333,6 +334,11 @@ impl Belongings<'_> {
     pub fn bytes(&self) -> u64 {
         let outputs = self.workers.iter().map(|worker| output::disk_usage(&worker.output()));
         outputs.fold(fsx::disk_usage(self.run_dir.dir()), u64::saturating_add)
+    }
+
+    /// Whether its checkpoints do not tell either where it worked.
+    pub fn tells_no_place(&self) -> bool {
+        Shadow::top_of(&self.run_dir.checkpoints()).is_none()
     }
 
     /// The record goes last: without it nobody would find the rest.

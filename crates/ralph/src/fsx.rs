@@ -12,7 +12,7 @@ use fs_err as fs;
 use rustix::fs::OFlags;
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
@@ -206,6 +206,39 @@ pub fn read_from_start(file: &mut File) -> io::Result<String> {
     Ok(content)
 }
 
+/// Gives the disk blocks of a range back; it then reads as zeros, and all offsets stay.
+#[cfg(target_os = "linux")]
+pub fn free_range(file: &File, from: u64, bytes: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, bytes)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn free_range(_: &File, _: u64, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Replaces a range of a file by a note. Nobody may write to it meanwhile, nor append with a
+/// descriptor that shares its offset afterwards.
+pub fn cut_out(file: &File, from: u64, bytes: u64, note: &[u8]) -> io::Result<()> {
+    // Otherwise all that is written goes to the end, wherever it is meant for.
+    rustix::fs::fcntl_setfl(file, rustix::fs::fcntl_getfl(file)? - OFlags::APPEND)?;
+    let (mut read, mut written) = (from + bytes, from + note.len() as u64);
+    if written > read {
+        return Ok(());
+    }
+    file.write_all_at(note, from)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let count = file.read_at(&mut buffer, read)?;
+        if count == 0 {
+            return file.set_len(written);
+        }
+        file.write_all_at(&buffer[..count], written)?;
+        (read, written) = (read + count as u64, written + count as u64);
+    }
+}
+
 /// Whether files can be made in a directory.
 pub fn probe(dir: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
@@ -214,6 +247,38 @@ pub fn probe(dir: &Path) -> io::Result<()> {
 /// Whether this user may create and remove files in a directory.
 pub fn is_writable(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Whether this user may remove a file from a directory that can be written. An immutable file, one
+/// that may only grow, a mount, and another user's file in a directory like `/tmp` stay.
+pub fn is_removable(path: &Path, dir: &Path) -> bool {
+    let (Ok(file), Ok(dir_meta)) = (path.symlink_metadata(), dir.metadata()) else { return true };
+    let user = rustix::process::geteuid();
+    let owns = |meta: &std::fs::Metadata| meta.uid() == user.as_raw();
+    const STICKY: u32 = 0o1000;
+    let may = dir_meta.mode() & STICKY == 0 || user.is_root() || owns(&file) || owns(&dir_meta);
+    may && !is_fixed(path, Fixed::File) && !is_fixed(dir, Fixed::Dir)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fixed {
+    File,
+    Dir,
+}
+
+#[cfg(target_os = "linux")]
+fn is_fixed(path: &Path, kind: Fixed) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    let fixed = if kind == Fixed::File { fixed | StatxAttributes::MOUNT_ROOT } else { fixed };
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE);
+    found.is_ok_and(|found| found.stx_attributes.intersects(fixed))
+}
+
+/// Nothing tells; the restore itself will.
+#[cfg(not(target_os = "linux"))]
+fn is_fixed(_: &Path, _: Fixed) -> bool {
+    false
 }
 
 /// Everybody may look into a directory that was made for this user alone.
@@ -327,6 +392,20 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
+    #[test]
+    fn a_range_in_the_middle_is_cut_out_of_a_file_that_was_appended_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut file = fresh(&path).unwrap();
+        let (head, middle, tail) = ("head".repeat(5000), "x".repeat(300_000), "tail".repeat(50_000));
+        file.write_all(format!("{head}{middle}{tail}").as_bytes()).unwrap();
+        cut_out(&file, head.len() as u64, middle.len() as u64, b"[cut]").unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap() == format!("{head}[cut]{tail}"));
+        // There is no room for a note.
+        cut_out(&file, 4, 4, b"longer than that").unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap() == format!("{head}[cut]{tail}"));
+    }
+
     #[test]
     fn a_replaced_content_keeps_permissions_and_links() {
         use std::os::unix::fs::PermissionsExt;

@@ -277,6 +277,9 @@ impl RunDir {
 /// The name of a loop's socket in the directory of its run.
 pub const CONTROL: &str = "control.sock";
 
+/// The directory of the worktrees of runs.
+const WORKTREES: &str = "worktrees";
+
 /// The files of ralph in a project, all below its directory.
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -349,6 +352,21 @@ pub const RUNTIME_FILES: &[&str] = &[
     "/.ralph/settings.local.json",
     "/ralph.log",
     "/.ralph-active",
+];
+
+/// Where a damaged `.git` goes, at the top of a repository.
+pub const DAMAGED_REPOSITORIES: &str = "/.git.aside-*";
+
+/// The same in a directory that `.ralph` is a link to. It may hold other files of the user's, so
+/// what ralph writes there is named.
+pub const LINKED_RUNTIME_FILES: &[&str] = &[
+    "/settings.local.json",
+    "/progress.md",
+    "/state.json",
+    "/state.json.*",
+    "/guardrail_*_*.log",
+    "/worktrees/",
+    "/.ralph-*",
 ];
 
 /// Whether a path in a repository is that of a user's local settings. Nothing of ralph's commits
@@ -471,7 +489,13 @@ impl Project {
 
     /// The worktree of a run.
     pub fn worktree(&self, run_id: &str) -> PathBuf {
-        self.ralph_dir().join("worktrees").join(run_id)
+        self.ralph_dir().join(WORKTREES).join(run_id)
+    }
+
+    /// Whether a directory can be the worktree of a run. A link may lead to ralph's directory, so that
+    /// has any name.
+    pub fn is_worktree(path: &Path, run_id: &str) -> bool {
+        path.ends_with(Path::new(WORKTREES).join(run_id))
     }
 
     /// Relative to the project, as the agent is told it.

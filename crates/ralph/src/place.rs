@@ -175,7 +175,7 @@ impl AtRisk {
         if path.exists() && !origin.has_branch(branch) && !origin.knows_worktree(path) {
             return AtRisk::Unknown;
         }
-        let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch));
+        let unmerged = origin.commit_of(branch).filter(|_| !origin.is_merged(branch, BRANCHES));
         // What is in a worktree that is only half made comes from its branch.
         let inside =
             Repository::around(path).filter(|found| found.top == path && origin.has_whole_worktree(path));
@@ -194,6 +194,32 @@ impl AtRisk {
             AtRisk::Nothing | AtRisk::Unknown => None,
         }
     }
+}
+
+/// The place of a run whose record does not tell it: the worktree that its checkpoints are of, or
+/// what the repository around `dir` has under the run's name.
+pub fn without_record(run_dir: &RunDir, dir: &Path) -> Option<Place> {
+    let (id, branch) = (run_dir.id(), branch(&run_dir.id()));
+    let found = |path: PathBuf, origin: &Path| {
+        let place = Place::Worktree { path, branch: branch.clone(), origin: origin.to_path_buf() };
+        Some(place).filter(has_remains)
+    };
+    let noted = Shadow::top_of(&run_dir.checkpoints());
+    if let Some(top) = noted.filter(|top| Project::is_worktree(top, &id)) {
+        return found(top.clone(), top.ancestors().nth(3)?);
+    }
+    let repository = Repository::around(dir)?;
+    let listed = repository.worktrees_of(&branch).into_iter().find(|path| Project::is_worktree(path, &id));
+    let usual = || Project::at(repository.top.clone()).worktree(&id);
+    found(listed.unwrap_or_else(usual), &repository.top)
+}
+
+/// Another worktree than the run's own in which its branch is checked out. Git deletes no branch
+/// that is.
+pub fn checked_out_elsewhere(path: &Path, branch: &str, origin: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok();
+    let is_own = |found: &Path| found == path || (real.is_some() && found.canonicalize().ok() == real);
+    Repository::around(origin)?.worktrees_of(branch).into_iter().find(|found| !is_own(found))
 }
 
 /// Whether anything of a run's worktree is there: its directory, its branch, or what git knows

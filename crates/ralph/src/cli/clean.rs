@@ -11,6 +11,7 @@ use crate::place::{self, AtRisk};
 use crate::report::{Out, bytes};
 use clap::Args;
 use ralph_loop::run::Place;
+use ralph_loop::text::printable;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -55,21 +56,28 @@ pub struct CleanArgs {
 pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut out = Out::stdout();
-    let lines = match (&args.run, args.all) {
+    let mut lines = match (&args.run, args.all) {
         (Some(name), _) => vec![catalog::one(&home, catalog::find(&home, name)?)],
         (None, true) => catalog::all(&home)?,
         (None, false) => of_this_project(&home, &args.project.dir()?, &mut out)?,
     };
+    for line in lines.iter_mut().filter(|line| line.workspace.is_none()) {
+        // Its record is damaged, and a worktree may be left all the same.
+        let found = args.project.dir().ok().and_then(|dir| place::without_record(&home.run(&line.id), &dir));
+        line.place = found.unwrap_or(Place::Here);
+    }
     let worktrees: Vec<Worktree> =
         lines.iter().filter_map(|line| Worktree::of(&home, line, args.force)).collect();
     tell_extent(args, &lines, &worktrees, &mut out);
-    let (mut freed, mut kept) = (Vec::new(), BTreeSet::new());
+    let (mut freed, mut kept, mut code) = (Vec::new(), BTreeSet::new(), ExitCode::SUCCESS);
     for worktree in worktrees {
         let id = &worktree.line.id;
-        match worktree.clean(args, &mut out)? {
-            Some(used) => freed.push(used),
-            None => {
+        match worktree.clean(args, &mut out) {
+            Outcome::Removed(used) => freed.push(used),
+            Outcome::Kept => drop(kept.insert(id)),
+            Outcome::Failed => {
                 kept.insert(id);
+                code = ExitCode::from(Code::Failed as u8);
             }
         }
     }
@@ -97,7 +105,7 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
         (false, false) => format!("That has freed {sum}."),
     });
     out.flush();
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn of_this_project(home: &Home, dir: &Path, out: &mut Out) -> Result<Vec<RunLine>, CliError> {
@@ -168,6 +176,8 @@ impl<'r> Worktree<'r> {
         let kept = if idle.is_none() || !may_go {
             let status = if idle.is_none() { "running" } else { &line.status };
             Some(format!("its run is not over: {status}"))
+        } else if let Some(holder) = place::checked_out_elsewhere(path, branch, origin) {
+            Some(format!("its branch is checked out in {}: {branch}", holder.display()))
         } else if force {
             None
         } else {
@@ -181,22 +191,33 @@ impl<'r> Worktree<'r> {
         Some(Worktree { line, path, branch, origin, risk, kept, _idle: idle })
     }
 
-    /// The bytes that it took up, if it goes.
-    fn clean(self, args: &CleanArgs, out: &mut Out) -> Result<Option<u64>, CliError> {
+    fn clean(self, args: &CleanArgs, out: &mut Out) -> Outcome {
         let Worktree { path, branch, origin, .. } = self;
         if let Some(why) = &self.kept {
             out.line(&format!("kept      {} ({why})", path.display()));
-            return Ok(None);
+            return Outcome::Kept;
         }
         let used = fsx::disk_usage(path);
-        if !args.dry_run {
-            place::remove_worktree(path, branch, origin)
-                .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        if !args.dry_run
+            && let Err(cause) = place::remove_worktree(path, branch, origin)
+        {
+            let cause = printable(&cause.to_string()).into_owned();
+            out.line(&format!("kept      {} (branch {branch}: {cause})", path.display()));
+            return Outcome::Failed;
         }
         let word = removed_word(args);
         out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
-        Ok(Some(used))
+        Outcome::Removed(used)
     }
+}
+
+/// What became of a worktree.
+enum Outcome {
+    /// It took up so many bytes.
+    Removed(u64),
+    Kept,
+    /// It was to go, and not all of it went.
+    Failed,
 }
 
 fn clean_record(
@@ -211,6 +232,12 @@ fn clean_record(
         belongings.remove()?;
     }
     out.line(&format!("{}  run {} ({})", removed_word(args), line.id, bytes(used)));
+    if line.workspace.is_none() && line.place == Place::Here && belongings.tells_no_place() {
+        let branch = place::branch(&line.id);
+        out.line(&format!(
+            "          its record does not say where it worked: a worktree would be on {branch}"
+        ));
+    }
     Ok(Some(used))
 }
 

@@ -5,6 +5,7 @@ use super::home;
 use super::init::ask::{Asker, Stopped};
 use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
+use crate::git::Condition;
 use crate::git::kept::RestoreGitError;
 use crate::git::shadow::Shadow;
 use crate::layout::Project;
@@ -24,8 +25,8 @@ use std::process::ExitCode;
 Files that the run made are removed, files that it changed or deleted come back. What is replaced is \
 kept first and named, so that an undo can be undone. Commits, branches and the index stay as they \
 are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched. \
-Checkpoints need no repository: if the run has deleted .git, --restore-git restores it as it was when \
-the run began.
+Checkpoints need no repository: if the run has deleted or damaged .git, --restore-git restores it as it was \
+when the run began.
 
 Examples:
   ralph undo                          as it was before the last run here
@@ -41,7 +42,7 @@ pub struct UndoArgs {
     /// Back to a tree that an earlier undo has kept
     #[arg(long, value_name = "ID", conflicts_with = "to", value_parser = tree_id)]
     tree: Option<String>,
-    /// Also restore a deleted .git as it was when the run began
+    /// Also restore a deleted or damaged .git as it was when the run began
     #[arg(long)]
     restore_git: bool,
     #[command(flatten)]
@@ -86,7 +87,10 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     shadow.keep(&now, &now).map_err(failed)?;
-    let done = shadow.put_back(prepared).map_err(failed)?;
+    let back = format!("ralph undo {id} --tree {now}");
+    let done = shadow
+        .put_back(prepared)
+        .map_err(|cause| failed(cause).hint(format!("kept what was replaced; back to it: {back}")))?;
     match &args.tree {
         Some(_) => out.tell(&format!(
             "The tree is again as it was kept ({} written, {} removed).",
@@ -103,7 +107,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     }
     put_stories_back(&story, before, &mut out)?;
     hint.iter().for_each(|line| out.tell(line));
-    out.tell(&format!("Kept what was replaced; back to it: ralph undo {id} --tree {now}"));
+    out.tell(&format!("Kept what was replaced; back to it: {back}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }
@@ -124,20 +128,20 @@ fn see_to_repository(
             return Ok(Some(hint));
         }
     }
-    kept.restore(shadow.top()).map_err(|cause| {
+    let restored = kept.restore(shadow.repository()).map_err(|cause| {
         let shown = CliError::from_error(&cause, Code::Failed);
         match cause {
-            RestoreGitError::Exists(_) if shadow.repository().exists() => {
-                shown.hint("it is left as it is: leave --restore-git out")
-            }
-            RestoreGitError::Exists(_) => shown.hint("git cannot read it: move it away, then try again"),
+            RestoreGitError::Exists(_) => shown.hint("it is left as it is: leave --restore-git out"),
             RestoreGitError::MainGone(_) => {
                 shown.hint(format!("what is kept of it: git clone {}", kept.dir().display()))
             }
             RestoreGitError::Nothing | RestoreGitError::Io(_) => shown,
         }
     })?;
-    let place = shadow.top().join(".git");
+    let place = &restored.place;
+    if let Some(aside) = &restored.aside {
+        out.tell(&format!("Moved the damaged {} to {}", place.display(), aside.display()));
+    }
     out.tell(&match kept.has_history() {
         true => format!("Restored {} as it was when the run began.", place.display()),
         false => format!(
@@ -149,17 +153,31 @@ fn see_to_repository(
     Ok(None)
 }
 
-/// The command that restores a repository, if it is gone and something is kept of it.
+/// The command that restores a repository, if it is gone or damaged and something is kept of it.
 pub fn how_to_restore(shadow: &Shadow, id: &str) -> Option<String> {
-    let gone = shadow.kept().exists() && shadow.top().join(".git").symlink_metadata().is_err();
-    gone.then(|| format!("The repository's .git is gone. Restore it: ralph undo {id} --restore-git"))
+    let (condition, command) = (shadow.repository().condition(), format!("ralph undo {id} --restore-git"));
+    let lost = lost(shadow, condition)?;
+    Some(match condition {
+        Condition::Damaged => format!("{lost}. Restore it, and keep what is left of it aside: {command}"),
+        Condition::Gone | Condition::Whole => format!("{lost}. Restore it: {command}"),
+    })
+}
+
+fn lost(shadow: &Shadow, condition: Condition) -> Option<&'static str> {
+    match condition {
+        _ if !shadow.kept().exists() => None,
+        Condition::Whole => None,
+        Condition::Gone => Some("The repository's .git is gone"),
+        Condition::Damaged => Some("The repository is damaged: git cannot read its .git"),
+    }
 }
 
 fn asked(shadow: &Shadow, out: &mut Out) -> Result<bool, CliError> {
     out.flush();
     let mut asker =
         Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
-    asker.tell(&format!("The repository is gone: {}", shadow.top().join(".git").display()));
+    let lost = lost(shadow, shadow.repository().condition()).unwrap_or_default();
+    asker.tell(&format!("{lost}: {}", shadow.top().join(".git").display()));
     match asker.yes("Restore it as it was when the run began? (y/N): ") {
         Ok(answer) => Ok(answer),
         Err(Stopped) => Err(CliError::failed("interrupted, and nothing was changed")),

@@ -6,6 +6,7 @@
 
 use super::activity::Activity;
 use super::assignment::{self, HandedOut};
+use super::check_log::LogGuard;
 use super::compose;
 use super::errand::{self, Errand, ErrandStep};
 use super::pipe;
@@ -386,7 +387,9 @@ impl Lane {
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
         self.spawn(run, iteration, (argv, &run.workspace), stdio)?;
-        self.current = Current::Check(CheckStep { index, log, output, started: Instant::now() });
+        // Without a thread the log is not held to its cap, and the check is run all the same.
+        let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
+        self.current = Current::Check(CheckStep { index, log, output, guard, started: Instant::now() });
         Ok(())
     }
 

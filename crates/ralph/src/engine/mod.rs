@@ -6,6 +6,7 @@
 mod activity;
 mod asked;
 mod assignment;
+mod check_log;
 mod clock;
 mod compose;
 mod dry;

@@ -40,8 +40,18 @@ pub(super) enum Notice {
 impl Retention {
     pub(super) fn new(run_dir: &RunDir, project: &Project, texts: &Texts) -> Retention {
         Retention {
-            texts: Shelf::new(run_dir.texts(), "prompts and other texts", RunDir::is_text, texts.gate()),
-            logs: Shelf::new(project.ralph_dir(), "check logs", Project::is_check_log, Gate::default()),
+            texts: Shelf::new(
+                (run_dir.dir().to_path_buf(), run_dir.texts()),
+                "prompts and other texts",
+                RunDir::is_text,
+                texts.gate(),
+            ),
+            logs: Shelf::new(
+                (project.dir().to_path_buf(), project.ralph_dir()),
+                "check logs",
+                Project::is_check_log,
+                Gate::default(),
+            ),
             judged_at: None,
         }
     }
@@ -110,6 +120,8 @@ impl Size {
 
 /// Files of one kind.
 struct Shelf {
+    /// Links are followed as long as they stay below it.
+    root: PathBuf,
     dir: PathBuf,
     what: &'static str,
     is_ours: fn(&str) -> bool,
@@ -130,9 +142,24 @@ struct Trimmed {
 }
 
 impl Shelf {
-    fn new(dir: PathBuf, what: &'static str, is_ours: fn(&str) -> bool, gate: Gate) -> Shelf {
-        let (found, added, at_work) = (None, Size::default(), None);
-        Shelf { dir, what, is_ours, gate, found, added, at_work, removed_told: false, failure_told: false }
+    fn new(
+        (root, dir): (PathBuf, PathBuf),
+        what: &'static str,
+        is_ours: fn(&str) -> bool,
+        gate: Gate,
+    ) -> Shelf {
+        Shelf {
+            root,
+            dir,
+            what,
+            is_ours,
+            gate,
+            found: None,
+            added: Size::default(),
+            at_work: None,
+            removed_told: false,
+            failure_told: false,
+        }
     }
 
     /// Whether there is too much, or nobody has looked yet.
@@ -147,6 +174,7 @@ impl Shelf {
     fn trim(&mut self, most: Size, before: i64, needed: HashSet<String>) {
         self.added = Size::default();
         let round = Round {
+            root: self.root.clone(),
             dir: self.dir.clone(),
             is_ours: self.is_ours,
             gate: Gate::clone(&self.gate),
@@ -183,6 +211,7 @@ impl Shelf {
 
 /// One go at a directory.
 struct Round {
+    root: PathBuf,
     dir: PathBuf,
     is_ours: fn(&str) -> bool,
     gate: Gate,
@@ -194,7 +223,7 @@ struct Round {
 
 impl Round {
     fn trim(&self) -> io::Result<Trimmed> {
-        let held = match Held::open(&self.dir) {
+        let held = match Held::open_inside(&self.root, &self.dir) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 return Ok(Trimmed { left: Size::default(), removed: 0 });
             }
@@ -247,9 +276,10 @@ mod tests {
     }
 
     fn round(dir: &tempfile::TempDir, most: Size, before: i64, needed: &[&str]) -> Round {
-        let (dir, is_ours, gate) =
-            (dir.path().to_path_buf(), Project::is_check_log as fn(&str) -> bool, Gate::default());
-        Round { dir, is_ours, gate, most, before, needed: needed.iter().map(ToString::to_string).collect() }
+        let (root, dir) = (dir.path().to_path_buf(), dir.path().to_path_buf());
+        let (is_ours, gate) = (Project::is_check_log as fn(&str) -> bool, Gate::default());
+        let needed = needed.iter().map(ToString::to_string).collect();
+        Round { root, dir, is_ours, gate, most, before, needed }
     }
 
     /// The iterations whose log is left.
@@ -289,12 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn no_directory_is_nothing_to_remove_and_a_link_is_left_alone() {
+    fn no_directory_is_nothing_to_remove_and_a_link_that_leads_away_is_left_alone() {
         let dir = logs(12, 10);
         let mut elsewhere = round(&dir, Size { files: 1, bytes: 1 }, ALL, &[]);
         elsewhere.dir = dir.path().join("nowhere");
         assert_eq!(elsewhere.trim().unwrap().removed, 0);
         let link = tempfile::tempdir().unwrap();
+        elsewhere.root = link.path().to_path_buf();
         elsewhere.dir = link.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &elsewhere.dir).unwrap();
         assert!(elsewhere.trim().is_err());
@@ -313,6 +344,7 @@ mod tests {
         }
         texts.put("a").unwrap();
         let round = Round {
+            root: run.dir().to_path_buf(),
             dir: run.texts(),
             is_ours: RunDir::is_text,
             gate: texts.gate(),

@@ -55,11 +55,16 @@ impl Task {
     }
 
     pub(super) fn perform(&self) -> TaskOutcome {
-        let repository = self.is_git().then(|| place::repository(&self.tree)).flatten();
+        let repository = place::repository(&self.tree);
         if let (true, None, Some(top)) = (self.is_git(), &repository, &self.tree.top) {
             // Git would take one that lies around it.
             return TaskOutcome::Failed { why: format!("the repository is gone: {}", top.display()) };
         }
+        // A command of another name may well be git.
+        if let Some(Err(cause)) = repository.as_ref().map(Repository::unstage_private) {
+            return TaskOutcome::Failed { why: cause.to_string() };
+        }
+        let repository = repository.filter(|_| self.is_git());
         match (&repository, self.name.as_str()) {
             (Some(repository), COMMIT) => self.commit(repository),
             (_, COMMIT) => match &self.message {

@@ -1,6 +1,7 @@
 //! A step that runs a program, from its start to the fact that ends it.
 
 use super::activity::Activity;
+use super::check_log::{LogGuard, window};
 use super::pipe::{self, Got};
 use super::raw_log::RawLog;
 use super::service;
@@ -267,12 +268,24 @@ pub(super) struct CheckStep {
     pub(super) log: PathBuf,
     /// What it writes to: at that name something else may stand once it has run.
     pub(super) output: File,
+    pub(super) guard: Option<LogGuard>,
     pub(super) started: Instant,
 }
 
 impl CheckStep {
     /// `cut`: it did not end by itself.
-    pub(super) fn finish(self, run: &Run, (exit, cut, swept): (Exit, bool, u32), texts: &mut Texts) -> End {
+    pub(super) fn finish(mut self, run: &Run, ending: (Exit, bool, u32), texts: &mut Texts) -> End {
+        let cut = self.guard.take().map(LogGuard::stop);
+        let output = self.output.try_clone();
+        let end = self.read(run, ending, texts);
+        // The log is for people: a longer one is no failure.
+        if let (Some(cut), Ok(output)) = (cut, output) {
+            let _ = cut.make(&output);
+        }
+        end
+    }
+
+    fn read(self, run: &Run, (exit, cut, swept): (Exit, bool, u32), texts: &mut Texts) -> End {
         let duration_ms = elapsed_ms(self.started);
         let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
@@ -299,12 +312,12 @@ pub(super) fn check_log(project: &Project, log: &Path) -> io::Result<File> {
     fsx::fresh(&project.dir().join(log))
 }
 
-/// Reads no more of the log than the excerpt can need: four bytes a character at most.
+/// Reads no more of the log than the excerpt can need.
 fn excerpt(spec: &CheckSpec, mut output: File) -> io::Result<String> {
-    let window = |chars: usize| chars as u64 * 4 + 8;
-    let (from, most) = match spec.excerpt {
-        Excerpt::Head { chars } => (0, window(chars)),
-        Excerpt::Tail { chars } => (output.metadata()?.len().saturating_sub(window(chars)), window(chars)),
+    let most = window(spec.excerpt);
+    let from = match spec.excerpt {
+        Excerpt::Head { .. } => 0,
+        Excerpt::Tail { .. } => output.metadata()?.len().saturating_sub(most),
     };
     output.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();

@@ -28,6 +28,36 @@ impl Held {
         Ok(Held { dir: open(path, flags, Mode::empty())? })
     }
 
+    /// The same, but a link is followed that stays below `root`.
+    pub fn open_inside(root: &Path, path: &Path) -> io::Result<Held> {
+        let (root, real) = (root.canonicalize()?, path.canonicalize()?);
+        let below = real.strip_prefix(&root);
+        let below = below.map_err(|_| io::Error::other("a link leads out of the project"))?;
+        if below.as_os_str().is_empty() {
+            return Held::open(&root);
+        }
+        // None of its parts may have become a link since.
+        match Held::open_below(&root, below) {
+            Err(cause) if cause.raw_os_error() == Some(rustix::io::Errno::NOSYS.raw_os_error()) => {
+                Held::open(&real)
+            }
+            opened => opened,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_below(root: &Path, below: &Path) -> io::Result<Held> {
+        use rustix::fs::{ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        Ok(Held { dir: openat2(Held::open(root)?.dir, below, flags, Mode::empty(), resolve)? })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_below(root: &Path, below: &Path) -> io::Result<Held> {
+        Held::open(&root.join(below))
+    }
+
     /// The regular files whose names fit; one that goes meanwhile is none.
     pub fn files(&self, fits: impl Fn(&str) -> bool) -> io::Result<Vec<HeldFile>> {
         let mut files = Vec::new();
@@ -65,6 +95,25 @@ fn modified(found: &Stat) -> i64 {
 #[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_is_followed_where_it_stays_below_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let [root, own, elsewhere] = ["root", "root/own/deep", "elsewhere"].map(|name| dir.path().join(name));
+        for dir in [&own, &elsewhere] {
+            std::fs::create_dir_all(dir).unwrap();
+            std::fs::write(dir.join("a"), "x").unwrap();
+        }
+        for (target, opens) in [("own/deep", true), ("../elsewhere", false), (own.to_str().unwrap(), true)] {
+            let link = root.join("link");
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let held = Held::open_inside(&root, &link);
+            assert_eq!(held.is_ok_and(|held| held.file("a").is_some()), opens, "{target}");
+        }
+        let gone = Held::open_inside(&root, &root.join("nowhere")).err().unwrap();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+    }
 
     #[test]
     fn a_link_in_the_place_of_the_directory_is_not_followed() {

@@ -10,7 +10,7 @@
 //! git never does. A restore reads everything that it needs before it changes the first file.
 
 use super::shadow::ShadowError;
-use super::{Repository, checked, git, local, one_path};
+use super::{Condition, Repository, checked, git, local, one_path};
 use crate::fsx;
 use ralph_loop::event::Branch;
 use std::collections::BTreeSet;
@@ -46,8 +46,13 @@ const DEEPEST: usize = 32;
 /// `git gc` may be running: what it has just moved is found the next time.
 const LOOKS: usize = 3;
 
+/// What each worktree has for itself.
+const OWN_FILES: [&str; 2] = ["HEAD", "index"];
 const POINTER: &str = "ralph-pointer";
 const TIP_ONLY: &str = "ralph-tip-only";
+/// Of the repository that a worktree belongs to: where it is, and what the worktree has for itself.
+const MAIN: &str = "ralph-main";
+const MAIN_PATH: &str = "path";
 
 impl Kept {
     pub(super) fn below(checkpoints: &Path) -> Kept {
@@ -113,7 +118,13 @@ impl Kept {
         }
         // What a worktree has for itself.
         if source.private != source.common {
-            for name in ["HEAD", "index"] {
+            let main = self.dir.join(MAIN);
+            fsx::private_dir(&main)?;
+            for name in OWN_FILES.iter().filter(|name| self.dir.join(name).exists()) {
+                fsx::rename(&self.dir.join(name), &main.join(name))?;
+            }
+            fsx::write_whole(&main.join(MAIN_PATH), source.common.as_os_str().as_bytes())?;
+            for name in OWN_FILES {
                 copier.replace(&source.private.join(name), &self.dir.join(name))?;
             }
         }
@@ -198,33 +209,88 @@ impl Kept {
         fsx::write_whole(&self.dir.join(POINTER), &content)
     }
 
-    /// Puts `.git` back, as it was when the run began. One that is there is never touched.
-    pub fn restore(&self, top: &Path) -> Result<(), RestoreGitError> {
-        let place = top.join(".git");
-        if place.symlink_metadata().is_ok() {
+    /// Puts `.git` back, as it was when the run began. One that git can work with is never touched;
+    /// a damaged one is moved aside.
+    pub fn restore(&self, repository: &Repository) -> Result<RestoredGit, RestoreGitError> {
+        let place = repository.top.join(".git");
+        if repository.condition() == Condition::Whole && !repository.lacks_objects() {
             return Err(RestoreGitError::Exists(place));
         }
         if !self.exists() {
             return Err(RestoreGitError::Nothing);
         }
-        if let Ok(pointer) = fs_err::read(self.dir.join(POINTER)) {
-            let target = pointer.strip_prefix(b"gitdir: ").unwrap_or_default().trim_ascii_end();
-            let target = top.join(Path::new(OsStr::from_bytes(target)));
-            if !target.join("HEAD").exists() {
-                return Err(RestoreGitError::MainGone(target));
-            }
-            return Ok(fsx::write_new(&place, &pointer)?);
+        let Ok(pointer) = fs_err::read(self.dir.join(POINTER)) else {
+            let aside = self.restore_to(&place)?;
+            return Ok(RestoredGit { place, aside });
+        };
+        let target = pointer.strip_prefix(b"gitdir: ").unwrap_or_default().trim_ascii_end();
+        let target = repository.top.join(Path::new(OsStr::from_bytes(target)));
+        let is_pointed = fs_err::read(&place).is_ok_and(|there| there == pointer);
+        let main = if target.join("HEAD").exists() && !is_pointed {
+            None
+        } else {
+            Some(self.restore_main().map_err(|cause| match cause {
+                RestoreGitError::Nothing => RestoreGitError::MainGone(target),
+                other => other,
+            })?)
+        };
+        let mut aside = None;
+        if !is_pointed {
+            aside = put_aside(&place)?;
+            fsx::write_new(&place, &pointer)?;
         }
-        // Made beside its place, so that there is a whole one or none.
-        let beside = top.join(".git.ralph-restore");
+        Ok(main.unwrap_or(RestoredGit { place, aside }))
+    }
+
+    /// The repository that the worktree belongs to; nothing, if it was not kept or is there.
+    fn restore_main(&self) -> Result<RestoredGit, RestoreGitError> {
+        let path = fs_err::read(self.dir.join(MAIN).join(MAIN_PATH)).map_err(|_| RestoreGitError::Nothing)?;
+        let place = PathBuf::from(OsStr::from_bytes(&path));
+        let mut git_dir = OsString::from("--git-dir=");
+        git_dir.push(&place);
+        let Some(dir) = place.parent().filter(|dir| dir.is_dir()) else {
+            return Err(RestoreGitError::Nothing);
+        };
+        if git(dir).arg(git_dir).args(["rev-parse", "--git-dir"]).run().is_ok_and(|answer| answer.success()) {
+            return Err(RestoreGitError::Nothing);
+        }
+        let aside = self.restore_to(&place)?;
+        Ok(RestoredGit { place, aside })
+    }
+
+    /// Made beside its place, so that there is a whole one or none. Returns where what was there is now.
+    fn restore_to(&self, place: &Path) -> Result<Option<PathBuf>, RestoreGitError> {
+        let beside = place.with_file_name(".git.ralph-restore");
         let _ = fsx::remove_tree(&beside);
         let mut copier = Copier { left: u64::MAX, vanished: false };
         copier.copy_dir(&self.dir, &beside, 0)?;
         copier.link_objects(&self.objects(), &beside.join("objects"), 0)?;
         fsx::dir(&beside.join("refs"))?;
-        let _ = fsx::remove(&beside.join(TIP_ONLY));
-        Ok(fsx::rename(&beside, &place)?)
+        let main = beside.join(MAIN);
+        if main.is_dir() {
+            for name in OWN_FILES {
+                copier.replace(&main.join(name), &beside.join(name))?;
+            }
+            fsx::remove_tree(&main)?;
+        }
+        for name in [TIP_ONLY, POINTER] {
+            let _ = fsx::remove(&beside.join(name));
+        }
+        let aside = put_aside(place)?;
+        fsx::rename(&beside, place)?;
+        Ok(aside)
     }
+}
+
+/// What was done to have a repository again.
+pub struct RestoredGit {
+    pub place: PathBuf,
+    /// Where the damaged one is now.
+    pub aside: Option<PathBuf>,
+}
+
+fn put_aside(place: &Path) -> io::Result<Option<PathBuf>> {
+    if place.symlink_metadata().is_ok() { fsx::put_aside(place).map(Some) } else { Ok(None) }
 }
 
 /// Where the user's repository is.

@@ -6,14 +6,17 @@
 pub mod changed;
 pub mod checkpoint;
 mod exchange;
+mod feasible;
 pub mod kept;
+mod private;
 pub mod restore;
 pub mod shadow;
 mod tidy;
 
 use crate::fsx;
-use crate::layout::{RUNTIME_FILES, is_local_settings};
+use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
 use crate::process::tool::{Tool, ToolError, ToolOutput};
+use private::Private;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -146,10 +149,36 @@ pub enum GitError {
     Io(#[source] io::Error),
 }
 
+/// What is left of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// As far as a first look tells.
+    Whole,
+    Gone,
+    /// There is a `.git`, and git cannot work with it.
+    Damaged,
+}
+
 impl Repository {
-    /// Whether it is still there.
-    pub fn exists(&self) -> bool {
-        self.succeeds(&["rev-parse", "--git-dir"])
+    pub fn condition(&self) -> Condition {
+        if self.top.join(".git").symlink_metadata().is_err() {
+            return Condition::Gone;
+        }
+        match Repository::find(&self.top) {
+            Err(NoRepository::Untrusted { .. }) => Condition::Whole,
+            // Another one may lie around it, and a commit that HEAD names may be missing.
+            Ok(found) if found.top == self.top => {
+                let names_commit = self.succeeds(&["rev-parse", "--verify", "-q", "HEAD"]);
+                if names_commit && !self.has_commit() { Condition::Damaged } else { Condition::Whole }
+            }
+            Ok(_) | Err(NoRepository::None) => Condition::Damaged,
+        }
+    }
+
+    /// Whether something is missing of what its refs, its logs and its index name.
+    fn lacks_objects(&self) -> bool {
+        let check = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
+        !local(self).args(check).run().is_ok_and(|answer| answer.success())
     }
 
     /// How its objects are named.
@@ -193,9 +222,30 @@ impl Repository {
         shown.success().then_some(shown.stdout)
     }
 
-    /// Whether everything on a branch is also on the current one.
-    pub fn is_merged(&self, branch: &str) -> bool {
-        self.succeeds(&["merge-base", "--is-ancestor", branch, "HEAD"])
+    /// Whether everything on a branch is also on another one whose name does not begin with
+    /// `runs`: the branches of runs may all go at once. HEAD does not count. It may be the branch
+    /// itself, or detached at its commit.
+    pub fn is_merged(&self, branch: &str, runs: &str) -> bool {
+        let own = format!("refs/heads/{branch}");
+        let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "--contains", &own, "refs/heads"];
+        let holding = checked("for-each-ref", git(&self.top).args(list)).unwrap_or_default();
+        let mut holding = holding.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
+        holding.any(|name| name != branch.as_bytes() && !name.starts_with(runs.as_bytes()))
+    }
+
+    /// The worktrees in which a branch is checked out.
+    pub fn worktrees_of(&self, branch: &str) -> Vec<PathBuf> {
+        let listing = checked("worktree list", git(&self.top).args(["worktree", "list", "--porcelain"]));
+        let wanted = format!("branch refs/heads/{branch}");
+        let (mut found, mut path) = (Vec::new(), None);
+        for line in listing.unwrap_or_default().split(|byte| *byte == b'\n') {
+            if let Some(name) = line.strip_prefix(b"worktree ") {
+                path = Some(PathBuf::from(OsStr::from_bytes(name)));
+            } else if line == wanted.as_bytes() {
+                found.extend(path.take());
+            }
+        }
+        found
     }
 
     pub fn allows_branch(&self, name: &str) -> bool {
@@ -275,8 +325,9 @@ impl Repository {
     /// settings that no commit holds.
     fn status(&self) -> Result<Vec<u8>, GitError> {
         let status = self.whole_status()?;
+        let private = Private::among(&self.top, &status);
         let entries = status.split_inclusive(|byte| *byte == 0);
-        Ok(entries.filter(|entry| !is_private(entry)).flatten().copied().collect())
+        Ok(entries.filter(|entry| !private.holds(entry)).flatten().copied().collect())
     }
 
     fn whole_status(&self) -> Result<Vec<u8>, GitError> {
@@ -285,8 +336,10 @@ impl Repository {
     }
 
     /// An agent may have staged local settings: `.gitignore` is a file like any other.
-    fn unstage_private(&self) -> Result<(), GitError> {
-        let staged = zero_ended(&self.whole_status()?, |entry| entry[0] != b'?' && is_private(entry));
+    pub fn unstage_private(&self) -> Result<(), GitError> {
+        let status = self.whole_status()?;
+        let private = Private::among(&self.top, &status);
+        let staged = zero_ended(&status, |entry| entry[0] != b'?' && private.holds(entry));
         if staged.is_empty() {
             return Ok(());
         }
@@ -381,14 +434,6 @@ fn zero_ended(status: &[u8], fits: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     paths.flat_map(|path| path.iter().copied().chain([0])).collect()
 }
 
-/// Whether an entry of a status is of local settings that are new.
-fn is_private(entry: &[u8]) -> bool {
-    let Some((state, path)) = entry.split_at_checked(3) else { return false };
-    // ` A`: to be added, by `git add -N`.
-    matches!(&state[..2], [b'?' | b'A', _] | b" A")
-        && is_local_settings(path.strip_suffix(b"\0").unwrap_or(path))
-}
-
 fn is_unmerged(entry: &[u8]) -> bool {
     matches!(&entry[..2], b"DD" | b"AA" | [b'U', _] | [_, b'U'])
 }
@@ -409,25 +454,32 @@ const SCRATCH_IDENTITY: [&str; 4] = ["-c", "user.name=ralph", "-c", "user.email=
 
 /// Patterns of ralph's own files, as seen from the top of the repository.
 fn runtime_patterns(top: &Path, project: &Path) -> String {
-    let below = project.strip_prefix(top).unwrap_or(Path::new(""));
-    let mut prefix = String::new();
+    let prefix = pattern_of(project.strip_prefix(top).unwrap_or(Path::new("")));
+    let own = RUNTIME_FILES.iter().map(|pattern| match pattern.strip_prefix('!') {
+        Some(kept) => format!("!{prefix}{kept}\n"),
+        None => format!("{prefix}{pattern}\n"),
+    });
+    let ralph_dir = Project::at(project.to_path_buf()).ralph_dir();
+    let linked = ralph_dir.is_symlink().then(|| ralph_dir.canonicalize().ok()).flatten();
+    let linked = linked.and_then(|real| Some(pattern_of(real.strip_prefix(top).ok()?)));
+    let behind_link =
+        linked.iter().flat_map(|dir| LINKED_RUNTIME_FILES.iter().map(move |file| format!("{dir}{file}\n")));
+    own.chain(behind_link).chain([format!("{DAMAGED_REPOSITORIES}\n")]).collect()
+}
+
+/// A directory in a pattern; nothing for the top itself. Its name is none.
+fn pattern_of(below: &Path) -> String {
+    let mut pattern = String::new();
     if !below.as_os_str().is_empty() {
-        prefix.push('/');
+        pattern.push('/');
         for c in below.to_string_lossy().chars() {
-            // A directory's name is no pattern.
             if matches!(c, '*' | '?' | '[' | ']' | '\\') {
-                prefix.push('\\');
+                pattern.push('\\');
             }
-            prefix.push(c);
+            pattern.push(c);
         }
     }
-    RUNTIME_FILES
-        .iter()
-        .map(|pattern| match pattern.strip_prefix('!') {
-            Some(kept) => format!("!{prefix}{kept}\n"),
-            None => format!("{prefix}{pattern}\n"),
-        })
-        .collect()
+    pattern
 }
 
 /// A command on the user's repository in a directory, whatever program it is.

@@ -7,7 +7,7 @@
 
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
-use super::{GitError, Repository, by_ralph, checked, git, local};
+use super::{Condition, GitError, Repository, by_ralph, checked, git, local};
 use crate::fsx;
 use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
@@ -75,7 +75,7 @@ pub fn put_back(
     repository: &Repository,
     target: &Target<'_>,
 ) -> Result<PutAside, RestoreError> {
-    if !repository.exists() {
+    if repository.condition() != Condition::Whole {
         return Err(RestoreError::Gone(repository.top.join(".git")));
     }
     let is = repository.branch();

@@ -7,7 +7,8 @@
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
 use super::kept::Kept;
-use super::{FORGET, GitError, Repository, by_ralph, checked, git, is_private, one_path, runtime_patterns};
+use super::private::Private;
+use super::{FORGET, GitError, Repository, by_ralph, checked, git, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -28,6 +29,16 @@ pub enum ShadowError {
     Unreadable(GitError),
     #[error("this directory cannot be written, and nothing was changed: {}", .0.display())]
     NotWritable(PathBuf),
+    #[error(
+        "this file can be neither replaced nor removed (immutable, a mount, or another user's), and nothing \
+         was changed: {}", .0.display()
+    )]
+    Fixed(PathBuf),
+    #[error(
+        "not enough space for the files to be written, and nothing was changed: {wanted} KiB wanted, {free} KiB \
+         free: {}", .dir.display()
+    )]
+    NoRoom { dir: PathBuf, wanted: u64, free: u64 },
 }
 
 pub struct Shadow {
@@ -211,7 +222,8 @@ impl Shadow {
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         // What an attempt leaves becomes a commit in the user's repository.
-        let entries = entries.filter(|entry| !is_private(entry));
+        let private = Private::among(self.top(), &listing);
+        let entries = entries.filter(|entry| !private.holds(entry));
         for (change, path) in entries.map(|entry| (entry[1], &entry[3..])) {
             if change == b'D' {
                 // Not looked at: there may be another file behind a link in its directory's place.
@@ -368,33 +380,6 @@ impl Shadow {
         Ok(done)
     }
 
-    /// Reads all that is to be written, into a scratch directory, and checks that the directories
-    /// that change can be written.
-    fn can_finish(&self, prepared: &Prepared) -> Result<(), ShadowError> {
-        let Prepared { to, removed, wanted, .. } = prepared;
-        for path in removed.iter().chain(wanted) {
-            let path = self.top().join(OsStr::from_bytes(path));
-            let dir =
-                path.ancestors().skip(1).find(|dir| dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()));
-            if let Some(dir) = dir.filter(|dir| !fsx::is_writable(dir)) {
-                return Err(ShadowError::NotWritable(dir.to_path_buf()));
-            }
-        }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let scratch = fsx::scratch_dir(&self.dir)?;
-        let git = || self.git().env("GIT_INDEX_FILE", scratch.path().join("index"));
-        let mut prefix = OsString::from("--prefix=");
-        prefix.push(scratch.path().join("files/"));
-        let paths: Vec<u8> = wanted.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-        let checkout = git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).stdin(&paths);
-        checked("read-tree", git().args(["read-tree", to]))
-            .and_then(|_| checked("checkout-index", checkout))
-            .map_err(ShadowError::Unreadable)?;
-        Ok(())
-    }
-
     /// Whether something that no tree holds stands where a file, or a directory above it,
     /// would have to be: git would remove it without a word.
     fn is_obstructed(&self, path: &[u8]) -> bool {
@@ -404,11 +389,15 @@ impl Shadow {
         is_dir(&path).unwrap_or(false) || above.map(is_dir).any(|dir| dir.is_ok_and(|dir| !dir))
     }
 
+    /// What is there is not part of the tree.
+    pub(super) fn is_behind_link(&self, path: &Path) -> bool {
+        path.ancestors().skip(1).take_while(|dir| *dir != self.top()).any(Path::is_symlink)
+    }
+
     /// Removes a file and the directories that it leaves empty.
     fn remove_file(&self, path: &[u8]) -> Result<(), ShadowError> {
         let path = self.top().join(OsStr::from_bytes(path));
-        // What is behind a link is not part of the tree.
-        if path.ancestors().skip(1).take_while(|dir| *dir != self.top()).any(Path::is_symlink) {
+        if self.is_behind_link(&path) {
             return Ok(());
         }
         match fsx::remove(&path) {
@@ -456,9 +445,9 @@ fn all_but(files: &[String]) -> impl Iterator<Item = String> + '_ {
 /// What is to be done to put a tree back; paths are as git names them.
 #[derive(Default)]
 pub struct Prepared {
-    to: String,
-    removed: Vec<Vec<u8>>,
-    wanted: Vec<Vec<u8>>,
+    pub(super) to: String,
+    pub(super) removed: Vec<Vec<u8>>,
+    pub(super) wanted: Vec<Vec<u8>>,
     spared: Vec<Vec<u8>>,
 }
 

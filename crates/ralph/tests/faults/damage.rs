@@ -37,6 +37,7 @@ case $(sed -n "${call}p" "$1/dice") in
     4) swap link ;;
     5) swap file.txt ;;
     6) rm -rf dir; echo new > dir ;;
+    7) rm -rf .git/HEAD .git/refs .git/objects ;;
     *) echo "$call" > changed.txt; rm -f tracked.txt ;;
 esac > "$1/said-$call" 2>&1
 echo "call $call"
@@ -66,11 +67,8 @@ fn endure(ordeal: &mut Ordeal, rng: &mut Rng, tally: &mut Tally) -> Result<(), S
     let folded = ordeal.live(&|ordeal| ordered(ordeal, &done), tally)?;
     checkpoints_are_whole(ordeal, &folded)?;
     let outside = files_in(&ordeal.path("out"))?;
-    // What is left of a repository that an agent was deleting when it was killed is of no use.
+    // An agent that was killed while it deleted the repository has left some of it.
     let deleted = asked(&repo).is_err();
-    if deleted {
-        let _ = fs::remove_dir_all(repo.join(".git"));
-    }
     let id = &folded.run.id;
     succeeds(ordeal, &["diff", id, "--stat"])?;
     let undo: &[&str] = if deleted { &["undo", id, "--restore-git"] } else { &["undo", id] };
@@ -126,7 +124,7 @@ fn files_in(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
     while let Some(next) = left.pop() {
         for entry in fs::read_dir(&next).map_err(told("directory"))? {
             let path = entry.map_err(told("entry"))?.path();
-            if path == dir.join(".git") || path == dir.join(".ralph") {
+            if [".git", ".git.aside-1", ".ralph"].iter().any(|own| path == dir.join(own)) {
                 continue;
             }
             let content = if path.is_symlink() {

@@ -56,6 +56,68 @@ fn old_texts_and_check_logs_go_and_a_killed_run_still_resumes() {
 }
 
 #[test]
+fn check_logs_behind_a_link_go_as_well() {
+    const MOST: u64 = 40 << 10;
+    let sandbox = Sandbox::bare();
+    sandbox.sh("mkdir own && ln -s own .ralph");
+    sandbox.settings(&json!({
+        "context": false, "checkpoints": false, "stallAfter": 0, "keepStreams": MOST as f64 / (1 << 20) as f64,
+    }));
+    let ran = sandbox.run(&["-p", "x", "-n", "20", "-q", "--check", CHECK], &sandbox.sh_agent("echo on it"));
+    let ran = ran.exits(1);
+    assert!(!ran.stderr.contains("cannot remove"), "{}", ran.stderr);
+    let logs = files(&sandbox.project().join("own"), |name| name.starts_with("guardrail_"));
+    assert!(!logs.is_empty() && bytes(&logs) <= 2 * MOST, "{logs:?}");
+}
+
+/// The first looks at what its own log takes up meanwhile.
+#[test]
+fn a_single_check_log_is_kept_within_the_cap_with_its_beginning_and_its_end() {
+    const MOST: u64 = 2 << 20;
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({"context": false, "checkpoints": false, "keepStreams": 4}));
+    let look = "echo first; yes never | head -c 60000000
+        for i in $(seq 300); do used=$(du -k .ralph/guardrail_${RALPH_ITERATION}_*look*.log | cut -f1)
+        [ $used -gt 8192 ] || break; sleep 0.1; done; echo $used > used; echo last; exit 1";
+    sandbox.write("look.sh", look);
+    let agent = sandbox.sh_agent("cat > prompt-$RALPH_ITERATION; echo on it");
+    let args = [
+        "-p",
+        "x",
+        "-n",
+        "2",
+        "--check",
+        "sh look.sh",
+        "--check",
+        "echo first; timeout 1 yes never; echo last; exit 1",
+    ];
+    sandbox.run(&args, &agent).exits(1);
+    let used: u64 = sandbox.read("used").trim().parse().unwrap();
+    assert!(used <= 8192, "{used} KiB while it ran");
+    let logs = files(&sandbox.project().join(".ralph"), |name| name.starts_with("guardrail_2_"));
+    assert_eq!(logs.len(), 2, "{logs:?}");
+    for (name, bytes) in &logs {
+        let log = sandbox.read(&format!(".ralph/{name}"));
+        assert!(*bytes > MOST / 2 && *bytes <= MOST + 200, "{name}: {bytes}");
+        assert!(log.starts_with("first\nnever\n") && log.ends_with("last\n"), "{name}");
+        assert_eq!(log.matches(" bytes are left out here (keepStreams)]\n").count(), 1, "{name}");
+        assert!(!log.contains('\0'), "{name}: a hole is left");
+    }
+    let told = sandbox.read("prompt-2");
+    assert!(told.contains("never") && !told.contains('\0'), "{told}");
+}
+
+#[test]
+fn a_check_that_never_stops_printing_leaves_no_more_than_that() {
+    let sandbox = Sandbox::bare();
+    sandbox.settings(&json!({"context": false, "checkpoints": false, "keepStreams": 4}));
+    let args = ["-p", "x", "-n", "1", "--check-timeout", "1", "--check", "exec yes never"];
+    sandbox.run(&args, &sandbox.sh_agent("echo on it")).exits(1);
+    let logs = files(&sandbox.project().join(".ralph"), |name| name.starts_with("guardrail_"));
+    assert!(bytes(&logs) <= (4 << 20) + 200, "{logs:?}");
+}
+
+#[test]
 fn everything_is_kept_where_nothing_else_was_asked_for() {
     let sandbox = Sandbox::bare();
     let keep_all = json!({"context": false, "checkpoints": false, "stallAfter": 0, "keepStreams": 0});

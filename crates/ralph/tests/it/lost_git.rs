@@ -62,6 +62,10 @@ fn undo_and_diff_need_nothing_that_an_agent_can_prune() {
     }
     sandbox.ralph(&["undo", &id]).exits(0);
     assert_eq!(files(&sandbox), before);
+    // As docs/undo.md says.
+    sandbox.shell("git show :staged").exits(128);
+    let kept = sandbox.run_dir().join("checkpoints.git/kept.git");
+    assert_eq!(sandbox.sh(&format!("git --git-dir '{}' show :staged", kept.display())), "staged\n");
 }
 
 #[test]
@@ -309,12 +313,86 @@ fn a_worktrees_pointer_comes_back_if_its_repository_is_there() {
     sandbox.ralph(&["undo", &id, "-C", tree, "--restore-git"]).exits(0);
     assert_eq!(known(), before);
     let id = lose(".git ../project/.git");
-    let ran = sandbox.ralph(&["undo", &id, "-C", tree, "--restore-git"]).exits(1);
+    sandbox.ralph(&["undo", &id, "-C", tree, "--restore-git"]).exits(0);
+    assert_eq!(known(), before);
+    assert_eq!(
+        sandbox.sh("git symbolic-ref HEAD; git status --porcelain"),
+        "refs/heads/main\n",
+        "its own HEAD"
+    );
+    // Its directory is gone as well: there is no place to put it.
+    let id = lose(".git ../project");
+    let ran = sandbox.ralph_in(sandbox.root(), &["undo", &id, "-C", tree, "--restore-git"]).exits(1);
     ran.says("is gone, too").says("checkpoints.git/kept.git");
-    sandbox.ralph(&["undo", &id, "-C", tree]).exits(0);
-    assert_eq!(sandbox.read("../tree/README"), "a project\n");
+    sandbox.ralph_in(sandbox.root(), &["undo", &id, "-C", tree]).exits(0);
     let kept = sandbox.home().join("runs").join(&id).join("checkpoints.git/kept.git");
-    assert_eq!(sandbox.sh(&format!("git --git-dir='{}' log --format=%s tree", kept.display())), "begin\n");
+    let log = format!("git --git-dir='{}' log --format=%s tree", kept.display());
+    fs::create_dir(sandbox.project()).unwrap();
+    assert_eq!(sandbox.sh(&log), "begin\n");
+}
+
+#[test]
+fn a_damaged_repository_is_moved_aside_and_restored() {
+    for damage in [
+        "rm -rf .git/HEAD .git/refs .git/objects",
+        "rm -rf .git/objects/*",
+        "echo nonsense > .git/HEAD",
+        "rm -rf .git; mkdir .git",
+        "rm -rf .git; echo nonsense > .git",
+    ] {
+        let sandbox = repository();
+        let (before, known) = (files(&sandbox), told(&sandbox));
+        let id = run(&sandbox, &format!("{damage}; echo theirs > README"));
+        let hint = format!("ralph undo {id} --restore-git");
+        for command in ["diff", "undo"] {
+            sandbox.ralph(&[command, &id]).exits(0).says("The repository is damaged").says(&hint);
+        }
+        assert!(sandbox.has(".git") && !sandbox.has(".git.aside-1"), "nothing is moved unasked: {damage}");
+        let aside = format!("Moved the damaged {0}/.git to {0}/.git.aside-1\n", sandbox.project().display());
+        sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0).says(&aside);
+        assert_eq!(told(&sandbox), known, "{damage}");
+        sandbox.sh("rm -rf .git.aside-1");
+        assert_eq!(files(&sandbox), before, "{damage}");
+    }
+}
+
+/// Git can read it at first glance. What is missing shows when it is asked for.
+#[test]
+fn so_is_one_that_lacks_old_objects() {
+    let sandbox = repository();
+    let known = told(&sandbox);
+    let script = "rm -f .git/objects/$(git rev-parse v1 | sed 's,^..,&/,')";
+    let id = run(&sandbox, script);
+    sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0).says(".git.aside-1");
+    assert_eq!(told(&sandbox), known);
+}
+
+#[test]
+fn the_repository_of_a_runs_worktree_is_restored_with_its_own_head() {
+    for (lose, aside) in
+        [("rm -rf ../../../.git", false), ("rm -rf ../../../.git/HEAD ../../../.git/refs", true)]
+    {
+        let sandbox = repository();
+        let (before, known) = (files(&sandbox), told(&sandbox));
+        let agent = sandbox.sh_agent(&format!("{lose}; echo theirs > README; echo more; exit 1"));
+        sandbox.run(&["-p", "x", "--worktree", "--max-failures", "1", "-q"], &agent);
+        let id = sandbox.only_run();
+        let hint = format!("ralph undo {id} --restore-git");
+        sandbox.ralph(&["diff", &id]).exits(0).says("The repository is damaged").says(&hint);
+        let ran = sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0);
+        let place = sandbox.project().join(".git");
+        ran.says(&format!("Restored {} as it was when the run began.", place.display()));
+        assert_eq!(sandbox.has(".git.aside-1"), aside, "{lose}");
+        let inside = sandbox
+            .sh(&format!("cd .ralph/worktrees/{id} && git symbolic-ref HEAD && git status --porcelain"));
+        assert_eq!(inside, format!("refs/heads/ralph/{id}\n"), "{lose}");
+        // But for the branch that the run has made.
+        sandbox.sh(&format!(
+            "rm -rf .git.aside-1; git worktree remove -f .ralph/worktrees/{id}; git branch -q -D ralph/{id}"
+        ));
+        assert_eq!(told(&sandbox), known, "{lose}");
+        assert_eq!(files(&sandbox), before, "{lose}");
+    }
 }
 
 #[test]

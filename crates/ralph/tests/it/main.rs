@@ -60,6 +60,7 @@ mod tasks_people;
 mod tasks_support;
 mod terminal;
 mod terminal_runs;
+mod undo_checked;
 mod workers;
 mod worktree;
 mod worktree_killed;

@@ -396,6 +396,49 @@ fn local_settings_are_never_committed() {
 }
 
 #[test]
+fn neither_by_a_command_that_is_git_under_another_name_nor_by_a_task_of_the_users_own() {
+    for (command, task) in [("wrapped", "commit"), ("git", "commit -m wip"), ("wrapped", "commit -m wip")] {
+        let sandbox = Sandbox::git();
+        sandbox.program("wrapped", "exec git \"$@\"");
+        sandbox.settings(&json!({"context": false, "scm": {"tasks": [task], "command": command}}));
+        sandbox.sh("git add . && git commit -q -m settings");
+        sandbox.write(".ralph/settings.local.json", r#"{"notify": "secret"}"#);
+        plain_agent(&sandbox, &format!("echo new > new; git add -f -A; {NEW_FILE}"), "echo Add it");
+        run(&sandbox, &[]).exits(0);
+        assert_eq!(outcomes(&sandbox), ["done"], "{command} {task}");
+        let files = sandbox.sh("git ls-tree -r --name-only HEAD");
+        assert!(files.contains("new\n") && !files.contains("settings.local"), "{command} {task}\n{files}");
+        assert!(sandbox.has(".ralph/settings.local.json"));
+    }
+}
+
+/// A link that stays in the project is followed, and what is behind it is the same.
+#[test]
+fn nor_where_ralphs_directory_is_a_link() {
+    for (project, staged) in [("", ""), ("", "git add -f -A;"), ("sub/", ""), ("sub/", "git add -f -A;")] {
+        let sandbox = with_tasks(&["commit"]);
+        let settings = sandbox.read(".ralph/settings.json");
+        sandbox.sh("git rm -q -r .ralph && git commit -q -m settings");
+        sandbox.sh(&format!("mkdir -p {project}own/deep && ln -s own/deep {project}.ralph"));
+        sandbox.write(&format!("{project}own/deep/settings.json"), settings);
+        sandbox.write(&format!("{project}own/deep/mine"), "1");
+        sandbox.write(&format!("{project}own/deep/settings.local.json"), "{}");
+        plain_agent(&sandbox, &format!("{staged} {NEW_FILE}"), "echo Add it");
+        let dir = sandbox.project().join(project);
+        run(&sandbox, &["--check", "true", "-C", dir.to_str().unwrap()]).exits(0);
+        let files = sandbox.sh("git ls-tree -r --name-only HEAD");
+        for name in ["new", "own/deep/mine", "own/deep/settings.json", ".ralph"] {
+            assert!(files.lines().any(|file| file == format!("{project}{name}")), "{name}\n{files}");
+        }
+        assert!(!files.contains("settings.local"), "{project} {staged}\n{files}");
+        assert!(sandbox.has(&format!("{project}own/deep/progress.md")));
+        if staged.is_empty() {
+            assert!(!files.contains("progress.md") && !files.contains("guardrail"), "{files}");
+        }
+    }
+}
+
+#[test]
 fn nothing_else_of_ralphs_commits_local_settings() {
     let agent = "echo 1 > made; echo '!.ralph/settings.local.json' > .gitignore; mkdir -p .ralph; \
          echo '{}' > .ralph/settings.local.json; git add -A; echo '<response>DONE</response>'";

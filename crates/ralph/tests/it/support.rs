@@ -150,6 +150,13 @@ impl Sandbox {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Runs ralph in another directory than the project.
+    pub fn ralph_in(&self, dir: &Path, args: &[&str]) -> Ran {
+        let mut command = self.command(RALPH);
+        command.args(args).current_dir(dir);
+        self.spawn(command).end()
+    }
+
     /// A command in the project, with the sandbox for an environment.
     pub fn command(&self, program: &str) -> Command {
         let mut path = self.root.join("bin").into_os_string();

@@ -42,6 +42,91 @@ fn a_worktree_goes_once_it_is_merged() {
 }
 
 #[test]
+fn only_another_branch_makes_a_branch_merged() {
+    let sandbox = Sandbox::git();
+    let (id, path) = finished(&sandbox, "made");
+    let keeps = |why: &str| {
+        sandbox.ralph(&["clean"]).exits(0).says(&format!("its branch is not merged: ralph/{id}"));
+        assert!(path.exists() && has_branch(&sandbox, &id), "{why}");
+    };
+    sandbox.sh(&format!("git checkout -q --detach ralph/{id}"));
+    keeps("a detached HEAD is no branch");
+    sandbox.sh(&format!("git switch -q main && git tag ralph/{id} main"));
+    keeps("a tag of the same name is no branch");
+    sandbox.sh(&format!("git tag -d ralph/{id} && git branch ralph/copy refs/heads/ralph/{id}"));
+    keeps("another run may go at the same time");
+    sandbox.sh(&format!("git tag ralph/{id} main && git branch mine refs/heads/ralph/{id}"));
+    sandbox.ralph(&["clean"]).exits(0).says("removed");
+    assert!(!path.exists() && !has_branch(&sandbox, &id));
+    assert_eq!(sandbox.sh("git show mine:made"), "1");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_is_kept_and_the_others_go() {
+    let sandbox = Sandbox::git();
+    let runs = ["one", "two", "three"].map(|file| finished(&sandbox, file));
+    let (id, path) = &runs[1];
+    sandbox.sh(&format!("git worktree remove -f .ralph/worktrees/{id} && git checkout -q ralph/{id}"));
+    let ran = sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
+    let why = format!("its branch is checked out in {}: ralph/{id}", sandbox.project().display());
+    ran.says(&format!("kept      {} ({why})", path.display()));
+    for (id, path) in [&runs[0], &runs[2]] {
+        assert!(!path.exists() && !has_branch(&sandbox, id));
+    }
+    assert!(has_branch(&sandbox, id) && sandbox.runs() == [id.clone()]);
+}
+
+/// What the journal told of it is gone; the hint of the commands that need one leads here.
+#[test]
+fn a_worktree_whose_journal_is_lost_goes_as_that_of_any_run() {
+    for checkpoints in [true, false] {
+        let sandbox = Sandbox::git();
+        sandbox.settings(&json!({"checkpoints": checkpoints}));
+        sandbox.sh("git add -f .ralph && git commit -q -m settings");
+        let (id, path) = finished(&sandbox, "made");
+        fs::write(sandbox.journal_file(), "").unwrap();
+        let hint = format!("ralph clean {id} --force");
+        sandbox.ralph(&["show", &id]).exits(1).says(&hint);
+        let commit = sandbox.sh(&format!("git rev-parse --short ralph/{id}"));
+        let named = format!("unmerged  ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
+        sandbox.ralph(&["clean", &id]).exits(0).says("kept");
+        sandbox
+            .ralph(&["clean", &id, "--force", "--dry-run"])
+            .exits(0)
+            .says(&named)
+            .says(path.to_str().unwrap());
+        assert!(path.exists() && has_branch(&sandbox, &id) && sandbox.runs() == [id.clone()]);
+        // From elsewhere only checkpoints lead there; in the project the branch is found by its name.
+        if checkpoints {
+            let mut elsewhere = sandbox.command(crate::support::RALPH);
+            elsewhere.args(["clean", &id, "--force"]).current_dir(sandbox.root());
+            sandbox.spawn(elsewhere).end().exits(0).says(&named);
+        } else {
+            sandbox.ralph(&["clean", &id, "--force"]).exits(0).says(&named);
+        }
+        assert!(!path.exists() && !has_branch(&sandbox, &id) && sandbox.runs().is_empty());
+    }
+}
+
+/// As git refuses it for reasons of its own, such as a rebase of the branch elsewhere.
+#[test]
+fn a_branch_that_git_does_not_delete_is_named_and_the_others_go() {
+    let sandbox = Sandbox::git();
+    let runs = ["one", "two", "three"].map(|file| finished(&sandbox, file));
+    let id = &runs[1].0;
+    sandbox.sh(&format!(
+        "git worktree remove -f .ralph/worktrees/{id} && git checkout -q ralph/{id} &&
+         git commit -q --allow-empty -m more && git bisect start -q && git checkout -q --detach main"
+    ));
+    let ran = sandbox.ralph(&["clean", "--force"]).exits(1);
+    ran.says(&format!("(branch ralph/{id}: ")).says("removed");
+    for (id, path) in [&runs[0], &runs[2]] {
+        assert!(!path.exists() && !has_branch(&sandbox, id));
+    }
+    assert!(has_branch(&sandbox, id));
+}
+
+#[test]
 fn uncommitted_work_and_repositories_inside_are_kept() {
     let sandbox = Sandbox::git();
     let (id, path) = finished(&sandbox, "made");
