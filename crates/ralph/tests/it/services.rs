@@ -200,6 +200,56 @@ fn claude_as_root_is_refused_before_the_run_begins() {
     assert!(!told.stdout.contains("as root"), "{}", told.stdout);
 }
 
+/// Not refused is what Claude 2.1.325 does not refuse, nor what only Claude can know.
+#[test]
+fn claude_as_root_is_started_where_its_own_settings_vouch_for_a_sandbox() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    std::fs::write(sandbox.program("claude", ""), "#!/usr/bin/env node\n").unwrap();
+    let starts = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = sandbox.command(crate::support::RALPH);
+        command.args(["run", "-p", "x", "--max-failures", "1"]).args(args).envs(variables.iter().copied());
+        let ran = sandbox.spawn(command).end();
+        assert!(matches!(ran.code, Some(1 | 2)), "{}", ran.stderr);
+        ran.code == Some(1)
+    };
+    let yes = json!({"env": {"IS_SANDBOX": "1"}}).to_string();
+    let no = json!({"env": {"IS_SANDBOX": "true"}, "model": "IS_SANDBOX"}).to_string();
+    let user = sandbox.root().join("user");
+    for file in
+        [user.join(".claude/settings.json"), user.join(".claude.json"), user.join("other/settings.json")]
+    {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let config = user.join("other");
+        let variables = [("CLAUDE_CONFIG_DIR", config.to_str().unwrap())];
+        let variables = &variables[..usize::from(file.starts_with(&config))];
+        for (text, started) in [(yes.as_str(), true), (no.as_str(), false), ("{ // torn", true)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(starts(&[], variables), started, "{}: {text}", file.display());
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(!starts(&[], variables));
+    }
+    sandbox.write("given.json", &yes);
+    for (flag, started) in
+        [(yes.as_str(), true), (no.as_str(), false), ("given.json", true), ("none.json", false)]
+    {
+        assert_eq!(starts(&["--", "claude", "--settings", flag], &[]), started, "{flag}");
+    }
+    for (name, value, started) in [
+        ("IS_SANDBOX", "1", true),
+        ("IS_SANDBOX", "true", false),
+        ("CLAUDE_CODE_BUBBLEWRAP", "true", true),
+        ("CLAUDE_CODE_BUBBLEWRAP", "Yes", true),
+        ("CLAUDE_CODE_BUBBLEWRAP", "0", false),
+    ] {
+        assert_eq!(starts(&[], &[(name, value)]), started, "{name}={value}");
+    }
+}
+
 #[test]
 fn words_about_limits_in_prose_or_tool_results_never_count() {
     let sandbox = Sandbox::bare();

@@ -191,6 +191,11 @@ pub fn skips_permissions(dialect: Dialect, args: &[String], autonomous: bool) ->
     }
 }
 
+/// The settings that Claude is given on its command line: a path, or JSON.
+pub fn claude_settings(args: &[String]) -> Option<String> {
+    Flags::split(args).value("--settings").map(str::to_owned)
+}
+
 /// Whether an agent that works in a repository can commit there.
 pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
     match dialect {
