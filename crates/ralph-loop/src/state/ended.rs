@@ -82,8 +82,8 @@ impl State {
 
     fn end_snapshot(&mut self, end: &SnapshotEnd) {
         if let Phase::Answered { reply, .. } = &mut self.phase {
-            let same = match (&end.tree, &reply) {
-                (Some(tree), _) => self.stall.knows(tree),
+            let same = match (Mark::of(end), &reply) {
+                (Some(now), _) => self.began.as_ref() == Some(&now),
                 (None, Reply::Empty { idle }) => *idle,
                 (None, _) => false,
             };
@@ -95,7 +95,8 @@ impl State {
             return;
         }
         self.phase = Phase::Ready { snapshot_taken: true };
-        self.compare_with_mark(end);
+        self.began = Mark::of(end);
+        self.compare_with_mark();
         self.stall.learn(end.tree.as_deref());
         if self.base_tree.is_none() {
             self.base_tree.clone_from(&end.tree);
@@ -108,13 +109,13 @@ impl State {
     }
 
     /// Whether there is anything new for source control. An unknown tree is a changed one.
-    fn compare_with_mark(&mut self, end: &SnapshotEnd) {
-        let now = end.tree.clone().map(|tree| Mark { tree, commit: end.commit.clone() });
+    fn compare_with_mark(&mut self) {
+        let now = &self.began;
         if let Some(due) = self.scm.as_mut().filter(|due| due.news == News::Unknown) {
-            due.news = if now.is_some() && now == self.mark { News::None } else { News::Some };
+            due.news = if now.is_some() && *now == self.mark { News::None } else { News::Some };
         }
         if self.mark.is_none() {
-            self.mark = now;
+            self.mark.clone_from(now);
         }
     }
 

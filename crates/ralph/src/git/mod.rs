@@ -7,6 +7,7 @@ pub mod changed;
 pub mod checkpoint;
 mod exchange;
 pub mod kept;
+mod left_out;
 pub mod restore;
 pub mod shadow;
 mod tidy;

@@ -7,7 +7,9 @@
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
 use super::kept::Kept;
-use super::{FORGET, GitError, Repository, by_ralph, checked, git, is_private, one_path, runtime_patterns};
+use super::{
+    FORGET, GitError, Repository, by_ralph, checked, git, is_private, left_out, one_path, runtime_patterns,
+};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -49,6 +51,8 @@ pub struct Changes {
     pub(super) bytes: u64,
     /// Paths that cannot be recorded, the first of them.
     pub left_out: Vec<String>,
+    /// A hash of all of them that is another once one has changed.
+    pub left_out_hash: Option<String>,
     /// All of them, as git names them.
     unrecorded: BTreeSet<Vec<u8>>,
 }
@@ -207,7 +211,8 @@ impl Shadow {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
         let listing = checked("status", self.git().args(status))?;
         let (deleted, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut changes = Changes { paths: Vec::new(), deleted, bytes: 0, left_out, unrecorded };
+        let mut changes =
+            Changes { paths: Vec::new(), deleted, bytes: 0, left_out, left_out_hash: None, unrecorded };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         // What an attempt leaves becomes a commit in the user's repository.
@@ -228,6 +233,7 @@ impl Shadow {
                 changes.unrecorded.insert(path.to_vec());
             }
         }
+        changes.left_out_hash = left_out::hash(self.top(), &changes.unrecorded);
         Ok(changes)
     }
 
