@@ -290,8 +290,11 @@ impl State {
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(&judgement.verdict, self.plan.advance());
-        // Nobody commits what is put back next.
-        let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
+        // Nobody commits what is put back next, nor what an agent was torn from: the next one goes
+        // on with it, and its commit has it.
+        let kept = judgement.verdict.is_green()
+            && !matches!(judgement.settlement, Settlement::Retry { .. })
+            && !judgement.counts_as_failure();
         self.scm = kept.then_some(scm::Due::default());
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
