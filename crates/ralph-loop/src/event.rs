@@ -237,12 +237,26 @@ pub struct RestoreEnd {
     /// instead; none if nothing had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// Which parent of that commit has the tree that the work began with, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<usize>,
     /// What had been changed, by hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Paths that could not be put back without a loss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spared: Vec<String>,
+}
+
+impl RestoreEnd {
+    /// The command that shows what had been changed.
+    pub fn diff_command(&self) -> Option<String> {
+        let kept = self.kept.as_ref()?;
+        Some(match self.began {
+            Some(parent) => format!("git diff {kept}^-{parent}"),
+            None => format!("git diff HEAD {kept}"),
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -296,7 +296,7 @@ impl Shadow {
         Ok(())
     }
 
-    fn write_tree(&self) -> Result<String, ShadowError> {
+    pub(super) fn write_tree(&self) -> Result<String, ShadowError> {
         Ok(trimmed(&checked("write-tree", self.git().args(["write-tree"]))?))
     }
 

@@ -343,9 +343,9 @@ impl RealHost<'_> {
                 put_aside.map_err(|cause| cause.to_string())
             }
         };
-        let end = put_aside.and_then(|PutAside { kept, diff, spared }| {
+        let end = put_aside.and_then(|PutAside { kept, began, diff, spared }| {
             let diff = diff.map(|text| self.lane.texts.put(&text)).transpose();
-            Ok(RestoreEnd { kept, diff: diff.map_err(|cause| cause.to_string())?, spared })
+            Ok(RestoreEnd { kept, began, diff: diff.map_err(|cause| cause.to_string())?, spared })
         });
         self.ended(match end {
             Ok(end) => End::Restore(end),
