@@ -420,6 +420,18 @@ fn codex_fails_with_its_turn_or_by_stopping_short() {
 }
 
 #[test]
+fn a_codex_whose_address_is_no_url_is_refused_for_good() {
+    let answer_to = |why: &str| {
+        let (_, seen) = codex(&FAILED.replace("WHY", why));
+        answer(Dialect::Codex, Exit::Code(1), &seen, None)
+    };
+    let why = "stream disconnected before completion: builder error";
+    assert_eq!(answer_to(why), Answer::Refused { why: why.into(), about: Refusal::Address });
+    let why = "stream disconnected before completion: Transport error: network error";
+    assert_eq!(answer_to(why), Answer::Unavailable { why: why.into() });
+}
+
+#[test]
 fn codex_says_what_kind_of_failure_it_was() {
     for (why, kind, status) in [
         (

@@ -135,6 +135,19 @@ fn an_agent_that_waits_for_the_network_is_ended_with_the_outage() {
 }
 
 #[test]
+fn a_codex_whose_address_is_no_url_ends_the_run_at_once() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let why = "stream disconnected before completion: builder error";
+    let line = json!({"type": "turn.failed", "error": {"message": why}});
+    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exit 1"));
+    let args = ["run", "-p", "x", "--agent", "codex", "--format", "json"];
+    let result = sandbox.ralph(&args).stops(1, "error", 0);
+    assert_eq!(result["error"]["message"], why);
+    assert!(result["error"]["hint"].as_str().unwrap().contains("base_url"), "{result:#}");
+}
+
+#[test]
 fn another_agent_stands_in_for_one_that_waits_for_the_network() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
