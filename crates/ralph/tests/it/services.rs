@@ -135,6 +135,19 @@ fn an_agent_that_waits_for_the_network_is_ended_with_the_outage() {
 }
 
 #[test]
+fn one_signal_ends_an_agent_that_waits_for_the_network() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    offline_codex(&sandbox);
+    let running = sandbox.start(&["run", "-p", "x", "--agent", "codex"]);
+    sandbox.until_fact("an agent that waits", |fact| fact["blocked"].is_object());
+    let asked = std::time::Instant::now();
+    running.signal(rustix::process::Signal::INT);
+    running.end().exits(130);
+    assert!(asked.elapsed().as_secs() < 40, "it was waited for");
+}
+
+#[test]
 fn a_codex_whose_address_is_no_url_ends_the_run_at_once() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
