@@ -66,6 +66,15 @@ pub(crate) fn ending_its_line(line: &str) -> Option<&str> {
     last.is_none_or(|end| end == text.len()).then(|| &text[from..])
 }
 
+/// Whether a tag is closed at the end of the line.
+pub(crate) fn ends_with_tag(line: &str) -> bool {
+    let text = line.trim_end().as_bytes();
+    [COMPLETION, SIGNAL].into_iter().flatten().any(|(spelling, token)| {
+        let end = text.len().checked_sub(spelling.len()).map(|at| &text[at..]);
+        matches!(token, Token::Close(_)) && end.is_some_and(|end| end.eq_ignore_ascii_case(spelling))
+    })
+}
+
 /// Looks for the first complete tag. Further ones are not looked at.
 #[derive(Clone, Debug)]
 pub struct TagScanner {

@@ -3,17 +3,20 @@
 //! A plain agent has one output for everything, and many print the prompt they were given.
 //! The prompt tells the agent which tag to print, so its echo would be a claim that nobody
 //! made. [`EchoFilter`] drops the prompt as a whole, or three or more consecutive lines of
-//! it. Invariant: a line that alone, or with one neighbour, equals a line of the prompt is
-//! kept, so an honest tag counts even if the prompt shows the very same line.
+//! it, or the sentence that asks for a tag with the tag that follows it. Invariant: any other line
+//! that alone, or with one neighbour, equals a line of the prompt is kept, so an honest tag counts
+//! even if the prompt shows the very same line.
 //!
 //! How: lines are compared without indentation, quote marks and numbering, lines that are nothing
 //! else not at all. All windows of three consecutive prompt lines are kept as hashes, and an output
-//! line that is part of such a window is dropped. Only lines that occur in the prompt are held
+//! line that is part of such a window is dropped. Lines of a window may all have the same label
+//! before them, such as `[12:01:02] ` or `user: `. Only lines that occur in the prompt are held
 //! back, two at most, so memory is a few bytes for each prompt line and three lines of output.
 //!
 //! Deliberately absent: echoes that were rewrapped. To find those means to guess, and a wrong
 //! guess would swallow an honest claim.
 
+use crate::claim::ends_with_tag;
 use crate::quoting::bare;
 use crate::text::printable;
 use std::collections::VecDeque;
@@ -25,6 +28,12 @@ const WINDOW: usize = 3;
 
 /// Longer lines are not held back, unless the prompt has such lines itself.
 const LINE_MAX: usize = 64 * 1024;
+
+/// A shorter line that comes before a tag may be anything.
+const REQUEST_MIN: usize = 16;
+
+/// A longer beginning of a line is no label.
+const LABEL_MAX: usize = 48;
 
 /// Passes output lines on, without those that echo the prompt.
 #[derive(Debug)]
@@ -45,9 +54,26 @@ struct LineFilter {
     /// Hashes, sorted.
     lines: Vec<u64>,
     windows: Vec<u64>,
+    requests: Vec<Request>,
     window: usize,
     line_max: usize,
     held: VecDeque<Held>,
+}
+
+/// Two consecutive lines of the prompt: a sentence, and the tag that it asks for. Further tags
+/// follow those before them.
+#[derive(Debug)]
+struct Request {
+    before: Before,
+    line: String,
+    tag: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    Sentence,
+    /// A short line or a tag, which alone tells nothing.
+    Other,
 }
 
 /// A line that may belong to an echo, until its neighbours are known.
@@ -59,9 +85,17 @@ struct Held {
     first_at: Option<usize>,
     /// Where the prompt's last line ends, if the text begins with it.
     last_end: Option<usize>,
+    labelled: Vec<Labelled>,
     /// The part that turned out to be the prompt's.
     echo: Option<Echo>,
     blank_lines_after: u32,
+}
+
+/// A line of the prompt with a label before it.
+#[derive(Clone, Copy, Debug)]
+struct Labelled {
+    label: u64,
+    line: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +173,7 @@ impl LineFilter {
             first: first.to_owned(),
             last: last.to_owned(),
             windows: sorted(hashes.windows(window).map(|w| hash(&w)).collect()),
+            requests: requests(lines),
             lines: sorted(hashes),
             window,
             line_max: LINE_MAX.max(2 * longest),
@@ -148,7 +183,7 @@ impl LineFilter {
 
     fn feed_line(&mut self, line: &str, out: &mut impl FnMut(&str)) {
         let text = bare(line);
-        if text.is_empty() {
+        if text.is_empty() || self.is_label_alone(line) {
             match self.held.back_mut() {
                 Some(held) => held.blank_lines_after = held.blank_lines_after.saturating_add(1),
                 None => out(line),
@@ -177,23 +212,97 @@ impl LineFilter {
         let whole = hash(&bare);
         let first_at = bare.ends_with(&self.first).then(|| text.end - self.first.len());
         let last_end = bare.starts_with(&self.last).then_some(text.start + self.last.len());
-        let possible = first_at.is_some() || last_end.is_some() || self.lines.binary_search(&whole).is_ok();
+        let labelled = self.labelled(line);
+        let possible = first_at.is_some()
+            || last_end.is_some()
+            || self.lines.binary_search(&whole).is_ok()
+            || !labelled.is_empty()
+            || self.requests.iter().any(|of| bare.ends_with(&of.line) || bare.ends_with(&of.tag));
         possible.then(|| Held {
             text: line.to_owned(),
             whole,
             first_at,
             last_end,
+            labelled,
             echo: None,
             blank_lines_after: 0,
         })
     }
 
-    /// Marks the held lines if together they are a window of the prompt. The line where an
-    /// echo begins may have something before it (`> `), the one where it ends something after.
+    /// The line as one of the prompt after each of its labels.
+    fn labelled(&self, line: &str) -> Vec<Labelled> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(end) = label_end(line, at) {
+            at = end;
+            let text = hash(&&line[at..][bare(&line[at..])]);
+            if self.lines.binary_search(&text).is_ok() {
+                found.push(Labelled { label: shape(&line[..at]), line: text });
+            }
+        }
+        found
+    }
+
+    /// Whether the line is an empty one with the label of the line before it.
+    fn is_label_alone(&self, line: &str) -> bool {
+        let Some(held) = self.held.back().filter(|held| !held.labelled.is_empty()) else { return false };
+        let label = shape(line);
+        held.labelled.iter().any(|known| known.label == label)
+    }
+
     fn mark_echo(&mut self) {
+        self.mark_request();
         if self.held.len() < self.window {
             return;
         }
+        self.mark_window();
+        self.mark_labelled();
+    }
+
+    /// Marks a sentence that asks for a tag, and that tag, whatever comes before them: the same
+    /// before both, or no word before the tag, which would make it a statement.
+    fn mark_request(&mut self) {
+        let [.., sentence, tag] = self.held.make_contiguous() else { return };
+        let before = |text: &str, end: &str| {
+            let text = &text[..bare(text).end];
+            text.strip_suffix(end).map(str::to_owned)
+        };
+        let echoed = self.requests.iter().any(|request| {
+            let asks = request.before == Before::Sentence || sentence.echo.is_some();
+            match (before(&sentence.text, &request.line), before(&tag.text, &request.tag)) {
+                (Some(one), Some(other)) if asks => {
+                    !other.contains(char::is_alphabetic) || shape(&one) == shape(&other)
+                }
+                _ => false,
+            }
+        });
+        if echoed {
+            for held in [sentence, tag] {
+                held.mark(Echo { from: 0, to: held.text.len() });
+            }
+        }
+    }
+
+    /// Marks the held lines if all have the same label and together are a window of the prompt.
+    fn mark_labelled(&mut self) {
+        let Some(first) = self.held.front() else { return };
+        let echoed = first.labelled.iter().any(|begin| {
+            let lines = self.held.iter().filter_map(|held| {
+                held.labelled.iter().find(|found| found.label == begin.label).map(|found| found.line)
+            });
+            let lines: Vec<u64> = lines.collect();
+            self.windows.binary_search(&hash(&lines.as_slice())).is_ok()
+        });
+        if echoed {
+            for held in &mut self.held {
+                held.mark(Echo { from: 0, to: held.text.len() });
+            }
+        }
+    }
+
+    /// Marks the held lines if together they are a window of the prompt. The line where an
+    /// echo begins may have something before it (`> `), the one where it ends something after.
+    fn mark_window(&mut self) {
         let mut hashes: Vec<u64> = self.held.iter().map(|held| held.whole).collect();
         let (begin, end) = (0, self.window - 1);
         for first in [None, self.held[begin].first_at] {
@@ -238,6 +347,43 @@ impl Held {
                 .map_or(echo, |known| Echo { from: known.from.min(echo.from), to: known.to.max(echo.to) }),
         );
     }
+}
+
+/// The lines of a prompt that a tag follows.
+fn requests(lines: &[&str]) -> Vec<Request> {
+    let is_sentence = |line: &str| line.len() >= REQUEST_MIN && line.contains(' ') && !ends_with_tag(line);
+    let pairs = lines.windows(2).filter(|pair| ends_with_tag(pair[1]));
+    let request = |pair: &[&str]| Request {
+        before: if is_sentence(pair[0]) { Before::Sentence } else { Before::Other },
+        line: pair[0].to_owned(),
+        tag: pair[1].to_owned(),
+    };
+    pairs.map(request).collect()
+}
+
+/// Where the label that begins at `from` ends: `[12:01:02]`, `12:01:02`, `user:` or `user>`, with
+/// what is around it.
+fn label_end(line: &str, from: usize) -> Option<usize> {
+    let rest = &line[from..];
+    let word = rest.trim_start();
+    let word_at = rest.len() - word.len();
+    let length = match word.strip_prefix('[') {
+        Some(inside) => inside.find(']')? + 2,
+        None => word.find(char::is_whitespace).unwrap_or(word.len()),
+    };
+    let label = &word[..length];
+    let is_label = label.starts_with('[')
+        || label
+            .strip_suffix([':', '>'])
+            .is_some_and(|name| name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)))
+        || (label.contains(':') && label.starts_with(|c: char| c.is_ascii_digit()));
+    let end = from + word_at + length;
+    (is_label && end <= LABEL_MAX).then_some(end)
+}
+
+/// A label without regard to its digits and the space around it.
+fn shape(label: &str) -> u64 {
+    hash(&label.trim().chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>())
 }
 
 fn pass(rest: &str, out: &mut impl FnMut(&str)) {
@@ -325,6 +471,45 @@ mod tests {
         }
         let numbered = "1. Fix the bug.\n2. When done, print:\n3. <response>DONE</response>";
         check(numbered, "Fix the bug.\n> When done, print:\n<response>DONE</response>", &[]);
+    }
+
+    #[test]
+    fn an_echo_is_known_by_a_label_that_all_of_its_lines_have() {
+        let clock = |form: &str| shown(form).replace("0#", "01");
+        for form in ["[12:01:0#] {}", "user: {}", "2026-11-17T02:00:0#Z {}", "[12:00] user> {}", "# log: {}"]
+        {
+            let shown = clock(form);
+            let kept: Vec<String> = kept(PROMPT, &format!("hello\n{shown}\n{TAG}\n"));
+            assert_eq!(kept.iter().filter(|line| line.contains(TAG)).count(), 1, "{form}: {kept:?}");
+        }
+        let prompt = "Note: be brief.\nReport: what you did.\nThen print\n<response>DONE</response>";
+        let lines: Vec<String> = prompt.lines().map(|line| format!("user: {line}")).collect();
+        check(prompt, &lines.join("\n"), &[]);
+        // Lines with labels of their own are the agent's.
+        let own = ["Bug: be brief.", "It: what you did.", "Then: Then print", TAG];
+        check(prompt, &own.join("\n"), &own);
+    }
+
+    #[test]
+    fn a_request_for_a_tag_is_an_echo_with_it_whatever_is_before_them() {
+        const SENTENCE: &str = "When the whole task is done, end your answer with this line:";
+        let prompt = format!("Fix it.\n\n---\n{SENTENCE}\n{TAG}\nIt is believed only if all checks pass.\n");
+        for (one, other) in [
+            ("", ""),
+            ("~ ", "~ "),
+            ("┊ You said: ", "┊ "),
+            ("2026-11-17 02:33:40.123 INFO agent::prompt ", "2026-11-17 02:33:41.456 INFO agent::prompt "),
+        ] {
+            check(&prompt, &format!("{one}{SENTENCE}\n{other}{TAG}"), &[]);
+            check(&prompt, &format!("{one}{SENTENCE}\n{other}{TAG}\n{TAG}"), &[TAG]);
+        }
+        let own = format!("All done. {TAG}");
+        check(
+            &prompt,
+            &format!("I was told: {SENTENCE}\n{own}"),
+            &[&format!("I was told: {SENTENCE}"), &own],
+        );
+        check(&prompt, &format!("{SENTENCE}\nDone.\n{TAG}"), &[SENTENCE, "Done.", TAG]);
     }
 
     #[test]

@@ -193,13 +193,16 @@ pub struct SnapshotEnd {
     /// Paths that are not in it: too large, unreadable, a repository of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Paths, sizes and times of all that is not in it, as a hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_hash: Option<String>,
     /// What has changed since the run's first tree, by hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Why there is no tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The commit that the user's repository is on, for source control.
+    /// The commit that the user's repository is on, for source control and after empty answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Where the user's repository stood, for plans that put trees back.
@@ -234,6 +237,9 @@ pub struct RestoreEnd {
     /// instead; none if nothing had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// Which parent of that commit has the tree that the work began with, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<usize>,
     /// What had been changed, by hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -244,6 +250,17 @@ pub struct RestoreEnd {
     /// Paths that could not be put back without a loss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spared: Vec<String>,
+}
+
+impl RestoreEnd {
+    /// The command that shows what had been changed.
+    pub fn diff_command(&self) -> Option<String> {
+        let kept = self.kept.as_ref()?;
+        Some(match self.began {
+            Some(parent) => format!("git diff {kept}^-{parent}"),
+            None => format!("git diff HEAD {kept}"),
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

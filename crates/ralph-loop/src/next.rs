@@ -90,6 +90,8 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
             How::Bury => None,
         },
         Some(_) => None,
+        // One that waits for its service has nothing to finish.
+        None if state.stops_asked > 0 && flight.blocked.is_some() => cancel(How::Ask, Why::StopAsked),
         None => {
             if let Some(silence) = flight.silence {
                 return cancel(How::Ask, Why::Silent(silence));

@@ -19,12 +19,14 @@ pub(crate) enum Manner {
 }
 
 /// Signs that programs put before a line that they show.
-const BEFORE: &[char] =
-    &['>', '|', '│', '┃', '▌', '"', '\'', '`', '“', '”', '„', '«', '»', '‹', '›', '-', '+', '*', '•', '●'];
+const BEFORE: &[char] = &[
+    '>', '|', '│', '┃', '▌', '└', '├', '╰', '╭', '┌', '─', '⎿', '"', '\'', '`', '“', '”', '„', '«', '»', '‹',
+    '›', '❯', '-', '+', '*', '•', '●', '⏺', '#', '$',
+];
 /// The same for its end.
-const AFTER: &[char] = &['|', '│', '┃', '"', '\'', '`', '“', '”', '«', '»', '‹', '›'];
+const AFTER: &[char] = &['|', '│', '┃', '┘', '╯', '┐', '╮', '"', '\'', '`', '“', '”', '«', '»', '‹', '›'];
 /// The first character of a line that is shown, not said.
-const QUOTES: &[char] = &['>', '|', '│', '┃', '▌', '\''];
+const QUOTES: &[char] = &['>', '|', '│', '┃', '▌', '└', '├', '╰', '⎿', '❯', '$', '\''];
 /// What separates a line number from the line.
 const GUTTERS: &[char] = &['|', '│', '┃', '→', ':', '\t'];
 
@@ -132,6 +134,12 @@ fn fence(text: &str) -> Option<Fence> {
 
 /// Whether a line is shown instead of said, by its beginning, or ends inside a quote.
 fn is_quoted(text: &str) -> bool {
+    // Behind the time stamp of a log.
+    if let Some((stamp, rest)) = text.split_once(']')
+        && stamp.strip_prefix('[').is_some_and(|stamp| stamp.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return is_quoted(rest.trim_start());
+    }
     let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = number.len() < text.len()
         && (number.starts_with('\t') || number.trim_start_matches(' ').starts_with(GUTTERS));
@@ -140,15 +148,20 @@ fn is_quoted(text: &str) -> bool {
     text.starts_with(QUOTES) || numbered || added || (text.contains('<') && ends_inside_quote(text))
 }
 
-/// Whether a quote is open at the end. A quote mark after a letter or digit opens none.
+/// Whether a quote is open at the end. A quote mark after a letter or digit opens none, and an
+/// apostrophe before a space opens none either, nor does one before a letter or digit close any.
 fn ends_inside_quote(text: &str) -> bool {
     let mut open = None;
     let mut before = ' ';
-    for c in text.chars() {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.clone().next().unwrap_or(' ');
         open = match (open, c) {
             (None, '"' | '`') if !before.is_alphanumeric() => Some(c),
+            (None, '\'') if !before.is_alphanumeric() && !after.is_whitespace() => Some(c),
             (None, '“') => Some('”'),
             (None, '«') => Some('»'),
+            (Some('\''), '\'') if after.is_alphanumeric() => open,
             (Some(close), c) if close == c => None,
             (open, _) => open,
         };
@@ -272,6 +285,12 @@ mod tests {
             "12 Say it.",
             "> 3. \"Say it.\"",
             "- Say it.",
+            "# Say it.",
+            "$ Say it.",
+            "  └ Say it.",
+            "├─ Say it.",
+            "  ⎿  Say it.",
+            "╰ Say it. ╯",
         ] {
             assert_eq!(&line[bare(line)], "Say it.", "{line:?}");
         }
@@ -308,8 +327,11 @@ mod tests {
             "● <x>",
             "said \"yes\", so <x>",
             "`a` and `b`: <x>",
+            "[12:01:02] <x>",
             "the 5\" disk works <x>",
             "don't <x>",
+            "the tests' output is 'fine', so <x>",
+            "it said 'don't', and I did <x>",
             "“a” <x>",
             "\"a\" <x>",
         ] {
@@ -322,6 +344,14 @@ mod tests {
             "\"<x>",
             "say \"a <x>",
             "say `a <x>",
+            "he said 'print <x>",
+            "he said ('don't print <x>",
+            "└ <x>",
+            "  ├ <x>",
+            "  ⎿  <x>",
+            "╰ <x>",
+            "$ <x>",
+            "[12:01:02]   │ <x>",
             "“a <x>",
             " 12 | <x>",
             "12\t<x>",

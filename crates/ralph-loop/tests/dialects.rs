@@ -420,6 +420,18 @@ fn codex_fails_with_its_turn_or_by_stopping_short() {
 }
 
 #[test]
+fn a_codex_whose_address_is_no_url_is_refused_for_good() {
+    let answer_to = |why: &str| {
+        let (_, seen) = codex(&FAILED.replace("WHY", why));
+        answer(Dialect::Codex, Exit::Code(1), &seen, None)
+    };
+    let why = "stream disconnected before completion: builder error";
+    assert_eq!(answer_to(why), Answer::Refused { why: why.into(), about: Refusal::Address });
+    let why = "stream disconnected before completion: Transport error: network error";
+    assert_eq!(answer_to(why), Answer::Unavailable { why: why.into() });
+}
+
+#[test]
 fn codex_says_what_kind_of_failure_it_was() {
     for (why, kind, status) in [
         (
@@ -628,6 +640,28 @@ fn no_json_is_a_claim() {
     }
 }
 
+/// What agents print as text, asked `PROMPT`, while one of their tools prints the tag.
+const TEXT: &[(&str, &str)] = &[
+    ("gemini", include_str!("captures/text/gemini.txt")),
+    ("copilot", include_str!("captures/text/copilot.txt")),
+    ("copilot-heredoc", include_str!("captures/text/copilot-heredoc.txt")),
+    ("pi", include_str!("captures/text/pi.txt")),
+];
+
+#[test]
+fn a_tag_that_a_tool_of_a_text_agent_prints_is_no_claim() {
+    for (name, output) in TEXT {
+        assert!(output.contains("Not done yet"), "{name}");
+        let seen = plain(PROMPT, output);
+        assert_eq!((seen.tag, seen.signals, seen.text), (None, Signals::default(), true), "{name}");
+        // Behind a log's time stamps the same holds, and an honest line counts in all of them.
+        let logged: String = output.lines().map(|line| format!("[12:01:02] {line}\n")).collect();
+        assert_eq!(plain(PROMPT, &logged).tag, None, "{name}");
+        let honest = plain(PROMPT, &format!("{output}{DONE}\n"));
+        assert_eq!(honest.tag.as_deref(), Some("DONE"), "{name}");
+    }
+}
+
 #[test]
 fn a_done_pattern_is_not_found_where_json_repeats_the_prompt() {
     let matched = |output: &str| {
@@ -680,6 +714,9 @@ fn a_plain_agents_claim_is_a_tag_that_ends_its_line() {
         "{\"text\":\"TAG\"}",
         "{\n  \"text\": \"TAG\"\n}",
         "data: {\"text\":\"TAG\"}",
+        "he said 'print TAG",
+        "  └ TAG",
+        "$ TAG",
     ] {
         let output = output.replace("TAG", tag);
         assert_eq!(plain("", &output).tag, None, "{output}");
@@ -694,8 +731,27 @@ fn a_plain_agents_claim_is_a_tag_that_ends_its_line() {
 
 #[test]
 fn an_echo_of_the_prompt_is_no_claim_whatever_marks_it_has() {
-    for form in ["    {}", "> {}", "│ {} │", "\"{}\"", "#. {}", "  # | {}", "  #\t{}", "# {}", "- {}", "+ {}"]
-    {
+    for form in [
+        "    {}",
+        "> {}",
+        "│ {} │",
+        "\"{}\"",
+        "#. {}",
+        "  # | {}",
+        "  #\t{}",
+        "# {}",
+        "- {}",
+        "+ {}",
+        "└ {}",
+        "  ├ {}",
+        "  ⎿  {}",
+        "╰ {}",
+        "$ {}",
+        "[12:01:0#] {}",
+        "user: {}",
+        "[info] user: {}",
+        "INFO prompt {}",
+    ] {
         let lines = PROMPT.lines().enumerate();
         let shown: Vec<String> =
             lines.map(|(i, line)| form.replace('#', &(i + 1).to_string()).replace("{}", line)).collect();

@@ -54,6 +54,8 @@ pub struct StoryGaps<'a> {
     /// What the attempt before did, and the ref under which it is kept.
     pub last_diff: Option<&'a str>,
     pub last_kept: Option<&'a str>,
+    /// The command that shows it.
+    pub last_diff_command: Option<&'a str>,
     pub spec: &'a str,
     pub verify: Vec<&'a str>,
     pub learnings: &'a [String],
@@ -75,6 +77,7 @@ pub fn story(template: &str, plan: &StoriesPlan, gaps: &StoryGaps<'_>) -> Result
             last_failure => gaps.last_failure,
             last_diff => gaps.last_diff,
             last_kept => gaps.last_kept,
+            last_diff_command => gaps.last_diff_command,
             verify => gaps.verify.iter().map(ToString::to_string).collect::<Vec<String>>(),
             rules => plan.rules.clone(),
             learnings => gaps.learnings.to_vec(),
@@ -103,6 +106,7 @@ pub fn check_story(template: &str) -> Result<(), TemplateError> {
         last_failure: Some("it failed"),
         last_diff: Some("+ it"),
         last_kept: Some("refs/ralph/r/attempt-1"),
+        last_diff_command: Some("git diff refs/ralph/r/attempt-1^-1"),
         spec: "the specification",
         verify: vec!["make test"],
         learnings: &["a thing".into()],

@@ -25,8 +25,8 @@ mod seen;
 mod task_tools;
 
 pub use command::{
-    AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit, command_line,
-    named_model, skips_permissions, stated_model, without_model,
+    AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit,
+    claude_settings, command_line, named_model, skips_permissions, stated_model, without_model,
 };
 pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};

@@ -27,13 +27,15 @@ pub enum Refusal {
     Root,
     /// The program does not know one of its flags.
     Flag,
+    /// No request can be sent to the address that the program is configured with.
+    Address,
 }
 
 impl Refusal {
     pub fn stop_reason(self) -> StopReason {
         match self {
             Refusal::Login | Refusal::Model | Refusal::Quota => StopReason::Authentication,
-            Refusal::Root | Refusal::Flag => StopReason::Error,
+            Refusal::Root | Refusal::Flag | Refusal::Address => StopReason::Error,
         }
     }
 
@@ -119,6 +121,10 @@ pub(super) fn of_stream(error: &str, seen: &Seen) -> Answer {
         (Some(500..), _)
         | (_, "server_error" | "overloaded" | "overloaded_error" | "api_error" | "connection_failed") => {
             Answer::Unavailable { why }
+        }
+        // Codex says so before it has sent anything, and would for ever.
+        (None, "") if error.starts_with("stream disconnected") && error.ends_with(": builder error") => {
+            refused(Refusal::Address)
         }
         (None, "") if error.starts_with("stream disconnected") => Answer::Unavailable { why },
         _ if seen.blocked_until.is_some() => Answer::Limited { why, until: seen.blocked_until },

@@ -83,8 +83,8 @@ impl State {
 
     fn end_snapshot(&mut self, end: &SnapshotEnd) {
         if let Phase::Answered { reply, .. } = &mut self.phase {
-            let same = match (&end.tree, &reply) {
-                (Some(tree), _) => self.stall.knows(tree),
+            let same = match (Mark::of(end), &reply) {
+                (Some(now), _) => self.began.as_ref() == Some(&now),
                 (None, Reply::Empty { idle }) => *idle,
                 (None, _) => false,
             };
@@ -96,7 +96,8 @@ impl State {
             return;
         }
         self.phase = Phase::Ready { snapshot_taken: true };
-        self.compare_with_mark(end);
+        self.began = Mark::of(end);
+        self.compare_with_mark();
         self.stall.learn(end.tree.as_deref());
         if self.base_tree.is_none() {
             self.base_tree.clone_from(&end.tree);
@@ -109,13 +110,13 @@ impl State {
     }
 
     /// Whether there is anything new for source control. An unknown tree is a changed one.
-    fn compare_with_mark(&mut self, end: &SnapshotEnd) {
-        let now = end.tree.clone().map(|tree| Mark { tree, commit: end.commit.clone() });
+    fn compare_with_mark(&mut self) {
+        let now = &self.began;
         if let Some(due) = self.scm.as_mut().filter(|due| due.news == News::Unknown) {
-            due.news = if now.is_some() && now == self.mark { News::None } else { News::Some };
+            due.news = if now.is_some() && *now == self.mark { News::None } else { News::Some };
         }
         if self.mark.is_none() {
-            self.mark = now;
+            self.mark.clone_from(now);
         }
     }
 
@@ -290,8 +291,11 @@ impl State {
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(judgement, self.plan.advance());
-        // Nobody commits what is put back next.
-        let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
+        // Nobody commits what is put back next, nor what an agent was torn from: the next one goes
+        // on with it, and its commit has it.
+        let kept = judgement.verdict.is_green()
+            && !matches!(judgement.settlement, Settlement::Retry { .. })
+            && !judgement.counts_as_failure();
         self.scm = kept.then_some(scm::Due::default());
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {

@@ -58,6 +58,8 @@ pub struct State {
     pub scm: Option<scm::Due>,
     /// Where the repository stood when the run began, or when source control was last done.
     pub mark: Option<Mark>,
+    /// What the current iteration began with.
+    began: Option<Mark>,
     /// Where the current item began, for plans that go back there.
     pub base: Option<Base>,
     /// The branch that the run works on, where it has to stay the same.
@@ -119,6 +121,7 @@ impl State {
             left_due: None,
             scm: None,
             mark: None,
+            began: None,
             base: None,
             branch: None,
             restore_due: false,

@@ -3,7 +3,7 @@
 use crate::ask::Silence;
 use crate::check::CheckResult;
 use crate::dialect::{Blocker, Refusal};
-use crate::event::{Head, How, Step, StepId, StopReason, VERSION, Why};
+use crate::event::{Head, How, SnapshotEnd, Step, StepId, StopReason, VERSION, Why};
 use crate::money::Usd;
 use crate::plan::Advance;
 use crate::verdict::{Claim, Judgement, Settlement, Verdict};
@@ -62,11 +62,20 @@ impl Reply {
     }
 }
 
-/// A tree and the commit that it is based on.
+/// A tree, the commit that it is based on, and what is beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    pub tree: String,
-    pub commit: Option<String>,
+    tree: String,
+    commit: Option<String>,
+    left_out: Option<String>,
+}
+
+impl Mark {
+    /// None if the tree is not known.
+    pub(super) fn of(end: &SnapshotEnd) -> Option<Mark> {
+        let SnapshotEnd { tree, commit, left_out_hash, .. } = end.clone();
+        tree.map(|tree| Mark { tree, commit, left_out: left_out_hash })
+    }
 }
 
 /// A step that has begun and not ended.
@@ -269,11 +278,6 @@ impl Stall {
         let alike = failed == self.failed && self.change.as_deref() == change;
         self.iterations = if alike { self.iterations + 1 } else { 1 };
         (self.failed, self.change) = (failed, change.map(String::from));
-    }
-
-    /// Whether a tree is the one that the iteration began with.
-    pub(super) fn knows(&self, tree: &str) -> bool {
-        self.tree.as_deref() == Some(tree)
     }
 
     /// The tree as the last iteration left it. An unknown tree is a changed one: a run is

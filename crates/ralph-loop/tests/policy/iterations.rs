@@ -317,6 +317,11 @@ fn an_empty_answer_is_repeated_only_if_the_tree_is_as_it_was() {
     check("git n:1", "start tree:A quiet tree:B", "judged 1 green, snapshot 2");
     check("git checks:1", "start tree:A quiet tree:B", "check 1.1");
     check("git checks:1", "start tree:A quiet tree:A quiet tree:B", "check 1.1");
+    // A commit is work, and so is what no tree holds.
+    check("git checks:1", "start tree:A+1 quiet tree:A+2", "check 1.1");
+    check("git checks:1", "start tree:A+1%x quiet tree:A+1%y", "check 1.1");
+    check("git checks:1", "start tree:A quiet tree:A%x", "check 1.1");
+    check("git checks:1", "start tree:A+1%x quiet tree:A+1%x", "agent 1.2");
     check("git", "start tree:A quiet tree:?", "judged 1 green, snapshot 2");
     check("git", "start tree:A empty tree:?", "agent 1.2");
     check("git", "start tree:A pause quiet", "wait");
@@ -333,6 +338,7 @@ fn source_control_has_nothing_to_do_where_nothing_has_changed() {
     let scm = "git scm:commit+push";
     check(scm, "start tree:A talk", "judged 1 green, snapshot 2");
     check(scm, "start tree:A talk tree:A", "agent 2");
+    check(scm, "start tree:A talk tree:A%x", "message 1");
     check(scm, "start tree:A talk tree:B", "message 1");
     check(scm, "start tree:A talk tree:?", "message 1");
     check(scm, "start tree:A talk tree:B message did did", "snapshot 2");

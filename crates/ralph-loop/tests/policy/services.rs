@@ -65,6 +65,17 @@ fn an_agent_that_tries_a_refused_key_is_ended_at_once() {
 }
 
 #[test]
+fn an_agent_that_waits_for_the_network_is_ended_by_the_first_request_to_stop() {
+    check("", "start stop", "wait");
+    check("", "start offline stop", "ask (stop asked)");
+    check("", "start stop offline", "ask (stop asked)");
+    check("", "start offline leave", "ask (stop asked)");
+    check("", "start offline stop ended", "stop interrupted");
+    check("", "start offline stop ended resumed", "agent 1.2");
+    check("", "start offline online stop", "wait");
+}
+
+#[test]
 fn an_agent_without_a_network_waits_by_itself_up_to_the_outage() {
     check("max-outage:60", "start 1s offline", "wait until 61s");
     check("max-outage:60", "start 1s offline due", "ask (no network)");

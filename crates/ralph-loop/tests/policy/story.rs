@@ -14,6 +14,7 @@
 //! | `green` `red`           | the check ends with exit code 0, 1                       |
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
+//! | `tree:A+c` `tree:A%f`   | the same, and HEAD is at `c`, and `f` is not in the tree |
 //! | `tree:A@main` `talk@x`  | the same, and HEAD is on that branch                     |
 //! | `list:A=new+B=right2`   | the task list was read, or is that after a comparison    |
 //! | `list:A=new!passes`     | the same, and what the agent did to `passes` was undone  |
@@ -501,7 +502,13 @@ pub fn end(word: &str, step: &Step) -> End {
 
 fn snapshot(tree: Option<&str>, branch: Option<&str>) -> End {
     let head = branch.map(|name| Head { branch: Branch::Named(name.into()), ..Head::default() });
-    End::Snapshot(SnapshotEnd { tree: tree.map(String::from), head, ..SnapshotEnd::default() })
+    let split = |text: Option<&str>, sign: char| match text.and_then(|text| text.split_once(sign)) {
+        Some((text, rest)) => (Some(text.to_owned()), Some(rest.to_owned())),
+        None => (text.map(String::from), None),
+    };
+    let (tree, left_out_hash) = split(tree, '%');
+    let (tree, commit) = split(tree.as_deref(), '+');
+    End::Snapshot(SnapshotEnd { tree, head, commit, left_out_hash, ..SnapshotEnd::default() })
 }
 
 fn check_end(exit: Exit) -> End {

@@ -97,6 +97,15 @@ fn an_agent_that_falls_silent_is_ended() {
 }
 
 #[test]
+fn what_a_silent_agent_has_left_is_committed_only_if_it_was_done() {
+    let scm = "scm:commit checks:1";
+    check(scm, "start silent ended green", "judged 1 green");
+    check(scm, "start silent ended green due", "agent 2");
+    check(scm, "start silent ended green due talk green", "judged 2 green, message 2");
+    check(scm, "start silent done green", "judged 1 done, message 1");
+}
+
+#[test]
 fn what_a_silent_agent_has_left_is_judged_like_any_work() {
     check("checks:1", "start silent ended", "check 1.1");
     check("checks:1", "start silent ended red", "judged 1 red 1");

@@ -119,12 +119,12 @@ fn look(known: &Known) -> Finding {
 fn look_at_root(findings: &mut [Finding]) {
     let (Ok(dir), Ok(path)) = (std::env::current_dir(), which::which("claude")) else { return };
     let (flags, autonomous) =
-        match settings::load(&Project::at(dir), None).map(|loaded| loaded.settings.agent) {
+        match settings::load(&Project::at(dir.clone()), None).map(|loaded| loaded.settings.agent) {
             Ok(agent) if agent.command == "claude" => (agent.flags, agent.autonomous),
             Ok(agent) => (Vec::new(), agent.autonomous),
             Err(_) => (Vec::new(), true),
         };
-    if root::refuses(Dialect::Claude, &flags, autonomous, &path)
+    if root::refuses(Dialect::Claude, &flags, autonomous, &path, &dir)
         && let Some(claude) = findings.iter_mut().find(|finding| finding.name == "claude")
     {
         claude.ok = false;

@@ -1,8 +1,8 @@
 //! Signs of life of an agent.
 //!
 //! A stream of events shows life by every byte, and tells when a tool runs. Text shows life by a
-//! line that is not among the last ones that were shown. What is drawn again is therefore no sign
-//! of life: an escape code, the same line, a spinner that has gone round once.
+//! line that was not shown before, as far back as is remembered. What is drawn again is therefore
+//! no sign of life: an escape code, the same line, a spinner that has gone round once.
 //!
 //! A sign of life counts from when it was read, however much later the text is looked at.
 //!
@@ -16,9 +16,10 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// So many different lines are remembered, and so many bytes of a text are looked at.
-const KNOWN_LINES: usize = 20;
+/// So many bytes of a text are looked at, and so many different lines are remembered: more than
+/// can be in several screens or in the cycle of any spinner.
 const TAIL_BYTES: usize = 16 << 10;
+const KNOWN_LINES: usize = 8192;
 
 /// Tools that are known to be running by name; more are not told apart.
 const OPEN_TOOLS: usize = 1024;
@@ -48,11 +49,34 @@ struct Text {
     tail: Vec<u8>,
     /// The text is longer: the first line of the tail may have begun before it.
     cut: bool,
-    /// Hashes of the last lines, newest last.
-    known: VecDeque<u64>,
+    known: Known,
     looked: Instant,
     /// When the first and the last of what has not been looked at were read.
     unseen: Option<(Instant, Instant)>,
+}
+
+/// The last different lines that were shown, as hashes.
+#[derive(Debug, Default)]
+struct Known {
+    lines: HashSet<u64>,
+    /// The same, oldest first.
+    order: VecDeque<u64>,
+}
+
+impl Known {
+    /// Returns whether it is new.
+    fn add(&mut self, line: u64) -> bool {
+        let is_new = self.lines.insert(line);
+        if is_new {
+            self.order.push_back(line);
+        }
+        if self.order.len() > KNOWN_LINES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.lines.remove(&oldest);
+        }
+        is_new
+    }
 }
 
 impl Activity {
@@ -118,7 +142,7 @@ impl Activity {
 
 impl Text {
     fn new(now: Instant) -> Text {
-        Text { tail: Vec::new(), cut: false, known: VecDeque::new(), looked: now, unseen: None }
+        Text { tail: Vec::new(), cut: false, known: Known::default(), looked: now, unseen: None }
     }
 
     /// Returns when there was a sign of life, if a look shows one. Looks are `every` so long apart.
@@ -144,14 +168,7 @@ impl Text {
         let text = drawn_lines(&self.tail);
         let from = if self.cut { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
         let lines = text[from..].lines().map(str::trim).filter(|line| !line.is_empty());
-        let mut newest: Vec<u64> = lines.rev().take(KNOWN_LINES).map(hash).collect();
-        newest.reverse();
-        let is_new = newest.iter().any(|line| !self.known.contains(line));
-        for line in newest {
-            self.known.retain(|known| *known != line);
-            self.known.push_back(line);
-        }
-        self.known.drain(..self.known.len().saturating_sub(KNOWN_LINES));
+        let is_new = lines.fold(false, |is_new, line| self.known.add(hash(line)) || is_new);
         is_new.then_some(read)
     }
 }
@@ -303,6 +320,30 @@ mod tests {
     }
 
     #[test]
+    fn a_long_cycle_is_drawn_again_as_well() {
+        for length in [25, 56, 1000] {
+            let frame = |n: u64| format!("\x1b[2K\rworking on part {}", n % length);
+            let mut watch = Watch::of(Dialect::Plain);
+            let per_second = length.div_ceil(50);
+            for second in 0..200 {
+                let frames: String = (second * per_second..(second + 1) * per_second).map(frame).collect();
+                watch.heard(second, &frames);
+            }
+            // Alive until it has gone round once.
+            assert!(watch.activity.last_sign <= watch.at(length / per_second + 2), "{length}");
+            watch.silent_at(200, true);
+        }
+    }
+
+    #[test]
+    fn so_many_lines_are_remembered_and_no_more() {
+        let mut known = Known::default();
+        assert!((0..3 * KNOWN_LINES as u64).all(|line| known.add(line)));
+        assert_eq!((known.lines.len(), known.order.len()), (KNOWN_LINES, KNOWN_LINES));
+        assert!(!known.add(3 * KNOWN_LINES as u64 - 1) && known.add(0));
+    }
+
+    #[test]
     fn a_text_longer_than_what_is_looked_at_is_no_sign_by_where_it_is_cut() {
         let mut watch = Watch::of(Dialect::Plain);
         for second in 0..40 {
@@ -318,7 +359,7 @@ mod tests {
         watch.heard(60, "51%\r");
         watch.silent_at(119, false);
         watch.silent_at(120, true);
-        // Only the last lines are looked at.
+        // What is still in view is no change.
         let mut watch = Watch::of(Dialect::Plain);
         watch.heard(2, &format!("first\n{}", "x\n".repeat(20)));
         watch.heard(50, &"x\n".repeat(20));

@@ -6,6 +6,7 @@ use crate::fsx;
 use crate::layout::TasksDir;
 use crate::template::{self, StoryGaps, TemplateError};
 use crate::texts::Texts;
+use ralph_loop::event::RestoreEnd;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
@@ -148,12 +149,14 @@ fn story_text(
     let tried = state.tried.as_ref();
     let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
     let diff = diff.as_deref().map(|diff| head(diff, CONTEXT_CHARS));
+    let diff_command = tried.and_then(RestoreEnd::diff_command);
     let gaps = StoryGaps {
         story,
         attempt,
         last_failure,
         last_diff: diff.as_deref(),
         last_kept: tried.and_then(|tried| tried.kept.as_deref()),
+        last_diff_command: diff_command.as_deref(),
         spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
         learnings: projections.learnings(),

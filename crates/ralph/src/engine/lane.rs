@@ -402,13 +402,23 @@ impl Lane {
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
         let own_files = self.own_files(run, checkpoints.top());
         let needed = state.base.as_ref().map(|base| base.tree.clone());
-        let with_commit = run.scm.is_some().then(|| run.tree());
+        let (for_scm, for_answers) = (run.scm.is_some(), run.plan.repeats_empty_answers());
+        let (tree, recorded) = (run.tree(), checkpoints.repository().clone());
+        let commit = move || match (for_scm, for_answers) {
+            (true, _) => place::repository(&tree).and_then(|found| found.commit()),
+            (false, true) => recorded.commit(),
+            (false, false) => None,
+        };
         self.current = Current::Snapshot(tokio::task::spawn_blocking(move || {
-            let mut taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
-            if let (Ok(snapshot), Some(tree)) = (&mut taken, with_commit) {
-                snapshot.end.commit = place::repository(&tree).and_then(|found| found.commit());
-            }
-            (checkpoints, taken)
+            std::thread::scope(|both| {
+                let commit = both.spawn(commit);
+                let mut taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
+                let commit = commit.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                if let Ok(snapshot) = &mut taken {
+                    snapshot.end.commit = commit;
+                }
+                (checkpoints, taken)
+            })
         }));
     }
 

@@ -3,6 +3,7 @@
 //! Each snapshot is a git tree in the run's [`Shadow`]; nothing is written when nothing has
 //! changed. Left out, and named: files over a size, unreadable files, repositories inside.
 
+use super::Repository;
 use super::restore::{self, PutAside, RestoreError, Target};
 use super::shadow::{Shadow, ShadowError};
 use ralph_loop::event::{Head, SnapshotEnd};
@@ -61,6 +62,10 @@ impl Checkpoints {
         self.shadow.top()
     }
 
+    pub fn repository(&self) -> &Repository {
+        self.shadow.repository()
+    }
+
     /// Puts the tree back to where a piece of work began.
     pub fn put_back(&mut self, project: &Path, target: &Target<'_>) -> Result<PutAside, RestoreError> {
         if self.last.take().is_none() {
@@ -113,6 +118,7 @@ impl Checkpoints {
         let end = SnapshotEnd {
             tree: Some(tree.clone()),
             left_out: changes.left_out,
+            left_out_hash: changes.left_out_hash,
             head,
             ..SnapshotEnd::default()
         };

@@ -12,9 +12,9 @@ use ralph_loop::event::Head;
 const FETCH: [&str; 5] = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
 
 impl Shadow {
-    /// Gives a tree to the user's repository and, as far as an attempt has pruned it and it is kept
+    /// Gives trees to the user's repository and, as far as an attempt has pruned it and it is kept
     /// here, what the work has to go back to.
-    pub(super) fn hand_over(&self, tree: &str, back_to: &Head) -> Result<(), RestoreError> {
+    pub(super) fn hand_over(&self, trees: &[&str], back_to: &Head) -> Result<(), RestoreError> {
         let repository = self.repository();
         if let Some(commit) = back_to.commit.as_ref().filter(|commit| !repository.has_object(commit))
             && self.has_object(commit)
@@ -22,8 +22,8 @@ impl Shadow {
             self.send_commit(commit)?;
         }
         let index = back_to.index.as_ref().filter(|index| self.has_object(index));
-        let list = ["rev-list", "--objects", "--no-object-names", tree];
-        let names = checked("rev-list", self.git().args(list).args(index))?;
+        let list = ["rev-list", "--objects", "--no-object-names"];
+        let names = checked("rev-list", self.git().args(list).args(trees).args(index))?;
         let check = ["cat-file", "--batch-check=%(objectname)", "--buffer"];
         let found = checked("cat-file", local(repository).args(check).stdin(&names))?;
         let found = String::from_utf8_lossy(&found);
@@ -68,7 +68,7 @@ impl Shadow {
         }
     }
 
-    fn has_object(&self, name: &str) -> bool {
+    pub(super) fn has_object(&self, name: &str) -> bool {
         let look = self.git().args(["cat-file", "-e", name]).run();
         look.is_ok_and(|answer| answer.success())
     }

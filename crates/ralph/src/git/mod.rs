@@ -8,6 +8,7 @@ pub mod checkpoint;
 mod exchange;
 mod feasible;
 pub mod kept;
+mod left_out;
 mod private;
 pub mod restore;
 pub mod shadow;

@@ -1,13 +1,14 @@
 //! Putting a project back to where a piece of work began, and keeping what was there instead.
 //!
 //! What an attempt has left (commits, changes, new files) becomes one commit under
-//! `refs/ralph/<run>/attempt-<n>` of the user's own repository, so that nothing is lost; only
-//! then the branch, the index and the files go back. Doing it again, after a crash in the
+//! `refs/ralph/<run>/attempt-<n>` of the user's own repository, so that nothing is lost. What it
+//! began with is a parent of that commit, and ralph's own files are the same in both, so that
+//! their difference is the attempt's work and nothing else. Only then the branch, the index and the files go back. Doing it again, after a crash in the
 //! middle, does no harm.
 
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
-use super::{Condition, GitError, Repository, by_ralph, checked, git, local};
+use super::{Condition, FORGET, GitError, Repository, by_ralph, checked, git, local};
 use crate::fsx;
 use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
@@ -48,6 +49,8 @@ pub struct Target<'a> {
 pub struct PutAside {
     /// The ref that keeps it.
     pub kept: Option<String>,
+    /// Which parent of it has the wanted tree, from 1.
+    pub began: Option<usize>,
     /// What it had changed, as much as a prompt carries.
     pub diff: Option<String>,
     /// A hash of all that it had changed; none if no file had.
@@ -102,8 +105,16 @@ pub fn put_back(
     let mut parents: Vec<String> = found.commit.iter().chain(&tip).cloned().collect();
     parents.dedup();
     let committed = repository.answer(&["rev-parse", "--verify", "-q", "HEAD^{tree}"]);
+    // Usually the commit of then, unless the user had uncommitted work.
+    let began_at = match &target.head.commit {
+        Some(commit) if shadow.has_object(commit) && !shadow.differs(commit, target.tree, &own_files)? => {
+            Some(commit)
+        }
+        Some(_) | None => None,
+    };
+    let of_attempt = shadow.with_files_of(began_at.map_or(target.tree, String::as_str), &own_files)?;
     // An attempt may have pruned what it has to go back to.
-    shadow.hand_over(&tree, target.head)?;
+    shadow.hand_over(&[&tree, &of_attempt, target.tree], target.head)?;
     repository.can_go_back(target.head)?;
     // Nothing else holds what is staged, once the index has gone back.
     if let Some(index) = &found.index
@@ -113,7 +124,17 @@ pub fn put_back(
     {
         parents.push(repository.commit_tree(index, found.commit.as_slice(), "ralph: what was staged")?);
     }
-    let left = repository.commit_tree(&tree, &parents, "ralph: what an attempt has left")?;
+    let beginning = match (began_at, &target.head.commit) {
+        (Some(commit), _) => commit.clone(),
+        (None, commit) => {
+            repository.commit_tree(target.tree, commit.as_slice(), "ralph: what the attempt began with")?
+        }
+    };
+    let began = parents.iter().position(|parent| *parent == beginning).unwrap_or_else(|| {
+        parents.push(beginning);
+        parents.len() - 1
+    });
+    let left = repository.commit_tree(&of_attempt, &parents, "ralph: what an attempt has left")?;
     checked("update-ref", quiet(&repository.top).args(["update-ref", &kept, &left]))?;
     let prepared = shadow.prepare(&changes, &tree, target.tree, &own_files)?;
     for command in unfinished {
@@ -129,7 +150,7 @@ pub fn put_back(
     let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
     let diff = String::from_utf8_lossy(&diff).into_owned();
     let diff = Some(diff).filter(|diff| !diff.is_empty());
-    Ok(PutAside { kept: Some(kept), diff, change, spared: done.spared })
+    Ok(PutAside { kept: Some(kept), began: Some(began + 1), diff, change, spared: done.spared })
 }
 
 impl Repository {
@@ -255,6 +276,26 @@ impl Repository {
 }
 
 impl Shadow {
+    /// The tree that was recorded last, with these files as they are in another one.
+    fn with_files_of(&self, other: &str, files: &[String]) -> Result<String, ShadowError> {
+        let aside = self.aside()?;
+        let tree = aside.replace_files(other, files);
+        aside.forget();
+        tree
+    }
+
+    fn replace_files(&self, other: &str, files: &[String]) -> Result<String, ShadowError> {
+        if files.is_empty() {
+            return self.write_tree();
+        }
+        let list = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree", other, "--"];
+        let entries = checked("ls-tree", self.git().args(list).args(files))?;
+        let gone: Vec<u8> = files.iter().flat_map(|file| [file.as_bytes(), b"\0"].concat()).collect();
+        checked("update-index", self.git().args(FORGET).stdin(&gone))?;
+        checked("update-index", self.git().args(["update-index", "-z", "--index-info"]).stdin(&entries))?;
+        self.write_tree()
+    }
+
     /// Whether two trees differ in more than ralph's own files.
     fn differs(&self, from: &str, to: &str, own_files: &[String]) -> Result<bool, ShadowError> {
         let names = self.diff(from, to, &["--no-renames", "--name-only", "-z"], usize::MAX)?;

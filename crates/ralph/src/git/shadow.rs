@@ -8,7 +8,7 @@
 
 use super::kept::Kept;
 use super::private::Private;
-use super::{FORGET, GitError, Repository, by_ralph, checked, git, one_path, runtime_patterns};
+use super::{FORGET, GitError, Repository, by_ralph, checked, git, left_out, one_path, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -60,6 +60,8 @@ pub struct Changes {
     pub(super) bytes: u64,
     /// Paths that cannot be recorded, the first of them.
     pub left_out: Vec<String>,
+    /// A hash of all of them that is another once one has changed.
+    pub left_out_hash: Option<String>,
     /// All of them, as git names them.
     unrecorded: BTreeSet<Vec<u8>>,
 }
@@ -218,7 +220,8 @@ impl Shadow {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
         let listing = checked("status", self.git().args(status))?;
         let (deleted, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut changes = Changes { paths: Vec::new(), deleted, bytes: 0, left_out, unrecorded };
+        let mut changes =
+            Changes { paths: Vec::new(), deleted, bytes: 0, left_out, left_out_hash: None, unrecorded };
         // `XY path`; Y is the work tree against the index, `?` for a new file.
         let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
         // What an attempt leaves becomes a commit in the user's repository.
@@ -240,6 +243,7 @@ impl Shadow {
                 changes.unrecorded.insert(path.to_vec());
             }
         }
+        changes.left_out_hash = left_out::hash(self.top(), &changes.unrecorded);
         Ok(changes)
     }
 
@@ -302,7 +306,7 @@ impl Shadow {
         Ok(())
     }
 
-    fn write_tree(&self) -> Result<String, ShadowError> {
+    pub(super) fn write_tree(&self) -> Result<String, ShadowError> {
         Ok(trimmed(&checked("write-tree", self.git().args(["write-tree"]))?))
     }
 

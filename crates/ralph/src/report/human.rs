@@ -355,9 +355,9 @@ impl Human {
     }
 
     fn restored(&mut self, end: &RestoreEnd) {
-        if let Some(kept) = &end.kept {
+        if let Some(command) = end.diff_command() {
             self.line("  the tree is back where the story began; what was there is kept:");
-            self.line(&format!("  git diff HEAD {kept}"));
+            self.line(&format!("  {command}"));
         }
         if !end.spared.is_empty() {
             let paths = printable(&end.spared.join(", ")).into_owned();

@@ -29,5 +29,10 @@ pub fn advice(run: &Run, state: &State) -> Option<String> {
                           its command"
                 .into()
         }
+        Refusal::Address => {
+            format!(
+                "correct the address of the agent's service (base_url, *_BASE_URL), then: ralph resume {id}"
+            )
+        }
     })
 }

@@ -72,7 +72,7 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
     let told = stated_model(dialect, &flags, model.as_deref());
     let price = price::resolve(&settings.own_prices(), dialect, told.as_deref());
     let spec = AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price };
-    root::check(&spec, &path)?;
+    root::check(&spec, &path, dir)?;
     Ok(spec)
 }
 

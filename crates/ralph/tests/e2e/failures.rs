@@ -159,7 +159,24 @@ fn codex_is_refused_for_good() {
 
 #[test]
 fn codex_has_a_wrong_key() {
-    is_refused(Real::Codex, 401, "no such key", "no such key");
+    let Some(stage) = answering(Real::Codex, &json!({"status": 401, "message": "no such key"})) else {
+        return;
+    };
+    let result = stage.run(&["make it", "--check", "true", "-n", "3"]).stops(1, "authentication", 0);
+    assert!(result["error"]["message"].as_str().unwrap().contains("no such key"), "{result:#}");
+    stage.asked_only_the_model();
+    assert_eq!(stage.alive(), []);
+}
+
+/// It would try for as long as an outage is waited for.
+#[test]
+fn codex_has_an_address_that_is_no_url() {
+    let Some(stage) = Stage::set(Real::Codex, &json!([])) else { return };
+    let flags = ["-c", "model_providers.stub.base_url=\"not a url\""];
+    let args = [&["make it", "-n", "3", "--", "codex"], &flags[..]].concat();
+    let result = stage.run(&args).stops(1, "error", 0);
+    assert_eq!(result["error"]["message"], "stream disconnected before completion: builder error");
+    assert!(result["error"]["hint"].as_str().unwrap().contains("base_url"), "{result:#}");
 }
 
 /// The run fails and tells what the API has said.

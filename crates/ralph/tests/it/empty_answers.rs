@@ -21,6 +21,35 @@ fn a_silent_agent_that_changed_files_is_run_once_an_iteration() {
 }
 
 #[test]
+fn a_silent_agent_that_only_commits_is_run_once_an_iteration() {
+    let sandbox = Sandbox::git();
+    sandbox.write("work", "of another");
+    let agent =
+        sandbox.sh_agent("cat >/dev/null; git add -A; git commit -q --allow-empty -m $RALPH_ITERATION");
+    sandbox.run(&ARGS, &agent).exits(1);
+    assert_eq!((sandbox.agents_begun(), sandbox.sh("git log --format=%s").as_str()), (2, "2\n1\nbegin\n"));
+}
+
+#[test]
+fn a_silent_agent_whose_work_no_checkpoint_holds_is_run_once_an_iteration() {
+    for work in [
+        // The second time as long as the first.
+        "yes $RALPH_ITERATION | head -c 2000000 > model.bin",
+        "[ -d lib ] || git init -q lib; echo $RALPH_ITERATION >> lib/src",
+        "[ -d lib ] || git init -q lib; git -C lib -c user.name=x -c user.email=x commit -q --allow-empty -m $RALPH_ITERATION",
+    ] {
+        let sandbox = Sandbox::git();
+        sandbox.settings(&json!({"largestFile": 1}));
+        sandbox.run(&ARGS, &sandbox.sh_agent(&format!("cat >/dev/null; {work}"))).exits(1);
+        assert_eq!(sandbox.agents_begun(), 2, "{work}");
+        // As it was, however often it is looked at.
+        let idle = sandbox.sh_agent("cat >/dev/null; git status > /dev/null; echo >> ../idle");
+        sandbox.run(&["-p", "x", "-q", "-n", "1"], &idle).exits(1);
+        assert_eq!(sandbox.sh("wc -l < ../idle"), "4\n", "{work}");
+    }
+}
+
+#[test]
 fn a_silent_agent_that_did_nothing_is_run_again() {
     let sandbox = Sandbox::git();
     let agent = sandbox.sh_agent("cat >/dev/null");

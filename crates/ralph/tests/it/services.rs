@@ -136,6 +136,32 @@ fn an_agent_that_waits_for_the_network_is_ended_with_the_outage() {
 }
 
 #[test]
+fn one_signal_ends_an_agent_that_waits_for_the_network() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    offline_codex(&sandbox);
+    let running = sandbox.start(&["run", "-p", "x", "--agent", "codex"]);
+    sandbox.until_fact("an agent that waits", |fact| fact["blocked"].is_object());
+    let asked = std::time::Instant::now();
+    running.signal(rustix::process::Signal::INT);
+    running.end().exits(130);
+    assert!(asked.elapsed().as_secs() < 40, "it was waited for");
+}
+
+#[test]
+fn a_codex_whose_address_is_no_url_ends_the_run_at_once() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let why = "stream disconnected before completion: builder error";
+    let line = json!({"type": "turn.failed", "error": {"message": why}});
+    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exit 1"));
+    let args = ["run", "-p", "x", "--agent", "codex", "--format", "json"];
+    let result = sandbox.ralph(&args).stops(1, "error", 0);
+    assert_eq!(result["error"]["message"], why);
+    assert!(result["error"]["hint"].as_str().unwrap().contains("base_url"), "{result:#}");
+}
+
+#[test]
 fn another_agent_stands_in_for_one_that_waits_for_the_network() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
@@ -199,6 +225,56 @@ fn claude_as_root_is_refused_before_the_run_begins() {
     sandbox.ralph(&["run", "-p", "x", "--max-failures", "1"]).exits(1);
     let told = sandbox.ralph(&["doctor"]).exits(0);
     assert!(!told.stdout.contains("as root"), "{}", told.stdout);
+}
+
+/// Not refused is what Claude 2.1.325 does not refuse, nor what only Claude can know.
+#[test]
+fn claude_as_root_is_started_where_its_own_settings_vouch_for_a_sandbox() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    std::fs::write(sandbox.program("claude", ""), "#!/usr/bin/env node\n").unwrap();
+    let starts = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = sandbox.command(crate::support::RALPH);
+        command.args(["run", "-p", "x", "--max-failures", "1"]).args(args).envs(variables.iter().copied());
+        let ran = sandbox.spawn(command).end();
+        assert!(matches!(ran.code, Some(1 | 2)), "{}", ran.stderr);
+        ran.code == Some(1)
+    };
+    let yes = json!({"env": {"IS_SANDBOX": "1"}}).to_string();
+    let no = json!({"env": {"IS_SANDBOX": "true"}, "model": "IS_SANDBOX"}).to_string();
+    let user = sandbox.root().join("user");
+    for file in
+        [user.join(".claude/settings.json"), user.join(".claude.json"), user.join("other/settings.json")]
+    {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let config = user.join("other");
+        let variables = [("CLAUDE_CONFIG_DIR", config.to_str().unwrap())];
+        let variables = &variables[..usize::from(file.starts_with(&config))];
+        for (text, started) in [(yes.as_str(), true), (no.as_str(), false), ("{ // torn", true)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(starts(&[], variables), started, "{}: {text}", file.display());
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(!starts(&[], variables));
+    }
+    sandbox.write("given.json", &yes);
+    for (flag, started) in
+        [(yes.as_str(), true), (no.as_str(), false), ("given.json", true), ("none.json", false)]
+    {
+        assert_eq!(starts(&["--", "claude", "--settings", flag], &[]), started, "{flag}");
+    }
+    for (name, value, started) in [
+        ("IS_SANDBOX", "1", true),
+        ("IS_SANDBOX", "true", false),
+        ("CLAUDE_CODE_BUBBLEWRAP", "true", true),
+        ("CLAUDE_CODE_BUBBLEWRAP", "Yes", true),
+        ("CLAUDE_CODE_BUBBLEWRAP", "0", false),
+    ] {
+        assert_eq!(starts(&[], &[(name, value)]), started, "{name}={value}");
+    }
 }
 
 #[test]

@@ -86,9 +86,14 @@ pub(super) fn can_commit(user: &Flags) -> bool {
 
 /// Also in `-c model=o3`.
 pub(super) fn model(user: &Flags) -> Option<&str> {
-    let config = |arg| str::strip_prefix(arg, "--config=").unwrap_or(arg).strip_prefix("model=");
+    let config = |arg| config_model(str::strip_prefix(arg, "--config=").unwrap_or(arg));
     let flag = user.value("--model").or_else(|| user.value("-m"));
     flag.or_else(|| user.given().find_map(config)).map(|model| model.trim_matches(['"', '\'']))
+}
+
+/// The model in a line of configuration, which is TOML: `model=o3`, `model = "o3"`.
+pub(super) fn config_model(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix("model")?.trim_start().strip_prefix('=').map(str::trim)
 }
 
 /// Where the user says `exec` or `e`. So short a word may also be a flag's value.
@@ -196,6 +201,10 @@ mod tests {
             (&["-m", "o3"], "o3"),
             (&["-c", "model=\"o4-mini\""], "o4-mini"),
             (&["--config=model=o3", "exec"], "o3"),
+            (&["-c", "model = \"o6\""], "o6"),
+            (&["-c model = 'o6'"], "o6"),
+            (&["--config=model = o6"], "o6"),
+            (&["-c", "model_provider = \"x\""], "o9"),
             (&["-c", "model_reasoning_effort=high"], "o9"),
             (&["exec", "--", "--model", "x"], "o9"),
         ] {

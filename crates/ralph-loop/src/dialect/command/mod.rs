@@ -146,7 +146,7 @@ pub fn without_model(dialect: Dialect, args: &[String]) -> Vec<String> {
     let is_model = |word: &str| flags.contains(&word);
     let is_config = |word: &str| in_config && matches!(word, "-c" | "--config");
     let attached = |word: &str| {
-        let config = in_config && word.starts_with("--config=model=");
+        let config = in_config && word.strip_prefix("--config=").and_then(codex::config_model).is_some();
         config || flags.iter().any(|flag| value_after(word, flag).is_some())
     };
     let mut left = Vec::new();
@@ -159,8 +159,8 @@ pub fn without_model(dialect: Dialect, args: &[String]) -> Vec<String> {
             }
             [flag] if is_model(flag) => args.next().is_some(),
             [flag, _] if is_model(flag) => true,
-            [flag] if is_config(flag) => args.next_if(|value| value.starts_with("model=")).is_some(),
-            [flag, value] if is_config(flag) => value.starts_with("model="),
+            [flag] if is_config(flag) => args.next_if(|value| codex::config_model(value).is_some()).is_some(),
+            [flag, value] if is_config(flag) => codex::config_model(value).is_some(),
             [word] => attached(word),
             _ => false,
         };
@@ -189,6 +189,11 @@ pub fn skips_permissions(dialect: Dialect, args: &[String], autonomous: bool) ->
         Dialect::Claude => claude::skips_permissions(&Flags::split(args), autonomous),
         Dialect::Codex | Dialect::Amp | Dialect::Plain => false,
     }
+}
+
+/// The settings that Claude is given on its command line: a path, or JSON.
+pub fn claude_settings(args: &[String]) -> Option<String> {
+    Flags::split(args).value("--settings").map(str::to_owned)
 }
 
 /// Whether an agent that works in a repository can commit there.
@@ -339,6 +344,9 @@ mod tests {
             &["-c", "model=x"],
             &["-c model=x"],
             &["--config=model=x"],
+            &["-c", "model = \"x\""],
+            &["-c model = 'x'"],
+            &["--config=model = x"],
         ] {
             check_model("codex", args, Some("x"), &[]);
         }

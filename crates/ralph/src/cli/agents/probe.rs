@@ -309,8 +309,7 @@ impl Observed {
 /// As root, Claude acts without asking only where it is told to be in a sandbox: it is told what
 /// a run would tell it.
 fn as_in_a_run(tool: Tool<'static>) -> Tool<'static> {
-    let told = root::SANDBOX_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    told.fold(tool, |tool, (name, value)| tool.env(name, value))
+    root::sandbox_variables().into_iter().fold(tool, |tool, (name, value)| tool.env(name, value))
 }
 
 /// One line of it.

@@ -146,6 +146,7 @@ fn first_prompt(
         last_failure: None,
         last_diff: None,
         last_kept: None,
+        last_diff_command: None,
         spec: spec.trim_start_matches('\u{feff}'),
         verify: run.checks.iter().map(|check| check.command.as_str()).collect(),
         learnings: &learnings,

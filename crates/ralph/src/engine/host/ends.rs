@@ -343,9 +343,9 @@ impl RealHost<'_> {
                 put_aside.map_err(|cause| cause.to_string())
             }
         };
-        let end = put_aside.and_then(|PutAside { kept, diff, change, spared }| {
+        let end = put_aside.and_then(|PutAside { kept, began, diff, change, spared }| {
             let diff = diff.map(|text| self.lane.texts.put(&text)).transpose();
-            Ok(RestoreEnd { kept, diff: diff.map_err(|cause| cause.to_string())?, change, spared })
+            Ok(RestoreEnd { kept, began, diff: diff.map_err(|cause| cause.to_string())?, change, spared })
         });
         self.ended(match end {
             Ok(end) => End::Restore(end),

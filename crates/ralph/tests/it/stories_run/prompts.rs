@@ -12,7 +12,7 @@ fn the_next_prompt_says_what_the_last_attempt_tried_and_why_it_failed() {
     stage.run(&[], script).exits(0);
     assert!(!stage.prompt("1.1#1").contains("THE ATTEMPT BEFORE YOURS"));
     let second = stage.prompt("1.1#2");
-    let kept = format!("git diff HEAD {}", stage.kept(1));
+    let kept = format!("git diff {}^-2", stage.kept(1));
     for told in ["attempt 2 of 3", "It failed: the bridge is out", "+a wrong turn", "+more", &kept] {
         assert!(second.contains(told), "{told}\n{second}");
     }
@@ -160,7 +160,8 @@ fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
         *#1) echo wrong > way; echo 'and more' >> specs/epic-1/story-1.1-part-1-1.md
              LEARN \"from $RALPH_STORY\"; FAIL 'no way' ;;
         *) echo $RALPH_STORY >> made; DONE ;; esac";
-    stage.run(&[], script).exits(0);
+    let ran = stage.run(&["--log-file", "run.log"], script).exits(0);
+    assert!(ran.stdout.contains(&format!("  git diff {}^-", stage.kept(1))), "{}", ran.stdout);
     for story in ["1.1", "1.2", "1.3", "1.4"] {
         let prompt = stage.prompt(&format!("{story}#2"));
         let (_, told) = prompt.split_once("begins like this:").unwrap();
@@ -168,8 +169,12 @@ fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
         for agents in ["+++ b/way\n", "+wrong\n", "+and more\n"] {
             assert!(diff.contains(agents), "{story}: {agents}\n{diff}");
         }
-        for ralphs in ["progress.txt", "state.json", "+status", "-status", "made"] {
+        let (_, command) = prompt.split_once("What it did was put aside (").unwrap();
+        let all = stage.sandbox.sh(command.split_once(')').unwrap().0);
+        assert!(all.contains("+wrong\n") && all.contains("+and more\n"), "{story}: {all}");
+        for ralphs in ["progress.txt", "state.json", "run.log", "+status", "-status", "made"] {
             assert!(!diff.contains(ralphs), "{story}: {ralphs}\n{diff}");
+            assert!(!all.contains(ralphs), "{story}: {ralphs}\n{all}");
         }
     }
 }
