@@ -657,15 +657,22 @@ fn history_tells_a_check_that_was_cut_short_once() {
     }
 }
 
+/// The same each time.
+pub fn deterministic_lives(n: usize) -> impl Iterator<Item = Vec<Event>> {
+    let mut runner = TestRunner::deterministic();
+    std::iter::repeat_with(move || {
+        let (run, chances) =
+            (any_run(), chances()).new_tree(&mut runner).expect("a life can be made up").current();
+        live(&run, &chances).events
+    })
+    .take(n)
+}
+
 /// The properties above are worth as much as the lives they look at.
 #[test]
 fn random_lives_reach_every_end() {
-    let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
-    for _ in 0..500 {
-        let (run, chances) =
-            (any_run(), chances()).new_tree(&mut runner).expect("a life can be made up").current();
-        let events = live(&run, &chances).events;
+    for events in deterministic_lives(500) {
         reached.extend(events.iter().filter_map(|event| match &event.fact {
             Fact::Stopped { reason, .. } => Some(reason.word()),
             _ => None,

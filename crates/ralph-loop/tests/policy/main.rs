@@ -9,6 +9,7 @@
     reason = "clippy.toml allows them in tests, but not in helpers"
 )]
 
+mod golden;
 mod growth;
 mod interventions;
 mod iterations;
