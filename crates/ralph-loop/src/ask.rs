@@ -3,10 +3,10 @@
 //! Asks are facts like all others: they are recorded before anything follows from them, so a
 //! paused loop is still paused after a crash and a changed limit stays changed.
 
-use crate::event::{Step, StepId};
+use crate::event::StepId;
 use crate::money::Usd;
 use crate::plan::PlanFact;
-use crate::state::{Illegal, Service, State};
+use crate::state::{Illegal, State};
 use crate::time::seconds;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -88,6 +88,8 @@ pub struct Asked {
     /// Whoever asks to stop means a pause.
     pub leaving: bool,
     pub killed: bool,
+    /// How often a stop was asked for.
+    pub stops: u32,
     /// Texts by hash, oldest first.
     pub notes: Vec<String>,
     /// So many of them are in the prompt of the current iteration.
@@ -105,6 +107,11 @@ impl Asked {
         self.paused_since_ms.is_some()
     }
 
+    /// The user who resumes a run asks it to go on.
+    pub(crate) fn resume(&mut self) {
+        (self.paused_since_ms, self.leaving, self.killed, self.stops) = (None, false, false, 0);
+    }
+
     /// The notes of the current prompt have been heard.
     pub fn notes_heard(&mut self) {
         self.notes.drain(..self.notes_given);
@@ -119,7 +126,7 @@ impl State {
             Ask::Continue => self.go_on(now),
             Ask::Leave => {
                 self.asked.leaving = true;
-                self.stops_asked += 1;
+                self.asked.stops += 1;
             }
             Ask::Kill => self.asked.killed = true,
             Ask::Set(changes) => self.change(changes),
@@ -135,35 +142,32 @@ impl State {
     /// the time of the pause is not the run's.
     fn go_on(&mut self, now: u64) {
         let Some(since) = self.asked.paused_since_ms.take() else { return };
-        if let (Some(most), true) = (&mut self.limits.max_time_ms, self.flights.is_empty()) {
+        if let (Some(most), true) = (&mut self.ledger.limits.max_time_ms, self.flights.is_empty()) {
             *most = most.saturating_add(now.saturating_sub(since));
         }
-        self.streaks.failures = 0;
-        self.holds.clear();
-        self.service = Service::default();
-        self.cramped = None;
+        self.ledger.streaks.failures = 0;
+        self.ledger.end_waits();
     }
 
     fn change(&mut self, changes: &Changes) {
-        if let Some(most) = changes.max_iterations {
-            self.limits.iterations = most;
-        }
-        self.limits.max_cost = changes.max_cost.or(self.limits.max_cost);
-        self.limits.max_time_ms = changes.max_time_ms.or(self.limits.max_time_ms);
-        if let Some(least) = changes.min_free {
-            self.limits.min_free = least;
-            // Looked at once more, with that.
-            self.cramped = None;
-        }
+        let limits = &mut self.ledger.limits;
+        limits.iterations = changes.max_iterations.unwrap_or(limits.iterations);
+        limits.max_cost = changes.max_cost.or(limits.max_cost);
+        limits.max_time_ms = changes.max_time_ms.or(limits.max_time_ms);
         if changes.done_pattern.is_some() {
-            self.limits.iterations_are_the_goal = false;
+            limits.iterations_are_the_goal = false;
         }
-        self.plan.apply(&PlanFact::Changed(changes));
+        if let Some(least) = changes.min_free {
+            limits.min_free = least;
+            // Measured once more, with that.
+            self.ledger.low_disk = None;
+        }
+        self.tell_plan(&PlanFact::Changed(changes));
     }
 
     pub(crate) fn fall_silent(&mut self, id: StepId, silence: Silence) -> Result<(), Illegal> {
-        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
-        if !matches!(flight.step, Step::Agent { .. }) || flight.cancel.is_some() {
+        let flight = self.agent_in_flight(id, "silent")?;
+        if flight.cancel.is_some() {
             return Err(Illegal::OutOfPlace("silent"));
         }
         flight.silence = Some(silence);

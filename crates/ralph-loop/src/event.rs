@@ -7,11 +7,11 @@
 use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Blocker, Exit, Seen};
+use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
 use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
-use crate::space::Shortage;
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -10,7 +10,7 @@ use crate::money::Cost;
 use crate::plan::{Item, PlanEnd};
 use crate::review::Reworded;
 use crate::run::Run;
-use crate::state::{Phase, State};
+use crate::state::{Stage, State};
 use crate::task_list::Mode;
 use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 use serde::Serialize;
@@ -182,7 +182,7 @@ impl History {
     /// the run runs it again, and it is told then.
     pub fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
         let stopped = state.stopped.as_ref()?;
-        let unchecked = matches!(state.phase, Phase::Answered { .. });
+        let unchecked = matches!(state.work.stage, Stage::Answered { .. });
         let Begun { iteration, item, at_ms } = self.begun.filter(|_| self.cut_short || unchecked)?;
         let why = match stopped.reason {
             StopReason::Timeout => "the run is out of time",
@@ -205,7 +205,7 @@ impl History {
             reworded: self.reworded,
             steps_taken: self.steps,
             cost: self.cost,
-            duration_ms: state.up_ms.saturating_sub(at_ms),
+            duration_ms: state.position.up_ms.saturating_sub(at_ms),
             check_results: self.checks,
             all_checks_passed: false,
             completion_tag_found: run.plan.claimed(&self.claim),

@@ -7,7 +7,6 @@ use crate::State;
 use crate::check::CheckResult;
 use crate::plan::prompt::PromptSource;
 use crate::plan::{Plan, PlanState};
-use crate::state::Phase;
 use std::path::Path;
 
 /// The texts that the next prompt can be made of, or the plan's files be compared with, by hash.
@@ -24,9 +23,10 @@ pub fn needed_texts<'a>(run: &'a Run, state: &'a State) -> Vec<&'a str> {
         PlanState::Tasks(tasks) => tasks.texts().collect(),
         PlanState::Prompt(_) | PlanState::Stories(_) => Vec::new(),
     };
-    let tried = state.tried.as_ref().and_then(|tried| tried.diff.as_ref());
+    let tried = state.work.tried.as_ref().and_then(|tried| tried.diff.as_ref());
     let excerpts = results(state).filter_map(|result| result.excerpt.as_ref());
-    let texts = given.into_iter().chain(&state.diff).chain(tried).chain(excerpts).chain(&state.asked.notes);
+    let texts =
+        given.into_iter().chain(&state.work.diff).chain(tried).chain(excerpts).chain(&state.asked.notes);
     texts.map(String::as_str).chain(known).collect()
 }
 
@@ -36,9 +36,5 @@ pub fn needed_logs(state: &State) -> impl Iterator<Item = &Path> {
 }
 
 fn results(state: &State) -> impl Iterator<Item = &CheckResult> {
-    let at_work = match &state.phase {
-        Phase::Answered { results, .. } => &results[..],
-        Phase::Ready { .. } | Phase::Failed { .. } => &[],
-    };
-    state.feedback.iter().chain(at_work)
+    state.work.feedback.iter().chain(state.work.stage.results())
 }

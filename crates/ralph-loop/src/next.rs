@@ -14,7 +14,7 @@ use crate::money::Cost;
 use crate::plan::{Evidence, Item, Pick};
 use crate::run::{Place, Run};
 use crate::scm::{self, Message, News};
-use crate::state::{Blocked, Cancel, Flight, Hold, Phase, Reply, State};
+use crate::state::{Blocked, Cancel, Chores, Flight, Hold, Reply, Snapshot, Stage, State, Trouble, Worktree};
 use crate::verdict::{Claim, Judgement, Verdict};
 
 /// Recorded as a fact first, then carried out.
@@ -34,11 +34,10 @@ pub fn next(run: &Run, state: &State) -> Vec<Action> {
     if state.stopped.is_some() {
         return Vec::new();
     }
-    let action = match state.flights.first() {
-        Some(flight) => steer(run, state, flight),
-        None => between_steps(run, state),
-    };
-    action.into_iter().collect()
+    if state.flights.is_empty() {
+        return between_steps(run, state).into_iter().collect();
+    }
+    state.flights.values().filter_map(|flight| steer(run, state, flight)).collect()
 }
 
 /// The moment, in the run's own time, at which `next` has to be asked again even if
@@ -47,13 +46,19 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
     if state.stopped.is_some() {
         return None;
     }
-    let Some(flight) = state.flights.first() else {
+    if state.flights.is_empty() {
         if rests(state) {
             return None;
         }
-        let waited = backoff_end(state).max(first_free(run, state)).max(next_look(state));
-        return [Some(waited), state.limits.max_time_ms, outage_end(state)].into_iter().flatten().min();
-    };
+        let waited = backoff_end(state).max(first_free(run, state)).max(next_measure(state));
+        let limits = [Some(waited), state.ledger.limits.max_time_ms, outage_end(state)];
+        return limits.into_iter().flatten().min();
+    }
+    state.flights.values().filter_map(|flight| steer_at(run, state, flight)).min()
+}
+
+/// When a step in flight has to be steered.
+fn steer_at(run: &Run, state: &State, flight: &Flight) -> Option<u64> {
     match flight.cancel {
         Some(cancel) if cancel.how == How::Bury => None,
         Some(cancel) => Some(cancel.since_ms + GRACE_MS),
@@ -69,7 +74,7 @@ pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
         Action::Start(Step::Snapshot { .. }) => reason_to_stop(run, state).is_none(),
         Action::Start(_) | Action::Cancel(..) | Action::Judge(_) | Action::Stop(..) => false,
     };
-    Some(state.limits.min_free).filter(|least| begins_work && *least > 0)
+    Some(state.ledger.limits.min_free).filter(|least| begins_work && *least > 0)
 }
 
 /// A step in flight goes on unless it takes too long or somebody asks twice.
@@ -81,23 +86,23 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
     let cancel = |how, why| Some(Action::Cancel(flight.id, how, why));
     match flight.cancel {
         Some(Cancel { how: How::Ask, .. }) | None if state.asked.killed => cancel(How::Kill, Why::Killed),
-        Some(Cancel { how: How::Ask, .. }) | None if state.stops_asked >= 2 => {
+        Some(Cancel { how: How::Ask, .. }) | None if state.asked.stops >= 2 => {
             cancel(How::Kill, Why::StopAsked)
         }
-        Some(Cancel { how, why, since_ms }) if state.up_ms >= since_ms + GRACE_MS => match how {
+        Some(Cancel { how, why, since_ms }) if state.position.up_ms >= since_ms + GRACE_MS => match how {
             How::Ask => cancel(How::Kill, why),
             How::Kill => cancel(How::Bury, why),
             How::Bury => None,
         },
         Some(_) => None,
         // One that waits for its service has nothing to finish.
-        None if state.stops_asked > 0 && flight.blocked.is_some() => cancel(How::Ask, Why::StopAsked),
+        None if state.asked.stops > 0 && flight.blocked.is_some() => cancel(How::Ask, Why::StopAsked),
         None => {
             if let Some(silence) = flight.silence {
                 return cancel(How::Ask, Why::Silent(silence));
             }
             let (at, why) = deadline(run, state, flight)?;
-            (state.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
+            (state.position.up_ms >= at).then(|| cancel(How::Ask, why)).flatten()
         }
     }
 }
@@ -112,8 +117,8 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
         | Step::Restore { .. }
         | Step::Plan { .. }
         | Step::Left { .. } => return None,
-        Step::Agent { .. } => state.limits.agent_timeout_ms,
-        Step::Message { .. } => Some(state.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
+        Step::Agent { .. } => state.ledger.limits.agent_timeout_ms,
+        Step::Message { .. } => Some(state.ledger.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
     };
     // One that waits for its service has not failed when its time is over.
@@ -122,7 +127,7 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), own_why(after_ms)));
     // Work that is proven is still committed when the time is up.
     let spared = matches!(flight.step, Step::Message { .. });
-    let runs = state.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
+    let runs = state.ledger.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
     let answered = flight.answered_ms.map(|at| (at.saturating_add(ANSWER_GRACE_MS), Why::Answered));
     let blocked = flight.blocked.and_then(|blocked| block_end(run, state, flight, blocked));
     [runs, own, answered, blocked].into_iter().flatten().min_by_key(|(at, _)| *at)
@@ -135,8 +140,8 @@ fn block_end(run: &Run, state: &State, flight: &Flight, blocked: Blocked) -> Opt
         (Blocker::Network, Step::Agent { agent, item, .. }) => {
             let another = run.agents_for(item).any(|other| other != *agent && is_free(state, other));
             let stand_in = another.then(|| blocked.since_ms.saturating_add(NETWORK_GRACE_MS));
-            let down_since = state.service.down_since_ms.unwrap_or(blocked.since_ms);
-            let outage = down_since.saturating_add(state.limits.max_outage_ms);
+            let down_since = state.ledger.service.down_since_ms.unwrap_or(blocked.since_ms);
+            let outage = down_since.saturating_add(state.ledger.limits.max_outage_ms);
             Some(stand_in.map_or(outage, |at| at.min(outage)))
         }
         (Blocker::Network, _) => None,
@@ -150,23 +155,23 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     }
     // What an agent has made of the plan is found out, and put right, before anybody else can
     // touch it.
-    let over = !matches!(state.phase, Phase::Ready { .. });
-    let stops = state.asked.killed || state.stops_asked > 0 || state.trouble.is_some();
-    let due = !state.plan_in_trouble && (stops || !amid_checks(run, state));
+    let (over, trouble) = (state.work.stage.is_over(), &state.work.trouble);
+    let stops = state.asked.killed || state.asked.stops > 0 || trouble.is_some();
+    let due = !matches!(trouble, Some(Trouble::Plan(_))) && (stops || !amid_checks(run, state));
     if let (true, Some(what)) = (due, state.plan.owes(over)) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     if state.asked.killed {
         return Some(Action::Stop(StopReason::Killed, None));
     }
-    if let Some(trouble) = &state.trouble {
-        return Some(stop(run, state, StopReason::Error, Some(trouble.clone())));
+    if let Some(trouble) = trouble {
+        return Some(stop(run, state, StopReason::Error, Some(trouble.why().to_owned())));
     }
-    if state.stops_asked > 0 {
+    if state.asked.stops > 0 {
         let reason = if state.asked.leaving { StopReason::Paused } else { StopReason::Interrupted };
         return Some(stop(run, state, reason, None));
     }
-    if state.streaks.losses > LOSSES_ENDURED {
+    if state.ledger.streaks.losses > LOSSES_ENDURED {
         let note = "the process that watches over agents keeps dying".to_string();
         return Some(stop(run, state, StopReason::Error, Some(note)));
     }
@@ -174,13 +179,13 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if let (true, Some(what)) = (over, state.plan.wants_to_look()) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
-    match &state.phase {
-        Phase::Answered { reply, results, .. } => {
+    match &state.work.stage {
+        Stage::Answered { reply, results, .. } => {
             if out_of_time(state) {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
             if worth_another_try(run, state, *reply) {
-                let waits = rests(state) || state.up_ms < next_look(state);
+                let waits = rests(state) || state.position.up_ms < next_measure(state);
                 return match reply {
                     _ if waits => None,
                     Reply::Empty { .. } if run.wants_snapshots() => {
@@ -191,15 +196,14 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
             }
             Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
         }
-        Phase::Ready { snapshot_taken } => begin_iteration(run, state, *snapshot_taken),
-        Phase::Failed { .. } => None, // judged above
+        Stage::Between(chores) => begin_iteration(run, state, chores),
+        Stage::Working | Stage::Failed { .. } => None, // in flight; judged above
     }
 }
 
 /// Some checks have run, and others have not.
 fn amid_checks(run: &Run, state: &State) -> bool {
-    let Phase::Answered { results, .. } = &state.phase else { return false };
-    (1..run.checks.len()).contains(&results.len())
+    (1..run.checks.len()).contains(&state.work.stage.results().len())
 }
 
 /// The judgement of an iteration in which nothing is left to find out.
@@ -207,20 +211,21 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
     if state.plan.wants(true).is_some() {
         return None;
     }
-    let (claim, verdict, silence) = match &state.phase {
-        Phase::Ready { .. } => return None,
-        Phase::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }, None),
-        Phase::Answered { claim, reply, results } => {
+    let (claim, verdict, silence) = match &state.work.stage {
+        Stage::Between(_) | Stage::Working => return None,
+        Stage::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }, None),
+        Stage::Answered { claim, reply, results } => {
             if results.len() < run.checks.len() || worth_another_try(run, state, *reply) {
                 return None;
             }
             (claim.clone(), Verdict::of(results), reply.silence())
         }
     };
-    let Pick::Work(item) = state.plan.pick() else { return None };
+    let Pick::Work(item) = &state.work.pick else { return None };
     let evidence = Evidence { claim: &claim, verdict: &verdict, silence, checks: &run.checks };
     let settlement = run.plan.judge(&state.plan, &evidence);
-    Some(Judgement { iteration: state.iteration(), item, claim, verdict, settlement, silence })
+    let (iteration, item) = (state.iteration(), item.clone());
+    Some(Judgement { iteration, item, claim, verdict, settlement, silence })
 }
 
 /// An empty answer without any work is mostly a hiccup of the model's service and costs little to
@@ -234,29 +239,30 @@ fn worth_another_try(run: &Run, state: &State, reply: Reply) -> bool {
         Reply::EmptyUnchanged => true,
     };
     idle && run.plan.repeats_empty_answers()
-        && state.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
+        && state.ledger.streaks.empty_answers <= EMPTY_ANSWERS_RERUN
         && state.plan.wants(false).is_none()
 }
 
-fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Action> {
+fn begin_iteration(run: &Run, state: &State, chores: &Chores) -> Option<Action> {
     if let Some(what) = state.plan.wants(false) {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     let snapshot = Action::Start(Step::Snapshot { iteration: state.iteration() });
-    if let Some(step) = source_control(run, state) {
-        let unknown = state.scm.as_ref().is_some_and(|due| due.news == News::Unknown);
+    let snapshot_taken = chores.snapshot == Snapshot::Taken;
+    if let Some(step) = source_control(run, state, chores) {
+        let unknown = chores.scm.as_ref().is_some_and(|due| due.news == News::Unknown);
         let look = unknown && run.wants_snapshots() && !snapshot_taken;
-        let waits = look && state.up_ms < next_look(state);
+        let waits = look && state.position.up_ms < next_measure(state);
         return if waits { None } else { Some(if look { snapshot } else { Action::Start(step) }) };
     }
-    if let Some(item) = state.left_due.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
-        return Some(Action::Start(Step::Left { iteration: state.judged, item }));
+    if let Some(item) = chores.uncommitted.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
+        return Some(Action::Start(Step::Left { iteration: state.ledger.judged, item }));
     }
     if rests(state) {
         return None;
     }
-    if state.must_restore() {
-        let attempt = state.restored + 1;
+    if state.work.must_restore() {
+        let attempt = state.work.restored + 1;
         return Some(Action::Start(Step::Restore { iteration: state.iteration(), attempt }));
     }
     if let Some((reason, note)) = unreadable(run, state).or_else(|| reason_to_stop(run, state)) {
@@ -264,7 +270,7 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
         let recorded = snapshot_taken || !run.checkpoints || !run.git;
         return Some(if recorded { stop(run, state, reason, note) } else { snapshot });
     }
-    if state.up_ms < backoff_end(state).max(first_free(run, state)).max(next_look(state)) {
+    if state.position.up_ms < backoff_end(state).max(first_free(run, state)).max(next_measure(state)) {
         return None;
     }
     if run.wants_snapshots() && !snapshot_taken {
@@ -275,43 +281,49 @@ fn begin_iteration(run: &Run, state: &State, snapshot_taken: bool) -> Option<Act
 
 /// Whether a pause keeps the next agent from being begun. Work that is proven needs none.
 fn rests(state: &State) -> bool {
-    state.asked.paused() && state.plan.pick() != Pick::Done
+    state.asked.paused() && state.work.pick != Pick::Done
 }
 
 /// An agent that can never be heard to be done would only use up the iterations.
 fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
-    let work_left = matches!(state.plan.pick(), Pick::Work(_));
-    let fix = run.plan.without_words(&state.plan).filter(|_| work_left && state.heard.json_only)?;
+    let work_left = matches!(state.work.pick, Pick::Work(_));
+    let fix = run.plan.without_words(&state.plan).filter(|_| work_left && state.ledger.heard.json_only)?;
     let note = format!("all that the agent printed is JSON in a format that ralph does not know: {fix}");
     Some((StopReason::Error, Some(note)))
 }
 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
-    let limits = &state.limits;
-    let reason = match state.plan.pick() {
+    let limits = &state.ledger.limits;
+    let reason = match &state.work.pick {
         Pick::Done => StopReason::Completed,
-        Pick::Stuck(why) => return Some((StopReason::Halted, Some(why))),
+        Pick::Stuck(why) => return Some((StopReason::Halted, Some(why.clone()))),
         Pick::Work(_) if let Some(Refused { why, about, .. }) = refusal(run, state) => {
             return Some((about.stop_reason(), Some(why.to_owned())));
         }
         Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
-        Pick::Work(_) if outage_end(state).is_some_and(|end| state.up_ms >= end) => StopReason::Outage,
-        Pick::Work(_) if state.streaks.failures > 0 && state.streaks.failures >= limits.max_failures => {
+        Pick::Work(_) if outage_end(state).is_some_and(|end| state.position.up_ms >= end) => {
+            StopReason::Outage
+        }
+        Pick::Work(_)
+            if state.ledger.streaks.failures > 0 && state.ledger.streaks.failures >= limits.max_failures =>
+        {
             StopReason::TooManyFailures
         }
-        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.spent.usd >= most) => {
+        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.ledger.spent.usd >= most) => {
             StopReason::BudgetExhausted
         }
         Pick::Work(_)
-            if limits.max_cost.is_some_and(|most| state.spent.usd + state.costs.median() > most) =>
+            if limits
+                .max_cost
+                .is_some_and(|most| state.ledger.spent.usd + state.ledger.costs.median() > most) =>
         {
-            let usual = Cost { usd: state.costs.median(), ..state.spent };
+            let usual = Cost { usd: state.ledger.costs.median(), ..state.ledger.spent };
             let note = format!("another iteration would cost about {usual}, more than is left");
             return Some((StopReason::BudgetExhausted, Some(note)));
         }
-        Pick::Work(_) if state.judged >= limits.iterations => StopReason::MaxIterations,
-        Pick::Work(_) if limits.stall_after > 0 && state.stall.iterations >= limits.stall_after => {
+        Pick::Work(_) if state.ledger.judged >= limits.iterations => StopReason::MaxIterations,
+        Pick::Work(_) if limits.stall_after > 0 && state.ledger.stall.iterations >= limits.stall_after => {
             StopReason::Stalled
         }
         Pick::Work(_) => return None,
@@ -325,9 +337,9 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {
     match run.place {
         Place::Worktree { .. }
-            if !state.rest_committed
-                && state.stops_asked < 2
-                && state.streaks.losses <= LOSSES_ENDURED + 1 =>
+            if state.work.worktree == Worktree::Changed
+                && state.asked.stops < 2
+                && state.ledger.streaks.losses <= LOSSES_ENDURED + 1 =>
         {
             Action::Start(Step::CommitRest)
         }
@@ -336,9 +348,9 @@ fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> A
 }
 
 /// The next source control step of the iteration before, if one is due.
-fn source_control(run: &Run, state: &State) -> Option<Step> {
-    let (scm, due) = (run.scm.as_ref()?, state.scm.as_ref()?);
-    let iteration = state.judged;
+fn source_control(run: &Run, state: &State, chores: &Chores) -> Option<Step> {
+    let (scm, due) = (run.scm.as_ref()?, chores.scm.as_ref()?);
+    let iteration = state.ledger.judged;
     let task = scm.tasks.get(due.tasks_done).filter(|_| due.news != News::None)?;
     if task == scm::COMMIT && due.message == Message::Unasked {
         return Some(Step::Message { iteration, agent: free_agent(run, state, &Item::Prompt).unwrap_or(0) });
@@ -347,10 +359,10 @@ fn source_control(run: &Run, state: &State) -> Option<Step> {
 }
 
 fn start_agent(run: &Run, state: &State) -> Option<Action> {
-    let Pick::Work(item) = state.plan.pick() else { return None };
-    let agent = free_agent(run, state, &item)?;
-    let (iteration, attempt) = (state.iteration(), state.attempts + 1);
-    Some(Action::Start(Step::Agent { iteration, attempt, agent, item }))
+    let Pick::Work(item) = &state.work.pick else { return None };
+    let agent = free_agent(run, state, item)?;
+    let (iteration, attempt) = (state.iteration(), state.work.attempts + 1);
+    Some(Action::Start(Step::Agent { iteration, attempt, agent, item: item.clone() }))
 }
 
 /// The first agent whose service answers; none while all of them refuse.
@@ -359,7 +371,7 @@ fn free_agent(run: &Run, state: &State, item: &Item) -> Option<usize> {
 }
 
 fn is_free(state: &State, agent: usize) -> bool {
-    state.up_ms >= held_until(state, agent)
+    state.position.up_ms >= held_until(state, agent)
 }
 
 /// An agent that will not work, and in which words.
@@ -372,42 +384,42 @@ pub struct Refused<'s> {
 
 /// Where none of the agents that may do the next piece of work ever will: the wanted one.
 pub fn refusal<'s>(run: &Run, state: &'s State) -> Option<Refused<'s>> {
-    let Pick::Work(item) = state.plan.pick() else { return None };
-    let of = |agent| match state.holds.get(agent) {
+    let Pick::Work(item) = &state.work.pick else { return None };
+    let of = |agent| match state.ledger.blocked.get(agent) {
         Some(Hold::ForGood { why, about }) => Some(Refused { agent, why, about: *about }),
         Some(Hold::Until(_)) | None => None,
     };
-    run.agents_for(&item).map(of).reduce(|first, next| next.and(first)).flatten()
+    run.agents_for(item).map(of).reduce(|first, next| next.and(first)).flatten()
 }
 
 fn out_of_time(state: &State) -> bool {
-    state.limits.max_time_ms.is_some_and(|most| state.up_ms >= most)
+    state.ledger.limits.max_time_ms.is_some_and(|most| state.position.up_ms >= most)
 }
 
 fn held_until(state: &State, agent: usize) -> u64 {
-    state.holds.get(agent).map_or(0, Hold::until_ms)
+    state.ledger.blocked.get(agent).map_or(0, Hold::until_ms)
 }
 
 /// When the first of the agents' services answers again.
 fn first_free(run: &Run, state: &State) -> u64 {
-    let Pick::Work(item) = state.plan.pick() else { return 0 };
-    run.agents_for(&item).map(|agent| held_until(state, agent)).min().unwrap_or(0)
+    let Pick::Work(item) = &state.work.pick else { return 0 };
+    run.agents_for(item).map(|agent| held_until(state, agent)).min().unwrap_or(0)
 }
 
 /// When services that are down have been waited for long enough.
 fn outage_end(state: &State) -> Option<u64> {
-    state.service.down_since_ms.map(|since| since.saturating_add(state.limits.max_outage_ms))
+    state.ledger.service.down_since_ms.map(|since| since.saturating_add(state.ledger.limits.max_outage_ms))
 }
 
-/// When it is worth looking for room on the disks again.
-fn next_look(state: &State) -> u64 {
-    state.cramped.as_ref().map_or(0, |cramped| cramped.until_ms)
+/// When to measure the free space on the disks again.
+fn next_measure(state: &State) -> u64 {
+    state.ledger.low_disk.as_ref().map_or(0, |low| low.until_ms)
 }
 
 /// Until when failures in a row keep the next agent waiting.
 fn backoff_end(state: &State) -> u64 {
-    match state.streaks.failures {
+    match state.ledger.streaks.failures {
         0 => 0,
-        n => state.streaks.failed_at_ms.saturating_add(state.limits.backoff.wait_ms(n)),
+        n => state.ledger.streaks.failed_at_ms.saturating_add(state.ledger.limits.backoff.wait_ms(n)),
     }
 }

@@ -86,9 +86,9 @@ impl Notifier {
                 run: run.id.clone(),
                 reason: state.stopped.as_ref().map(|stopped| stopped.reason.word()),
                 note,
-                iterations: state.judged,
-                max_iterations: state.limits.iterations,
-                cost: state.spent.usd.dollars(),
+                iterations: state.ledger.judged,
+                max_iterations: state.ledger.limits.iterations,
+                cost: state.ledger.spent.usd.dollars(),
                 workspace: run.workspace.display().to_string(),
             },
         );

@@ -186,7 +186,7 @@ pub fn resume(
     // Nothing is written for a run that cannot be resumed.
     is_resumable(&run, &replayed.state, conduct.seat.map_or(id, |seat| &seat.name))?;
     root::check_all(&run)?;
-    let workspace_lock = match replayed.state.steps_begun {
+    let workspace_lock = match replayed.state.position.steps_begun {
         // It was killed while its worktree was laid out, or right after that.
         0 if run.place != Place::Here => {
             let workspace_lock = lock_workspace(home, &run, conduct)?;
@@ -201,7 +201,7 @@ pub fn resume(
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     events.iter().try_for_each(|event| journal.append(event)).map_err(unwritable)?;
-    let clock = Clock::from(replayed.state.up_ms);
+    let clock = Clock::from(replayed.state.position.up_ms);
     if let Some(seat) = conduct.seat {
         let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
         seat.sit_down(home, &run, &replayed.state, how)?;
@@ -224,13 +224,13 @@ fn lost_beginning(run: &Run, state: &State, run_dir: &RunDir) -> Option<Fact> {
     if !run_dir.stdout(*iteration, *attempt).exists() {
         return None;
     }
-    Some(Fact::Began { id: state.steps_begun + 1, step: step.clone() })
+    Some(Fact::Began { id: state.position.steps_begun + 1, step: step.clone() })
 }
 
 /// The next event of a run that has no loop.
 fn following(state: &State, fact: Fact) -> Event {
-    let epoch = state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
-    let (seq, at, up_ms) = (state.seq + 1, crate::engine::wall_ms(), state.up_ms);
+    let epoch = state.position.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+    let (seq, at, up_ms) = (state.position.seq + 1, crate::engine::wall_ms(), state.position.up_ms);
     Event { v: VERSION, seq, epoch, at, up_ms, fact }
 }
 
@@ -246,11 +246,13 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
         };
     };
     let used = match limit {
-        StopReason::Timeout => format!("all of its {}", span(state.limits.max_time_ms.unwrap_or_default())),
-        StopReason::BudgetExhausted => {
-            format!("{} of {}", state.spent, state.limits.max_cost.unwrap_or_default())
+        StopReason::Timeout => {
+            format!("all of its {}", span(state.ledger.limits.max_time_ms.unwrap_or_default()))
         }
-        _ => format!("all of its {}", counted(state.limits.iterations.into(), "iteration")),
+        StopReason::BudgetExhausted => {
+            format!("{} of {}", state.ledger.spent, state.ledger.limits.max_cost.unwrap_or_default())
+        }
+        _ => format!("all of its {}", counted(state.ledger.limits.iterations.into(), "iteration")),
     };
     Err(CliError::failed(format!("run {id} has used {used}"))
         .hint(format!("raise the limit: {}", higher_limit(state, limit, name))))
@@ -268,11 +270,11 @@ pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, CliError>
 /// The command that gives a run as much again as it has used.
 fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
     let flag = match limit {
-        StopReason::Timeout => format!("--max-time {}", span(2 * state.up_ms)),
+        StopReason::Timeout => format!("--max-time {}", span(2 * state.position.up_ms)),
         StopReason::BudgetExhausted => {
-            format!("--max-cost {:.2}", (2.0 * state.spent.usd.dollars()).max(0.01))
+            format!("--max-cost {:.2}", (2.0 * state.ledger.spent.usd.dollars()).max(0.01))
         }
-        _ => format!("-n {}", 2 * state.judged.max(1)),
+        _ => format!("-n {}", 2 * state.ledger.judged.max(1)),
     };
     format!("ralph resume {flag} {name}")
 }
@@ -418,7 +420,7 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
         return None;
     }
     let shadow = place::shadow(run, run_dir)?;
-    Some(Checkpoints::of(shadow, state.base_tree.clone(), run.plan.restores(), run.keep_checkpoints))
+    Some(Checkpoints::of(shadow, state.work.first_tree.clone(), run.plan.restores(), run.keep_checkpoints))
 }
 
 impl Ended {
@@ -443,9 +445,9 @@ impl Ended {
             tasks: tasks_left(&self.run, &self.state),
             note: self.stopped.note.clone(),
             refused: refusal_advice(&self.run, &self.state),
-            iterations: self.state.judged,
-            cost: self.state.spent,
-            up_ms: self.state.up_ms,
+            iterations: self.state.ledger.judged,
+            cost: self.state.ledger.spent,
+            up_ms: self.state.position.up_ms,
             more: self.state.limit_reached().map(|limit| higher_limit(&self.state, limit, name)),
             max_failures: self.run.limits.max_failures,
             stall_after: self.run.limits.stall_after,
@@ -481,9 +483,9 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
         success: reason.is_some_and(|reason| state.is_success(reason)),
         stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
         total_iterations: iterations.len(),
-        total_cost: state.spent.usd.dollars(),
-        cost_estimated: state.spent.estimated,
-        total_duration: state.up_ms as f64 / 1000.0,
+        total_cost: state.ledger.spent.usd.dollars(),
+        cost_estimated: state.ledger.spent.estimated,
+        total_duration: state.position.up_ms as f64 / 1000.0,
         iterations,
         tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
         worktree_path: match &run.place {

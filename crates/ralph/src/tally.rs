@@ -74,7 +74,7 @@ pub fn tally(home: &Home, project: &Project, plan: &'static str, since_ms: i64) 
         });
         let Ok(replayed) = replayed else { continue };
         tallies.runs += 1;
-        tallies.cost += replayed.state.spent;
+        tallies.cost += replayed.state.ledger.spent;
         let (first, last) = tallies.span.unwrap_or((replayed.opened_at, replayed.last_at));
         tallies.span = Some((first.min(replayed.opened_at), last.max(replayed.last_at)));
     }

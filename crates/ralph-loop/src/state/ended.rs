@@ -1,6 +1,9 @@
 //! What the end of a step, and the judgement of an iteration, make of the state.
 
-use super::{Base, Cancel, Flight, Hold, Illegal, Mark, Phase, Reply, Service, State};
+use super::{
+    Base, Cancel, Chores, Flight, Hold, Illegal, Ledger, Mark, Reply, Restore, Service, Snapshot, Stage,
+    State, Trouble, Worktree,
+};
 use crate::check::{CheckEnd, CheckOutcome, CheckResult};
 use crate::dialect::Answer;
 use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why, directory_gone};
@@ -12,9 +15,9 @@ use crate::verdict::{Claim, Judgement, Settlement, Verdict};
 
 impl State {
     pub(super) fn end(&mut self, id: StepId, end: &End, now: u64) -> Result<(), Illegal> {
-        let at = self.flights.iter().position(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        let step = &self.flights.get(&id).ok_or(Illegal::NoSuchStep(id))?.step;
         let fits = matches!(
-            (&self.flights[at].step, end),
+            (step, end),
             (Step::Snapshot { .. }, End::Snapshot(_))
                 | (Step::Agent { .. }, End::Agent(_))
                 | (Step::Check { .. }, End::Check(_))
@@ -29,9 +32,9 @@ impl State {
         if !fits {
             return Err(Illegal::OutOfPlace("ended"));
         }
-        let flight = self.flights.remove(at);
+        let flight = self.flights.remove(&id).ok_or(Illegal::NoSuchStep(id))?;
         if let Step::Check { .. } = flight.step {
-            self.plan.apply(&PlanFact::Checked);
+            self.tell_plan(&PlanFact::Checked);
         }
         // What is done before a pause takes effect counts as the run's time.
         if let Some(since) = &mut self.asked.paused_since_ms {
@@ -39,52 +42,63 @@ impl State {
         }
         // The last commit is made for a run that stops, and gives it no reason to go on.
         if !matches!(end, End::Lost { .. } | End::Rest(_)) {
-            self.streaks.losses = 0;
+            self.ledger.streaks.losses = 0;
         }
         // Money is gone even if the work was cut short.
-        self.spent += end.cost().unwrap_or_default();
+        self.ledger.spent += end.cost().unwrap_or_default();
         match end {
             End::Snapshot(end) => self.end_snapshot(end),
             End::Agent(end) => self.end_agent(&flight, end, now),
             End::Check(end) => self.end_check(&flight, end),
             End::Message(end) => self.end_message(&flight, end),
             End::Scm(outcome) => self.end_task(outcome),
-            // A failure is told, and no reason to try for ever.
-            End::Rest(_) => self.rest_committed = true,
+            // A failure is reported, and no reason to try for ever.
+            End::Rest(_) => self.work.worktree = Worktree::Committed,
             End::Plan(end) => {
                 if let Step::Plan { what, .. } = &flight.step {
-                    self.plan.apply(&PlanFact::Done(what, end));
+                    self.tell_plan(&PlanFact::Done(what, end));
                 }
             }
-            End::Left(_) => self.left_due = None,
+            End::Left(_) => {
+                if let Some(chores) = self.work.stage.chores_mut() {
+                    chores.uncommitted = None;
+                }
+            }
             End::Restore(end) => {
-                // What nobody has judged after it tells nothing about why it failed.
-                self.tried.get_or_insert_with(|| end.clone());
-                self.stall.put_back(end.change.as_deref());
-                self.restore_due = false;
-                self.restored += 1;
-                self.phase = Phase::Ready { snapshot_taken: false };
+                // An attempt after it that was not judged says nothing about why it failed.
+                self.work.tried.get_or_insert_with(|| end.clone());
+                self.ledger.stall.put_back(end.change.as_deref());
+                self.work.restored += 1;
+                if let Some(chores) = self.work.stage.chores_mut() {
+                    (chores.restore, chores.snapshot) = (Restore::NotNeeded, Snapshot::Due);
+                }
             }
             End::Lost { .. } => {
                 match flight.step {
                     Step::Agent { .. } => self.leave_unjudged(),
-                    Step::Scm { .. } => self.plan.apply(&PlanFact::Abandoned),
+                    Step::Scm { .. } => self.tell_plan(&PlanFact::Abandoned),
                     _ => {}
                 }
-                self.streaks.losses += 1;
+                self.ledger.streaks.losses += 1;
             }
             End::Impossible { why } => {
-                self.trouble = Some(why.clone());
-                self.plan_in_trouble = matches!(flight.step, Step::Plan { .. });
+                let why = why.clone();
+                self.work.trouble = Some(match flight.step {
+                    Step::Plan { .. } => Trouble::Plan(why),
+                    _ => Trouble::Other(why),
+                });
+                if flight.is_agent() {
+                    self.work.stage = Stage::Between(Chores::recorded());
+                }
             }
         }
         Ok(())
     }
 
     fn end_snapshot(&mut self, end: &SnapshotEnd) {
-        if let Phase::Answered { reply, .. } = &mut self.phase {
+        if let Stage::Answered { reply, .. } = &mut self.work.stage {
             let same = match (Mark::of(end), &reply) {
-                (Some(now), _) => self.began.as_ref() == Some(&now),
+                (Some(now), _) => self.work.began.as_ref() == Some(&now),
                 (None, Reply::Empty { idle }) => *idle,
                 (None, _) => false,
             };
@@ -92,41 +106,45 @@ impl State {
             return;
         }
         if let Some(moved) = end.head.as_ref().and_then(|head| self.switched_branch(&head.branch)) {
-            self.trouble = Some(moved);
+            self.work.trouble = Some(Trouble::Other(moved));
             return;
         }
-        self.phase = Phase::Ready { snapshot_taken: true };
-        self.began = Mark::of(end);
+        self.work.began = Mark::of(end);
         self.compare_with_mark();
-        self.stall.learn(end.tree.as_deref());
-        if self.base_tree.is_none() {
-            self.base_tree.clone_from(&end.tree);
+        self.ledger.stall.learn(end.tree.as_deref());
+        let work = &mut self.work;
+        if let Some(chores) = work.stage.chores_mut() {
+            chores.snapshot = Snapshot::Taken;
         }
-        if let (None, Some(tree), Some(head)) = (&self.base, &end.tree, &end.head) {
-            self.base = Some(Base { tree: tree.clone(), head: head.clone() });
-            self.branch.get_or_insert_with(|| head.branch.clone());
+        if work.first_tree.is_none() {
+            work.first_tree.clone_from(&end.tree);
         }
-        self.diff.clone_from(&end.diff);
+        if let (None, Some(tree), Some(head)) = (&work.base, &end.tree, &end.head) {
+            work.base = Some(Base { tree: tree.clone(), head: head.clone() });
+            work.branch.get_or_insert_with(|| head.branch.clone());
+        }
+        work.diff.clone_from(&end.diff);
     }
 
     /// Whether there is anything new for source control. An unknown tree is a changed one.
     fn compare_with_mark(&mut self) {
-        let now = &self.began;
-        if let Some(due) = self.scm.as_mut().filter(|due| due.news == News::Unknown) {
-            due.news = if now.is_some() && *now == self.mark { News::None } else { News::Some };
+        let now = &self.work.began;
+        let due = self.work.stage.chores_mut().and_then(|chores| chores.scm.as_mut());
+        if let Some(due) = due.filter(|due| due.news == News::Unknown) {
+            due.news = if now.is_some() && *now == self.work.mark { News::None } else { News::Some };
         }
-        if self.mark.is_none() {
-            self.mark.clone_from(now);
+        if self.work.mark.is_none() {
+            self.work.mark.clone_from(now);
         }
     }
 
     fn end_agent(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
         if let Some(moved) = end.branch.as_ref().and_then(|branch| self.switched_branch(branch)) {
-            self.trouble = Some(moved);
+            self.work.trouble = Some(Trouble::Other(moved));
             return self.leave_unjudged();
         }
         if let Some(dir) = &end.gone {
-            self.trouble = Some(directory_gone(dir));
+            self.work.trouble = Some(Trouble::Other(directory_gone(dir)));
             return self.leave_unjudged();
         }
         let mut silence = None;
@@ -149,12 +167,11 @@ impl State {
                 }
             },
         };
-        self.service = Service::default();
+        self.ledger.service = Service::default();
         match failed {
             Some(why) => {
-                self.streaks.failures += 1;
-                self.streaks.failed_at_ms = now;
-                self.phase = Phase::Failed { why };
+                self.ledger.fail(now);
+                self.work.stage = Stage::Failed { why };
             }
             None => {
                 let reply = match (silence, &end.answer) {
@@ -162,61 +179,57 @@ impl State {
                     (None, Answer::Empty) => Reply::Empty { idle: end.seen.result && end.seen.tools == 0 },
                     (None, _) => Reply::Words,
                 };
-                self.streaks.empty_answers += u32::from(reply.is_empty());
+                self.ledger.streaks.empty_answers += u32::from(reply.is_empty());
                 if silence.is_none() {
-                    self.streaks.failures = 0;
+                    self.ledger.streaks.failures = 0;
                 }
                 if let (Step::Agent { agent, .. }, true) = (&flight.step, end.seen.text) {
-                    self.heard.answered(*agent, end.seen.json);
+                    self.ledger.heard.answered(*agent, end.seen.json);
                 }
-                self.phase = Phase::Answered { claim: Claim::of(&end.seen), reply, results: Vec::new() };
+                let (claim, results) = (Claim::of(&end.seen), Vec::new());
+                self.work.stage = Stage::Answered { claim, reply, results };
             }
         }
     }
 
-    /// An agent has been at the tree, and nothing will be said about its work: the same item
-    /// begins anew.
+    /// An agent has worked on the tree, and its work is not judged: the same item begins again.
     pub(super) fn leave_unjudged(&mut self) {
-        self.restore_due = true;
-    }
-
-    /// Whether the tree has to be put back before the next agent, and can be.
-    pub fn must_restore(&self) -> bool {
-        self.restore_due && self.base.is_some()
+        self.work.stage = Stage::Between(Chores::after_unjudged());
     }
 
     /// The run's work would not be where it was asked for.
     fn switched_branch(&self, now: &Branch) -> Option<String> {
-        let was = self.branch.as_ref()?;
+        let was = self.work.branch.as_ref()?;
         (was != now).then(|| format!("the branch was switched from {was} to {now} meanwhile"))
     }
 
     fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
         let Step::Agent { agent, .. } = flight.step else { return };
-        if self.holds.len() <= agent {
-            self.holds.resize(agent + 1, Hold::default());
+        let Ledger { blocked, service, limits, .. } = &mut self.ledger;
+        if blocked.len() <= agent {
+            blocked.resize(agent + 1, Hold::default());
         }
         match &end.answer {
             Answer::Refused { why, about } => {
-                self.holds[agent] = Hold::ForGood { why: why.clone(), about: *about };
+                blocked[agent] = Hold::ForGood { why: why.clone(), about: *about };
                 return;
             }
             Answer::Unavailable { .. } => {
-                self.service.down_since_ms.get_or_insert(now);
+                service.down_since_ms.get_or_insert(now);
             }
             Answer::Limited { .. } | Answer::Said | Answer::Empty | Answer::Failed { .. } => {
-                self.service.down_since_ms = None;
+                service.down_since_ms = None;
             }
         }
         let wait = match end.retry_in_ms {
             Some(told) => told.saturating_add(LIMIT_MARGIN_MS),
             None => {
-                self.service.waits += 1;
-                let growing = Backoff { cap_ms: LONGEST_SERVICE_WAIT_MS, ..self.limits.backoff };
-                growing.wait_ms(self.service.waits)
+                service.waits += 1;
+                let growing = Backoff { cap_ms: LONGEST_SERVICE_WAIT_MS, ..limits.backoff };
+                growing.wait_ms(service.waits)
             }
         };
-        self.holds[agent] = Hold::Until(now.saturating_add(wait));
+        blocked[agent] = Hold::Until(now.saturating_add(wait));
     }
 
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
@@ -226,7 +239,7 @@ impl State {
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
             Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
         };
-        if let Phase::Answered { results, .. } = &mut self.phase {
+        if let Stage::Answered { results, .. } = &mut self.work.stage {
             let index = results.len();
             results.push(CheckResult { index, outcome, log: end.log.clone(), excerpt: end.excerpt.clone() });
         }
@@ -237,23 +250,26 @@ impl State {
         if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked | Why::Killed, .. })) {
             return;
         }
-        match (&mut self.scm, &end.outcome) {
+        let Some(chores) = self.work.stage.chores_mut() else { return };
+        match (&mut chores.scm, &end.outcome) {
             (Some(due), MessageOutcome::Text(text)) => due.message = scm::Message::Text(text.clone()),
             (Some(due), MessageOutcome::NothingToCommit) => due.message = scm::Message::Needless,
-            (_, MessageOutcome::Failed { .. }) => self.scm = None,
+            (_, MessageOutcome::Failed { .. }) => chores.scm = None,
             (None, MessageOutcome::Text(_) | MessageOutcome::NothingToCommit) => {}
         }
     }
 
     fn end_task(&mut self, outcome: &TaskOutcome) {
-        // The commit is another, and a hook can have changed the tree.
-        (self.base, self.phase) = (None, Phase::Ready { snapshot_taken: false });
         if !matches!(outcome, TaskOutcome::Failed { .. }) {
-            self.mark = None;
+            self.work.mark = None;
         }
-        match (&mut self.scm, outcome) {
+        // The commit is another, and a hook can have changed the tree.
+        self.work.base = None;
+        let Some(chores) = self.work.stage.chores_mut() else { return };
+        chores.snapshot = Snapshot::Due;
+        match (&mut chores.scm, outcome) {
             (Some(due), TaskOutcome::Done | TaskOutcome::NothingToCommit) => due.tasks_done += 1,
-            (_, TaskOutcome::Failed { .. }) => self.scm = None,
+            (_, TaskOutcome::Failed { .. }) => chores.scm = None,
             (None, TaskOutcome::Done | TaskOutcome::NothingToCommit) => {}
         }
     }
@@ -262,58 +278,67 @@ impl State {
         if !self.flights.is_empty() || judgement.iteration != self.iteration() {
             return Err(Illegal::OutOfPlace("judged"));
         }
-        let (founded, silence) = match &self.phase {
-            Phase::Answered { claim, reply, results } => {
+        let (founded, silence) = match &self.work.stage {
+            Stage::Answered { claim, reply, results } => {
                 (judgement.claim == *claim && judgement.verdict == Verdict::of(results), reply.silence())
             }
-            Phase::Failed { why } => (judgement.verdict == Verdict::AgentFailed { why: why.clone() }, None),
-            Phase::Ready { .. } => (false, None),
+            Stage::Failed { why } => (judgement.verdict == Verdict::AgentFailed { why: why.clone() }, None),
+            Stage::Between(_) | Stage::Working => (false, None),
         };
         let founded = founded && (judgement.silence.is_none() || judgement.silence == silence);
         let unproven = judgement.settlement == Settlement::Settled && !judgement.verdict.is_green();
         if !founded || unproven {
             return Err(Illegal::OutOfPlace("judged"));
         }
-        let results = match &mut self.phase {
-            Phase::Answered { results, .. } => std::mem::take(results),
-            Phase::Failed { .. } | Phase::Ready { .. } => Vec::new(),
-        };
-        match silence {
-            Some(_) if judgement.counts_as_failure() => {
-                self.streaks.failures += 1;
-                self.streaks.failed_at_ms = now;
-            }
-            Some(_) => self.streaks.failures = 0,
-            None => {}
-        }
-        self.judged += 1;
-        self.costs.judged(self.spent.usd);
-        self.attempts = 0;
-        self.streaks.empty_answers = 0;
-        self.stall.judge(judgement, self.plan.advance());
-        // Nobody commits what is put back next, nor what an agent was torn from: the next one goes
-        // on with it, and its commit has it.
-        let kept = judgement.verdict.is_green()
-            && !matches!(judgement.settlement, Settlement::Retry { .. })
-            && !judgement.counts_as_failure();
-        self.scm = kept.then_some(scm::Due::default());
+        self.settle_ledger(judgement, silence.is_some(), now);
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
-            self.feedback = results.into_iter().filter(|r| !r.outcome.passed()).collect();
+            let failed = self.work.stage.results().iter().filter(|result| !result.outcome.passed());
+            self.work.feedback = failed.cloned().collect();
             self.asked.notes_heard();
         }
-        self.plan.apply(&PlanFact::Judged(judgement));
-        let put_back = matches!(judgement.settlement, Settlement::Retry { .. });
-        self.left_due = Some(judgement.item.clone()).filter(|_| !put_back);
-        match judgement.settlement {
-            Settlement::Settled => (self.base, self.restore_due, self.tried) = (None, false, None),
-            // What the last attempt left is for the person who is asked for.
-            Settlement::Retry { .. } => {
-                (self.restore_due, self.tried) = (matches!(self.plan.pick(), Pick::Work(_)), None);
-            }
-            Settlement::Continue => {}
-        }
-        self.phase = Phase::Ready { snapshot_taken: false };
+        self.tell_plan(&PlanFact::Judged(judgement));
+        self.settle_work(judgement);
         Ok(())
+    }
+
+    fn settle_ledger(&mut self, judgement: &Judgement, silent: bool, now: u64) {
+        let ledger = &mut self.ledger;
+        match silent {
+            true if judgement.counts_as_failure() => ledger.fail(now),
+            true => ledger.streaks.failures = 0,
+            false => {}
+        }
+        ledger.judged += 1;
+        ledger.costs.judged(ledger.spent.usd);
+        ledger.streaks.empty_answers = 0;
+        ledger.stall.judge(judgement, self.plan.advance());
+    }
+
+    /// What is due after an iteration, by what it has settled.
+    fn settle_work(&mut self, judgement: &Judgement) {
+        let work = &mut self.work;
+        work.attempts = 0;
+        // The work of an agent that was ended for its silence is committed with that of the next one,
+        // which goes on with it.
+        let kept = judgement.verdict.is_green() && !judgement.counts_as_failure();
+        let scm = kept.then(scm::Due::default);
+        let uncommitted = Some(judgement.item.clone());
+        let chores = match judgement.settlement {
+            Settlement::Settled => {
+                (work.base, work.tried) = (None, None);
+                Chores { scm, uncommitted, ..Chores::default() }
+            }
+            Settlement::Continue => Chores { scm, uncommitted, ..Chores::default() },
+            // What is put back next is not committed. What the last attempt left is for the person
+            // who is asked for help.
+            Settlement::Retry { .. } => {
+                work.tried = None;
+                let again = matches!(work.pick, Pick::Work(_));
+                let restore = if again { Restore::Due } else { Restore::NotNeeded };
+                Chores { restore, ..Chores::default() }
+            }
+        };
+        work.stage = Stage::Between(chores);
     }
 }

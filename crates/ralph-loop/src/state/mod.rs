@@ -6,82 +6,80 @@
 //! needs and no list of iterations.
 
 mod ended;
-mod parts;
+mod flight;
+mod ledger;
+mod work;
 
-pub use parts::{
-    Base, Blocked, Cancel, Costs, Flight, Heard, Hold, Illegal, Mark, Phase, Reply, Resumable, Service,
-    Stall, Stopped, Streaks,
-};
+pub use flight::{Blocked, Cancel, Flight};
+pub use ledger::{Costs, Heard, Hold, Ledger, Service, Stall, Streaks};
+pub use work::{Base, Chores, Mark, Reply, Restore, Snapshot, Stage, Trouble, Work, Worktree};
 
 use crate::ask::Asked;
-use crate::check::CheckResult;
 use crate::dialect::Blocker;
-use crate::event::{Branch, Event, Fact, How, RestoreEnd, Step, StepId, StopReason, VERSION, Why};
-use crate::limits::Limits;
-use crate::money::Cost;
-use crate::plan::{Item, Pick, PlanFact, PlanState};
-use crate::scm::{self};
-use crate::space::Cramped;
+use crate::event::{Event, Fact, How, Step, StepId, StopReason, VERSION, Why};
+use crate::plan::{Pick, PlanFact, PlanState};
+use std::collections::BTreeMap;
+use thiserror::Error;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
+    pub position: Position,
+    pub ledger: Ledger,
+    /// What people have asked of the run while it runs.
+    pub asked: Asked,
+    pub work: Work,
+    /// Steps that have begun and not ended.
+    pub flights: BTreeMap<StepId, Flight>,
+    pub plan: PlanState,
+    pub stopped: Option<Stopped>,
+}
+
+/// How far the journal has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
     pub seq: u64,
     pub epoch: u32,
     pub up_ms: u64,
-    /// What the run may use up, as of now.
-    pub limits: Limits,
-    pub phase: Phase,
-    pub flights: Vec<Flight>,
     pub steps_begun: StepId,
-    /// Iterations that are over; the current one is the next number.
-    pub judged: u32,
-    /// Agents begun within the current iteration.
-    pub attempts: u32,
-    pub spent: Cost,
-    pub costs: Costs,
-    pub streaks: Streaks,
-    /// What keeps each agent from being started; nothing where missing.
-    pub holds: Vec<Hold>,
-    pub service: Service,
-    pub heard: Heard,
-    pub stall: Stall,
-    /// The run waits for room on a disk.
-    pub cramped: Option<Cramped>,
-    /// The run's first tree, and what has changed since by the last snapshot.
-    pub base_tree: Option<String>,
-    pub diff: Option<String>,
-    /// What failed in the iteration before, for the next prompt.
-    pub feedback: Vec<CheckResult>,
-    /// What the last iteration has left uncommitted is to be seen to.
-    pub left_due: Option<Item>,
-    /// Source control tasks of the last iteration, until the next one begins.
-    pub scm: Option<scm::Due>,
-    /// Where the repository stood when the run began, or when source control was last done.
-    pub mark: Option<Mark>,
-    /// What the current iteration began with.
-    began: Option<Mark>,
-    /// Where the current item began, for plans that go back there.
-    pub base: Option<Base>,
-    /// The branch that the run works on, where it has to stay the same.
-    pub branch: Option<Branch>,
-    /// Something is in the tree that the next agent must not find there.
-    pub restore_due: bool,
-    /// Attempts that were put aside, and what the last one at the current item had done that was
-    /// judged.
-    pub restored: u32,
-    pub tried: Option<RestoreEnd>,
-    /// What is left in a worktree has been committed since an agent last ran.
-    pub rest_committed: bool,
-    /// How often somebody has asked to stop.
-    pub stops_asked: u32,
-    /// What people have asked for by the worker's name.
-    pub asked: Asked,
-    /// A step that cannot be carried out without help.
-    pub trouble: Option<String>,
-    /// That step was the plan's: its files cannot be seen to.
-    pub plan_in_trouble: bool,
-    pub plan: PlanState,
-    pub stopped: Option<Stopped>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stopped {
+    pub reason: StopReason,
+    pub note: Option<String>,
+}
+
+/// Whether a run that is not alive can be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumable {
+    Now,
+    /// Once it may use more iterations, money or time.
+    WithHigherLimit,
+    /// It is done.
+    Never,
+}
+
+/// A fact that cannot follow from those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Illegal {
+    #[error("a journal begins with `opened`")]
+    NotOpened,
+    #[error("written by journal version {0}, this program knows up to {VERSION}")]
+    Version(u32),
+    #[error("event {found} where {expected} was due")]
+    Sequence { expected: u64, found: u64 },
+    #[error("epoch {found} where {expected} was due")]
+    Epoch { expected: u32, found: u32 },
+    #[error("time runs backwards")]
+    Backwards,
+    #[error("the run had stopped")]
+    AlreadyStopped,
+    #[error("a run that ended as `{0}` does not go on")]
+    NotResumable(&'static str),
+    #[error("`{0}` does not fit where the run stood")]
+    OutOfPlace(&'static str),
+    #[error("step {0} was not in flight")]
+    NoSuchStep(StepId),
 }
 
 impl State {
@@ -97,42 +95,14 @@ impl State {
         if event.epoch != 1 {
             return Err(Illegal::Epoch { expected: 1, found: event.epoch });
         }
+        let plan = run.plan.start();
         Ok(State {
-            seq: 1,
-            epoch: 1,
-            up_ms: event.up_ms,
-            limits: run.limits.clone(),
-            phase: Phase::Ready { snapshot_taken: false },
-            flights: Vec::new(),
-            steps_begun: 0,
-            judged: 0,
-            attempts: 0,
-            spent: Cost::default(),
-            costs: Costs::default(),
-            streaks: Streaks::default(),
-            holds: Vec::new(),
-            service: Service::default(),
-            heard: Heard::default(),
-            stall: Stall::default(),
-            cramped: None,
-            base_tree: None,
-            diff: None,
-            feedback: Vec::new(),
-            left_due: None,
-            scm: None,
-            mark: None,
-            began: None,
-            base: None,
-            branch: None,
-            restore_due: false,
-            restored: 0,
-            tried: None,
-            rest_committed: false,
-            stops_asked: 0,
+            position: Position { seq: 1, epoch: 1, up_ms: event.up_ms, steps_begun: 0 },
+            ledger: Ledger::new(run.limits.clone()),
             asked: Asked::default(),
-            trouble: None,
-            plan_in_trouble: false,
-            plan: run.plan.start(),
+            work: Work::new(plan.pick()),
+            flights: BTreeMap::new(),
+            plan,
             stopped: None,
         })
     }
@@ -164,13 +134,13 @@ impl State {
 
     /// The limit on time, money or iterations that leaves no room for another iteration.
     pub fn limit_reached(&self) -> Option<StopReason> {
-        let limits = &self.limits;
-        let over_budget = |most| self.spent.usd >= most || self.spent.usd + self.costs.median() > most;
-        if limits.max_time_ms.is_some_and(|most| self.up_ms >= most) {
+        let Ledger { limits, spent, costs, judged, .. } = &self.ledger;
+        let over_budget = |most| spent.usd >= most || spent.usd + costs.median() > most;
+        if limits.max_time_ms.is_some_and(|most| self.position.up_ms >= most) {
             Some(StopReason::Timeout)
         } else if limits.max_cost.is_some_and(over_budget) {
             Some(StopReason::BudgetExhausted)
-        } else if self.judged >= limits.iterations {
+        } else if *judged >= limits.iterations {
             Some(StopReason::MaxIterations)
         } else {
             None
@@ -181,7 +151,7 @@ impl State {
     pub fn is_success(&self, reason: StopReason) -> bool {
         match reason {
             StopReason::Completed => true,
-            StopReason::MaxIterations => self.limits.iterations_are_the_goal && !self.last_failed(),
+            StopReason::MaxIterations => self.ledger.limits.iterations_are_the_goal && !self.last_failed(),
             StopReason::BudgetExhausted
             | StopReason::Timeout
             | StopReason::TooManyFailures
@@ -198,20 +168,25 @@ impl State {
 
     /// Whether the last iteration has failed: its agent, a check, or the attempt at its item.
     fn last_failed(&self) -> bool {
-        self.streaks.failures > 0 || !self.feedback.is_empty() || self.plan.last_failed()
+        self.ledger.streaks.failures > 0 || !self.work.feedback.is_empty() || self.plan.last_failed()
     }
 
     /// The number of the iteration that is under way or comes next.
     pub fn iteration(&self) -> u32 {
-        self.judged + 1
+        self.ledger.judged + 1
     }
 
     /// Which of the run's agents is at work.
     pub fn agent_at_work(&self) -> Option<usize> {
-        self.flights.iter().find_map(|flight| match flight.step {
+        self.flights.values().find_map(|flight| match flight.step {
             Step::Agent { agent, .. } => Some(agent),
             _ => None,
         })
+    }
+
+    /// The step that has been in flight for the longest time.
+    pub fn first_flight(&self) -> Option<&Flight> {
+        self.flights.values().next()
     }
 
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
@@ -225,20 +200,19 @@ impl State {
             Fact::Ended { id, end } => self.end(*id, end, event.up_ms)?,
             Fact::Cancelled { id, how, why } => self.cancel(*id, *how, *why, event.up_ms)?,
             Fact::Judged(judgement) => self.judge(judgement, event.up_ms)?,
-            Fact::StopAsked => self.stops_asked += 1,
+            Fact::StopAsked => self.asked.stops += 1,
             Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
             Fact::Blocked { id, by } => self.block(*id, *by, event.up_ms)?,
-            Fact::LowDisk(shortage) => self.run_short(shortage, event.up_ms)?,
+            Fact::LowDisk(shortage) => self.wait_for_space(shortage, event.up_ms)?,
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
         }
         if waited {
-            self.plan.apply(&PlanFact::Waited);
+            self.tell_plan(&PlanFact::Waited);
         }
-        self.seq = event.seq;
-        self.epoch = event.epoch;
-        self.up_ms = event.up_ms;
+        let Position { seq, epoch, up_ms, .. } = &mut self.position;
+        (*seq, *epoch, *up_ms) = (event.seq, event.epoch, event.up_ms);
         Ok(())
     }
 
@@ -246,10 +220,11 @@ impl State {
         if event.v > VERSION {
             return Err(Illegal::Version(event.v));
         }
-        if event.seq != self.seq + 1 {
-            return Err(Illegal::Sequence { expected: self.seq + 1, found: event.seq });
+        let expected = self.position.seq + 1;
+        if event.seq != expected {
+            return Err(Illegal::Sequence { expected, found: event.seq });
         }
-        if event.up_ms < self.up_ms {
+        if event.up_ms < self.position.up_ms {
             return Err(Illegal::Backwards);
         }
         let resumes = matches!(event.fact, Fact::Resumed { .. });
@@ -257,163 +232,157 @@ impl State {
         if self.stopped.is_some() && !resumes && !can_wait {
             return Err(Illegal::AlreadyStopped);
         }
-        let expected = self.epoch + u32::from(resumes);
+        let expected = self.position.epoch + u32::from(resumes);
         if event.epoch != expected {
             return Err(Illegal::Epoch { expected, found: event.epoch });
         }
         Ok(())
     }
 
-    /// What was in flight is cut short and will be begun again. Whoever resumes a run has
-    /// seen why it stopped, so failures are counted anew.
+    /// The plan learns of something that can change what is left to do.
+    pub(crate) fn tell_plan(&mut self, fact: &PlanFact<'_>) {
+        self.plan.apply(fact);
+        self.work.pick = self.plan.pick();
+    }
+
+    /// What was in flight is cut short and will be begun again. The user who resumes a run has
+    /// seen why it stopped, so failures are counted from zero.
     fn resume(&mut self) -> Result<(), Illegal> {
-        if let Some(stopped) = &self.stopped {
-            if self.resumable() != Resumable::Now {
-                return Err(Illegal::NotResumable(stopped.reason.word()));
-            }
-            self.streaks.failures = 0;
-            if matches!(stopped.reason, StopReason::Stalled | StopReason::Halted) {
-                self.stall = Stall::default();
-            }
-            if stopped.reason == StopReason::Halted {
-                // A person has seen to the tree as it was left.
-                (self.restore_due, self.tried) = (false, None);
-                if !self.limits.iterations_are_the_goal {
-                    let again = self.plan.counted_anew();
-                    self.limits.iterations = self.limits.iterations.saturating_add(again);
+        if let Some(stopped) = &self.stopped
+            && self.resumable() != Resumable::Now
+        {
+            return Err(Illegal::NotResumable(stopped.reason.word()));
+        }
+        let stopped = self.stopped.take();
+        if let Some(stopped) = &stopped {
+            self.ledger.streaks.failures = 0;
+            match stopped.reason {
+                StopReason::Stalled => self.ledger.stall = Stall::default(),
+                StopReason::Halted => {
+                    self.ledger.stall = Stall::default();
+                    self.resume_halted();
                 }
+                _ => {}
             }
         }
-        if self.flights.iter().any(|flight| matches!(flight.step, Step::Check { .. })) {
-            self.plan.apply(&PlanFact::Checked);
+        if self.flights.values().any(|flight| matches!(flight.step, Step::Check { .. })) {
+            self.tell_plan(&PlanFact::Checked);
         }
-        self.plan.apply(&PlanFact::Resumed { had_stopped: self.stopped.is_some() });
-        // The tree may have changed meanwhile, and a verdict comes from one tree.
-        if let Phase::Answered { results, .. } = &mut self.phase {
-            results.clear();
-        }
-        if self.flights.iter().any(|flight| matches!(flight.step, Step::Agent { .. })) {
-            self.leave_unjudged();
-        }
-        // No agent has been at the tree since it was recorded; what has changed is a person's.
-        if self.base.is_some() && !self.restore_due && matches!(self.phase, Phase::Ready { .. }) {
-            self.base = None;
-            self.phase = Phase::Ready { snapshot_taken: false };
+        self.tell_plan(&PlanFact::Resumed { had_stopped: stopped.is_some() });
+        match &mut self.work.stage {
+            Stage::Working => self.leave_unjudged(),
+            // The tree may have changed meanwhile, and a verdict comes from one tree.
+            Stage::Answered { results, .. } => results.clear(),
+            // No agent has worked since the tree was recorded; what has changed is a person's.
+            Stage::Between(chores) if self.work.base.is_some() && chores.restore == Restore::NotNeeded => {
+                (self.work.base, chores.snapshot) = (None, Snapshot::Due);
+            }
+            Stage::Between(_) | Stage::Failed { .. } => {}
         }
         self.flights.clear();
-        self.stopped = None;
-        self.stops_asked = 0;
-        (self.asked.paused_since_ms, self.asked.leaving, self.asked.killed) = (None, false, false);
-        (self.trouble, self.plan_in_trouble) = (None, false);
-        self.streaks.losses = 0;
-        // Whoever resumes has seen to it, or wants to know.
-        self.holds.clear();
-        self.service = Service::default();
-        self.heard = Heard::default();
-        self.cramped = None;
+        self.asked.resume();
+        self.work.trouble = None;
+        self.ledger.streaks.losses = 0;
+        self.ledger.end_waits();
+        self.ledger.heard = Heard::default();
         Ok(())
+    }
+
+    /// A person has looked after the tree as it was left.
+    fn resume_halted(&mut self) {
+        self.work.tried = None;
+        if let Some(chores) = self.work.stage.chores_mut() {
+            chores.restore = Restore::NotNeeded;
+        }
+        let limits = &mut self.ledger.limits;
+        if !limits.iterations_are_the_goal {
+            limits.iterations = limits.iterations.saturating_add(self.plan.counted_anew());
+        }
     }
 
     fn begin(&mut self, id: StepId, step: &Step, now: u64) -> Result<(), Illegal> {
-        let iteration = self.iteration();
-        let fits = self.flights.is_empty()
-            && id == self.steps_begun + 1
-            && match (step, &self.phase) {
-                (Step::Snapshot { iteration: of }, Phase::Ready { snapshot_taken: false }) => {
-                    *of == iteration
-                }
-                (
-                    Step::Snapshot { iteration: of },
-                    Phase::Answered { reply: Reply::Empty { .. }, results, .. },
-                ) => *of == iteration && results.is_empty(),
-                (Step::Agent { iteration: of, attempt, .. }, Phase::Ready { .. }) => {
-                    *of == iteration && *attempt == self.attempts + 1 && !self.must_restore()
-                }
-                (Step::Agent { iteration: of, attempt, .. }, Phase::Answered { reply, results, .. }) => {
-                    let again = reply.is_empty() && results.is_empty();
-                    *of == iteration && *attempt == self.attempts + 1 && again
-                }
-                (Step::Check { iteration: of, index }, Phase::Answered { results, .. }) => {
-                    *of == iteration && *index == results.len()
-                }
-                (Step::Message { iteration: of, .. }, Phase::Ready { .. }) => {
-                    *of == self.judged
-                        && self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked)
-                }
-                (Step::CommitRest, _) => !self.rest_committed,
-                (Step::Plan { iteration: of, what }, phase) => {
-                    let over = !matches!(phase, Phase::Ready { .. });
-                    *of == iteration && self.plan.wants(over).as_ref() == Some(what)
-                }
-                (Step::Left { iteration: of, item }, Phase::Ready { .. }) => {
-                    *of == self.judged && self.left_due.as_ref() == Some(item)
-                }
-                (Step::Restore { iteration: of, attempt }, Phase::Ready { .. }) => {
-                    *of == iteration && *attempt == self.restored + 1 && self.must_restore()
-                }
-                (Step::Scm { iteration: of, task }, Phase::Ready { .. }) => {
-                    *of == self.judged && self.scm.as_ref().is_some_and(|due| due.tasks_done == *task)
-                }
-                (_, Phase::Ready { .. } | Phase::Answered { .. } | Phase::Failed { .. }) => false,
-            };
-        if !fits {
+        if !self.flights.is_empty() || id != self.position.steps_begun + 1 || !self.calls_for(step) {
             return Err(Illegal::OutOfPlace("began"));
         }
-        if let Step::Agent { .. } | Step::Snapshot { .. } = step {
-            self.cramped = None;
+        match step {
+            Step::Agent { item, .. } => {
+                self.tell_plan(&PlanFact::Began(item));
+                self.work.attempts += 1;
+                self.work.worktree = Worktree::Changed;
+                self.work.stage = Stage::Working;
+                self.asked.notes_given = self.asked.notes.len();
+                self.ledger.low_disk = None;
+            }
+            Step::Snapshot { .. } => self.ledger.low_disk = None,
+            Step::Message { .. } | Step::Scm { .. } | Step::Left { .. } | Step::CommitRest => {
+                self.tell_plan(&PlanFact::Errand);
+            }
+            Step::Check { .. } | Step::Plan { .. } | Step::Restore { .. } => {}
         }
-        if let Step::Agent { item, .. } = step {
-            self.left_due = None;
-            self.plan.apply(&PlanFact::Began(item));
-            self.attempts += 1;
-            self.asked.notes_given = self.asked.notes.len();
-            self.scm = None;
-            self.rest_committed = false;
-            self.phase = Phase::Ready { snapshot_taken: true };
-        }
-        if let Step::Message { .. } | Step::Scm { .. } | Step::Left { .. } | Step::CommitRest = step {
-            self.plan.apply(&PlanFact::Errand);
-        }
-        self.steps_begun = id;
-        self.flights.push(Flight {
-            id,
-            step: step.clone(),
-            since_ms: now,
-            answered_ms: None,
-            silence: None,
-            blocked: None,
-            cancel: None,
-        });
+        self.position.steps_begun = id;
+        self.flights.insert(id, Flight::new(id, step.clone(), now));
         Ok(())
     }
 
-    fn answer(&mut self, id: StepId, now: u64) -> Result<(), Illegal> {
-        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
-        if !matches!(flight.step, Step::Agent { .. }) {
-            return Err(Illegal::OutOfPlace("answered"));
+    /// Whether a step can begin at this stage.
+    fn calls_for(&self, step: &Step) -> bool {
+        let (next, last) = (self.iteration(), self.ledger.judged);
+        let stage = &self.work.stage;
+        let is_due = || stage.chores().is_some_and(|chores| chores.call_for(step));
+        match step {
+            Step::Snapshot { iteration } => *iteration == next && stage.may_begin_snapshot(),
+            Step::Agent { iteration, attempt, .. } => {
+                *iteration == next
+                    && *attempt == self.work.attempts + 1
+                    && stage.may_begin_agent()
+                    && !self.work.must_restore()
+            }
+            Step::Check { iteration, index } => match stage {
+                Stage::Answered { results, .. } => *iteration == next && *index == results.len(),
+                Stage::Between(_) | Stage::Working | Stage::Failed { .. } => false,
+            },
+            Step::Message { iteration, .. } | Step::Scm { iteration, .. } | Step::Left { iteration, .. } => {
+                *iteration == last && is_due()
+            }
+            Step::Restore { iteration, attempt } => {
+                *iteration == next && *attempt == self.work.restored + 1 && self.work.must_restore()
+            }
+            Step::CommitRest => self.work.worktree == Worktree::Changed,
+            Step::Plan { iteration, what } => {
+                *iteration == next && self.plan.wants(stage.is_over()).as_ref() == Some(what)
+            }
         }
-        flight.answered_ms = Some(now);
+    }
+
+    fn flight_mut(&mut self, id: StepId) -> Result<&mut Flight, Illegal> {
+        self.flights.get_mut(&id).ok_or(Illegal::NoSuchStep(id))
+    }
+
+    /// An agent in flight, for the fact of that name.
+    pub(crate) fn agent_in_flight(&mut self, id: StepId, fact: &'static str) -> Result<&mut Flight, Illegal> {
+        let flight = self.flight_mut(id)?;
+        if flight.is_agent() { Ok(flight) } else { Err(Illegal::OutOfPlace(fact)) }
+    }
+
+    fn answer(&mut self, id: StepId, now: u64) -> Result<(), Illegal> {
+        self.agent_in_flight(id, "answered")?.answered_ms = Some(now);
         Ok(())
     }
 
     fn block(&mut self, id: StepId, by: Option<Blocker>, now: u64) -> Result<(), Illegal> {
-        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
-        if !matches!(flight.step, Step::Agent { .. }) {
-            return Err(Illegal::OutOfPlace("blocked"));
-        }
-        flight.blocked = by.map(|by| Blocked { by, since_ms: now });
+        self.agent_in_flight(id, "blocked")?.blocked = by.map(|by| Blocked { by, since_ms: now });
         match by {
             Some(Blocker::Network) => {
-                self.service.down_since_ms.get_or_insert(now);
+                self.ledger.service.down_since_ms.get_or_insert(now);
             }
             Some(Blocker::Login) => {}
-            None => self.service = Service::default(),
+            None => self.ledger.service = Service::default(),
         }
         Ok(())
     }
 
     fn cancel(&mut self, id: StepId, how: How, why: Why, now: u64) -> Result<(), Illegal> {
-        let flight = self.flights.iter_mut().find(|f| f.id == id).ok_or(Illegal::NoSuchStep(id))?;
+        let flight = self.flight_mut(id)?;
         if flight.cancel.is_some_and(|earlier| earlier.how >= how) {
             return Err(Illegal::OutOfPlace("cancelled"));
         }
@@ -422,7 +391,7 @@ impl State {
     }
 
     fn stop(&mut self, reason: StopReason, note: Option<&String>) -> Result<(), Illegal> {
-        let unproven = reason == StopReason::Completed && self.plan.pick() != Pick::Done;
+        let unproven = reason == StopReason::Completed && self.work.pick != Pick::Done;
         if !self.flights.is_empty() || unproven {
             return Err(Illegal::OutOfPlace("stopped"));
         }

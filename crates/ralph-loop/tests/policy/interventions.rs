@@ -91,7 +91,7 @@ fn a_check_that_takes_too_long_reads_as_failed() {
     check("checks:1", "start done due green", "judged 1 red 1, agent 2");
     check("checks:2 check-timeout:3", "start done due ended green", "judged 1 red 1, agent 2");
     let (story, _) = tell("checks:1", "start done due due ended");
-    assert_eq!(story.state.feedback[0].outcome.to_string(), "timed out after 120s");
+    assert_eq!(story.state.work.feedback[0].outcome.to_string(), "timed out after 120s");
 }
 
 // Money.
@@ -108,11 +108,11 @@ fn a_run_out_of_money_begins_no_other_iteration() {
 #[test]
 fn money_is_gone_even_if_the_work_was_cut_short() {
     let (story, _) = tell("", "start stop stop ended$0.40 resumed talk$0.10 fail$0.02 due empty$0.01");
-    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.53));
+    assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.53));
     check("max-cost:1", "start stop stop ended$1 resumed", "stop budget_exhausted");
     check("max-time:60", "start due ended$0.40", "stop timeout");
     let (story, _) = tell("max-time:60", "start due ended$0.40");
-    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.40));
+    assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.40));
 }
 
 // Signals.
@@ -180,7 +180,7 @@ fn what_was_cut_short_is_run_again_and_so_are_all_checks() {
 #[test]
 fn an_agent_killed_by_a_person_is_no_failure() {
     let (story, _) = tell("", "start stop stop ended resumed");
-    assert_eq!((story.state.streaks.failures, story.state.judged), (0, 0));
+    assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.judged), (0, 0));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn losses_in_a_row_end_the_run() {
 #[test]
 fn a_loss_is_neither_a_failure_nor_an_empty_answer() {
     let (story, _) = tell("", "start lost lost");
-    assert_eq!((story.state.streaks.failures, story.state.streaks.empty_answers), (0, 0));
+    assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.streaks.empty_answers), (0, 0));
     check("", "start empty lost empty lost empty lost", "agent 1.7");
     check("n:1", "start empty lost empty lost empty lost empty", "judged 1 green, stop max_iterations");
     check("", "start fail due lost fail woke", "wait until 3s");
@@ -318,7 +318,7 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
 #[test]
 fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
     let (story, _) = tell("", "start lost$0.25 done$0.50");
-    assert_eq!(story.state.spent.usd, Usd::from_dollars(0.75));
+    assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.75));
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn an_estimate_counts_like_a_report_and_is_told_as_one() {
         ("start talk$0.25 message~0.50", "~$0.7500"),
         ("start talk$0.25 message$0.50", "$0.7500"),
     ] {
-        assert_eq!(tell("scm:commit", words).0.state.spent.to_string(), spent, "{words}");
+        assert_eq!(tell("scm:commit", words).0.state.ledger.spent.to_string(), spent, "{words}");
     }
 }
 

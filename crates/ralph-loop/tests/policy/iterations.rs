@@ -121,9 +121,9 @@ fn so_many_failures_in_a_row_end_the_run() {
 #[test]
 fn a_failed_agent_leaves_the_feedback_of_the_checks_before_it() {
     let (story, _) = tell("checks:2", "start talk red green fail due");
-    assert_eq!(story.state.feedback.iter().map(|r| r.index).collect::<Vec<_>>(), [0]);
+    assert_eq!(story.state.work.feedback.iter().map(|r| r.index).collect::<Vec<_>>(), [0]);
     let (story, _) = tell("checks:2", "start talk red green talk green green");
-    assert!(story.state.feedback.is_empty());
+    assert!(story.state.work.feedback.is_empty());
 }
 
 // Empty answers.

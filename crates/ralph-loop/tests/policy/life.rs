@@ -180,10 +180,10 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             continue;
         }
         let waits_for = wake_at(&story.run, &story.state);
-        let flight = story.state.flights.first().map(|flight| flight.step.clone());
+        let flight = story.state.first_flight().map(|flight| flight.step.clone());
         let paused = story.state.asked.paused();
         assert!(flight.is_some() || waits_for.is_some() || paused, "waits for nothing: {:?}", story.state);
-        let steered = story.state.flights.first().and_then(|flight| flight.cancel);
+        let steered = story.state.first_flight().and_then(|flight| flight.cancel);
         match (chance.map(|chance| &chance.what), flight) {
             (Some(What::Asks(word)), _) => story.word(word),
             (Some(What::Silent), Some(Step::Agent { .. })) if steered.is_none() => story.word("silent"),
@@ -614,9 +614,9 @@ proptest! {
         let last = story.events.iter().rposition(|event| judgement(&event.fact).is_some());
         let unfinished = agents_cost(&story.events[last.map_or(0, |at| at + 1)..]);
         let told: Usd = told.iter().map(|iteration| iteration.cost.usd).sum();
-        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.spent.usd);
-        prop_assert_eq!(cost(&story.events), story.state.spent.usd);
-        prop_assert_eq!(story.events.iter().any(|event| is_estimated(&event.fact)), story.state.spent.estimated);
+        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.ledger.spent.usd);
+        prop_assert_eq!(cost(&story.events), story.state.ledger.spent.usd);
+        prop_assert_eq!(story.events.iter().any(|event| is_estimated(&event.fact)), story.state.ledger.spent.estimated);
     }
 }
 
@@ -629,7 +629,7 @@ proptest! {
         for cut in 1..=story.events.len() {
             let events = story.events[..cut].to_vec();
             let state = replay(&events);
-            let mut rest = Story { run: run.clone(), now_ms: state.up_ms, state, events, free: u64::MAX };
+            let mut rest = Story { run: run.clone(), now_ms: state.position.up_ms, state, events, free: u64::MAX };
             let resumable = rest.state.resumable() == Resumable::Now;
             let resumed = rest.take(Fact::Resumed { pid: 2 });
             prop_assert_eq!(resumed.is_ok(), resumable);
@@ -724,7 +724,7 @@ fn state_and_history_do_not_grow_with_iterations() {
             sizes.push((format!("{:?}", story.state).len(), format!("{history:?}").len()));
         }
     }
-    assert_eq!(story.state.judged, 10_000);
+    assert_eq!(story.state.ledger.judged, 10_000);
     let [(state, past), (later_state, later_past)] = sizes[..] else { panic!("{sizes:?}") };
     // Only numbers have become longer.
     assert!(later_state <= state + 40 && later_past <= past + 40, "{sizes:?}");

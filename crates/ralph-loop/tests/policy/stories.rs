@@ -102,7 +102,7 @@ fn whoever_resumes_a_halted_run_has_seen_to_the_tree_and_the_story_begins_there(
     let again = format!("{resumed} tree:Y@main told:FAIL-1.1@main");
     check(TWO, &again, "judged 4 retry (too hard), restore 5");
     let (story, _) = tell(TWO, &again);
-    assert_eq!(story.state.base.unwrap().tree, "Y");
+    assert_eq!(story.state.work.base.unwrap().tree, "Y");
 }
 
 #[test]
@@ -120,10 +120,10 @@ fn attempts_that_are_counted_anew_are_not_used_up() {
 fn what_a_person_changed_while_no_agent_was_at_work_is_where_the_story_begins() {
     // Cut short between the record of the tree and the agent.
     let (story, did) = tell(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");
-    assert_eq!((did.as_str(), story.state.base), ("snapshot 2", None));
+    assert_eq!((did.as_str(), story.state.work.base), ("snapshot 2", None));
     // One that is still to be put back is put back to where it was.
     let (story, did) = tell(TWO, "start tree:A@main stop told:FAIL-1.1@main resumed");
-    assert_eq!((did.as_str(), story.state.base.unwrap().tree.as_str()), ("restore 2", "A"));
+    assert_eq!((did.as_str(), story.state.work.base.unwrap().tree.as_str()), ("restore 2", "A"));
 }
 
 #[test]
@@ -206,14 +206,14 @@ fn only_what_is_done_is_committed() {
     check(committed, "start tree:A@main told:DONE-1.1@main tree:B@main", "message 1");
     // The next story begins after that commit.
     let (story, did) = tell(committed, "start tree:A@main told:DONE-1.1@main tree:B@main message did");
-    assert_eq!((did.as_str(), story.state.base), ("snapshot 2", None));
+    assert_eq!((did.as_str(), story.state.work.base), ("snapshot 2", None));
     let failed = "judged 1 retry (too hard), restore 2";
     check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
 }
 
 #[test]
 fn what_the_next_prompt_tells_of_is_the_attempt_that_failed() {
-    let kept = |words: &str| tell(TWO, words).0.state.tried.and_then(|tried| tried.kept);
+    let kept = |words: &str| tell(TWO, words).0.state.work.tried.and_then(|tried| tried.kept);
     let failed = "start tree:A@main told:FAIL-1.1@main back:1";
     assert_eq!(kept(failed).as_deref(), Some("1"));
     // The one after it was refused by its service, or killed, and is put aside as well.

@@ -46,6 +46,7 @@ use ralph_loop::event::{
     VERSION, Why,
 };
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
+use ralph_loop::low_disk::Shortage;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
@@ -54,7 +55,6 @@ use ralph_loop::plan::{Item, Plan, PlanEnd, PlanStep};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles, Run};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
 use ralph_loop::signal::FailSignal;
-use ralph_loop::space::Shortage;
 use ralph_loop::state::Illegal;
 use ralph_loop::task_list::{ReviewStatus, Story as TaskStory, TaskList};
 use ralph_loop::time::seconds;
@@ -268,8 +268,8 @@ impl Story {
     /// Records and folds a fact as the engine's `take` does, and holds that a refused fact
     /// changes nothing.
     pub fn take(&mut self, fact: Fact) -> Result<(), Illegal> {
-        let epoch = self.state.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
-        let event = event(self.state.seq + 1, epoch, self.now_ms, fact);
+        let epoch = self.state.position.epoch + u32::from(matches!(fact, Fact::Resumed { .. }));
+        let event = event(self.state.position.seq + 1, epoch, self.now_ms, fact);
         self.admit(event)
     }
 
@@ -328,7 +328,7 @@ impl Story {
             "stop" => Fact::StopAsked,
             "resumed" => Fact::Resumed { pid: 1 },
             "woke" => Fact::Woke,
-            "answered" => Fact::Answered { id: self.state.steps_begun },
+            "answered" => Fact::Answered { id: self.state.position.steps_begun },
             "due" => {
                 let due = wake_at(&self.run, &self.state).expect("the policy waits for a moment");
                 self.now_ms = due.max(self.now_ms);
@@ -343,7 +343,7 @@ impl Story {
                     let fact = Fact::Asked(ask);
                     return self.take(fact).unwrap_or_else(|why| panic!("`{word}` is illegal here: {why}"));
                 }
-                let flight = self.state.flights.first().unwrap_or_else(|| panic!("`{word}`: of what?"));
+                let flight = self.state.first_flight().unwrap_or_else(|| panic!("`{word}`: of what?"));
                 Fact::Ended { id: flight.id, end: end(word, &flight.step) }
             }
         };
@@ -351,11 +351,11 @@ impl Story {
     }
 
     fn silent(&self, tool: bool) -> Fact {
-        Fact::Silent { id: self.state.steps_begun, silence: Silence { after_ms: 60_000, tool } }
+        Fact::Silent { id: self.state.position.steps_begun, silence: Silence { after_ms: 60_000, tool } }
     }
 
     fn blocked(&self, by: Option<Blocker>) -> Fact {
-        Fact::Blocked { id: self.state.steps_begun, by }
+        Fact::Blocked { id: self.state.position.steps_begun, by }
     }
 
     /// Actions as text; if there are none, what the policy waits for.
@@ -398,7 +398,7 @@ fn event(seq: u64, epoch: u32, up_ms: u64, fact: Fact) -> Event {
 /// The fact that an action is, before it is carried out.
 pub fn intent(state: &State, action: &Action) -> Fact {
     match action.clone() {
-        Action::Start(step) => Fact::Began { id: state.steps_begun + 1, step },
+        Action::Start(step) => Fact::Began { id: state.position.steps_begun + 1, step },
         Action::Cancel(id, how, why) => Fact::Cancelled { id, how, why },
         Action::Judge(judgement) => Fact::Judged(judgement),
         Action::Stop(reason, note) => Fact::Stopped { reason, note },

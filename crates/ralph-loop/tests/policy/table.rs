@@ -9,9 +9,9 @@ use crate::story::{Story, end, run};
 use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
+use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Item;
-use ralph_loop::space::Shortage;
-use ralph_loop::state::{Illegal, Phase};
+use ralph_loop::state::Illegal;
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next};
 
@@ -50,17 +50,15 @@ const FACTS: [&str; 29] = [
 
 fn fact(story: &Story, name: &str) -> Fact {
     let Story { run, state, .. } = story;
-    let (iteration, begun) = (state.iteration(), state.steps_begun);
+    let (iteration, begun) = (state.iteration(), state.position.steps_begun);
     let snapshot = Step::Snapshot { iteration };
-    let agent = Step::Agent { iteration, attempt: state.attempts + 1, agent: 0, item: Item::Prompt };
-    let index = match &state.phase {
-        Phase::Answered { results, .. } => results.len(),
-        Phase::Ready { .. } | Phase::Failed { .. } => 0,
-    };
+    let agent = Step::Agent { iteration, attempt: state.work.attempts + 1, agent: 0, item: Item::Prompt };
+    let index = state.work.stage.results().len();
     let check = Step::Check { iteration, index };
-    let message = Step::Message { iteration: state.judged, agent: 0 };
-    let task = state.scm.as_ref().map_or(0, |due| due.tasks_done);
-    let scm = Step::Scm { iteration: state.judged, task };
+    let message = Step::Message { iteration: state.ledger.judged, agent: 0 };
+    let task =
+        state.work.stage.chores().and_then(|chores| chores.scm.as_ref()).map_or(0, |due| due.tasks_done);
+    let scm = Step::Scm { iteration: state.ledger.judged, task };
     let ended = |word: &str, step: &Step| Fact::Ended { id: begun, end: end(word, step) };
     match name {
         "opened" => Fact::Opened(Box::new(run.clone())),
@@ -703,7 +701,7 @@ fn an_event_out_of_order_is_refused() {
         let story = stand("checks:1", &words.replace("start", "start 9s woke"));
         let due = Event {
             v: VERSION,
-            seq: story.state.seq + 1,
+            seq: story.state.position.seq + 1,
             epoch: 1,
             at: 0,
             up_ms: story.now_ms,

@@ -26,7 +26,7 @@ fn a_pause_ends_a_wait_at_once_and_whoever_ends_the_pause_has_looked() {
     check("", "start fail pause continue", "agent 2");
     check("", "start limited:3600 pause continue", "agent 1.2");
     let (story, _) = tell("max-failures:2", "start fail pause continue fail");
-    assert_eq!(story.state.streaks.failures, 1);
+    assert_eq!(story.state.ledger.streaks.failures, 1);
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn work_that_is_proven_while_paused_is_done() {
 fn the_time_of_a_pause_is_not_the_runs() {
     check("max-time:60", "start 10s pause talk 3610s continue", "agent 2");
     let (story, _) = tell("max-time:60", "start 10s pause talk 3610s continue");
-    assert_eq!(story.state.limits.max_time_ms, Some(3_660_000));
+    assert_eq!(story.state.ledger.limits.max_time_ms, Some(3_660_000));
     // The agent that was still at work used the run's time.
     let (story, _) = tell("max-time:600", "start pause 20s continue");
-    assert_eq!(story.state.limits.max_time_ms, Some(600_000));
+    assert_eq!(story.state.ledger.limits.max_time_ms, Some(600_000));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn killing_ends_everything_now_and_leaves_the_iteration_to_be_run_again() {
     check("", "start fail kill", "stop killed");
     check("", "start pause talk kill", "stop killed");
     let (story, _) = tell("", "start kill ended");
-    assert_eq!((story.state.streaks.failures, story.state.judged), (0, 0));
+    assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.judged), (0, 0));
 }
 
 // Silence.
@@ -126,7 +126,7 @@ fn silence_that_settles_nothing_counts_among_the_failures_in_a_row() {
         "start silent done red due fail",
         "judged 2 failed (exit code 1), stop too_many_failures",
     );
-    let failures = |words| tell("max-failures:3", words).0.state.streaks.failures;
+    let failures = |words| tell("max-failures:3", words).0.state.ledger.streaks.failures;
     assert_eq!(failures("start fail due silent ended"), 2);
     assert_eq!(failures("start silent ended due talk"), 0);
     assert_eq!(failures("start fail due silent done"), 0, "proven all the same");
@@ -142,7 +142,7 @@ fn an_older_judgement_of_a_silent_agent_is_no_failure() {
             judgement.silence = None;
         }
     }
-    assert_eq!(replay(&older).streaks.failures, 0);
+    assert_eq!(replay(&older).ledger.streaks.failures, 0);
 }
 
 // Completion.

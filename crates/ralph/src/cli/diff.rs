@@ -40,7 +40,7 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let story = Story::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
     let shadow = story.shadow()?;
     // An agent that is at work, or was cut short, has begun an iteration that is not judged.
-    let begun = story.state.judged + u32::from(story.state.attempts > 0);
+    let begun = story.state.ledger.judged + u32::from(story.state.work.attempts > 0);
     if let Some(iteration) = args.iteration.filter(|iteration| *iteration > begun) {
         return Err(CliError::failed(format!("run {} has no iteration {iteration}", story.run.id))
             .hint(format!("it has begun {begun}")));

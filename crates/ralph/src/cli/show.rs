@@ -112,7 +112,7 @@ fn tell(story: &Story) {
         }
     }
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
-    for (number, asked) in story.asked.range(story.state.judged + 1..) {
+    for (number, asked) in story.asked.range(story.state.ledger.judged + 1..) {
         out.line("");
         let word = if story.state.resumable() == Resumable::Now { "not judged yet" } else { "cut short" };
         out.line(&format!("iteration {number}: {word}"));
@@ -244,9 +244,13 @@ fn names(changed: &Changed) -> String {
 }
 
 fn ending(state: &State, last_at: i64) -> String {
-    let iterations = counted(state.judged.into(), "iteration");
-    let took =
-        format!("{iterations}, cost: {}, time: {}, {}", state.spent, span(state.up_ms), minute(last_at));
+    let iterations = counted(state.ledger.judged.into(), "iteration");
+    let took = format!(
+        "{iterations}, cost: {}, time: {}, {}",
+        state.ledger.spent,
+        span(state.position.up_ms),
+        minute(last_at)
+    );
     match &state.stopped {
         Some(stopped) => {
             let note =

@@ -70,7 +70,7 @@ impl RealHost<'_> {
         let silence = step.activity.silent(Instant::now())?;
         // One that is being ended is not ended once more.
         step.silence_told = true;
-        let steered = state.flights.first().is_none_or(|flight| flight.cancel.is_some());
+        let steered = state.first_flight().is_none_or(|flight| flight.cancel.is_some());
         (!steered).then_some(Fact::Silent { id: self.step, silence })
     }
 }

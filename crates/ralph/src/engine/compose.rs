@@ -46,7 +46,7 @@ pub(super) fn prompt(
     texts: &Texts,
     projections: &Projections,
 ) -> Result<String, ComposeError> {
-    let Pick::Work(item) = state.plan.pick() else { return Err(ComposeError::NothingToDo) };
+    let Pick::Work(item) = &state.work.pick else { return Err(ComposeError::NothingToDo) };
     let base = match (&run.plan, &item) {
         (Plan::Prompt(plan), Item::Prompt) => {
             prompt_text(source(plan, state), texts, run.prompt.may_be_empty)?
@@ -58,11 +58,12 @@ pub(super) fn prompt(
         (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => return Err(ComposeError::NothingToDo),
     };
     let excerpts: Vec<String> = state
+        .work
         .feedback
         .iter()
         .map(|failed| failed.excerpt.as_deref().map_or_else(|| Ok(String::new()), |hash| texts.get(hash)))
         .collect::<Result<_, _>>()?;
-    let failures = state.feedback.iter().zip(&excerpts).filter_map(|(result, excerpt)| {
+    let failures = state.work.feedback.iter().zip(&excerpts).filter_map(|(result, excerpt)| {
         let spec = run.checks.get(result.index)?;
         Some(Failure { spec, result, excerpt })
     });
@@ -72,7 +73,7 @@ pub(super) fn prompt(
         Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
     };
     let diff = match completion {
-        Some(_) => state.diff.as_deref().map(|hash| texts.get(hash)).transpose()?,
+        Some(_) => state.work.diff.as_deref().map(|hash| texts.get(hash)).transpose()?,
         None => None,
     };
     let context = completion.map(|completion| Context {
@@ -85,7 +86,7 @@ pub(super) fn prompt(
         base: &base,
         failures: failures.collect(),
         iteration: state.iteration(),
-        of: state.limits.iterations,
+        of: state.ledger.limits.iterations,
         iteration_count: run.prompt.iteration_count,
         notes: state.asked.notes.iter().map(|hash| texts.get(hash)).collect::<Result<_, _>>()?,
         context,
@@ -146,7 +147,7 @@ fn story_text(
         PlanState::Stories(state) => state.last_failure.as_deref(),
         PlanState::Prompt(_) | PlanState::Tasks(_) => None,
     };
-    let tried = state.tried.as_ref();
+    let tried = state.work.tried.as_ref();
     let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
     let diff = diff.as_deref().map(|diff| head(diff, CONTEXT_CHARS));
     let diff_command = tried.and_then(RestoreEnd::diff_command);
@@ -179,7 +180,7 @@ fn task_text(
         }
         read => read?,
     };
-    let (iteration, of) = (state.iteration().to_string(), state.limits.iterations.to_string());
+    let (iteration, of) = (state.iteration().to_string(), state.ledger.limits.iterations.to_string());
     let prompt = template::iteration_numbers(&prompt, &iteration, &of);
     let PlanState::Tasks(tasks) = &state.plan else { return Err(ComposeError::NothingToDo) };
     let title = tasks.known.as_ref().and_then(|known| known.list.story(id)).map_or("", |story| story.title());

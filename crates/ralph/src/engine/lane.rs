@@ -201,10 +201,10 @@ impl Lane {
         let handed_out = self.hand_out(run, state)?;
         let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
         let session = session_id(run, state, iteration);
-        let budget = state.limits.max_cost.map(|most| most.less(state.spent.usd));
+        let budget = state.ledger.limits.max_cost.map(|most| most.less(state.ledger.spent.usd));
         let hooks = handed_out.hooks.as_ref();
         let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
-        let (pattern, patience) = (run.plan.pattern(&state.plan), state.limits.patience);
+        let (pattern, patience) = (run.plan.pattern(&state.plan), state.ledger.limits.patience);
         let session = Some(session.as_str());
         let asked = Asked { agent, wants: Wants::Events, session, budget, hooks, pattern, patience };
         self.extra_env = handed_out.env;
@@ -215,8 +215,8 @@ impl Lane {
 
     /// What agents and checks are told they work on.
     fn work_on(&mut self, state: &State) {
-        self.iterations = state.limits.iterations;
-        self.story = match state.plan.pick() {
+        self.iterations = state.ledger.limits.iterations;
+        self.story = match &state.work.pick {
             Pick::Work(item) => item.story(),
             Pick::Done | Pick::Stuck(_) => None,
         };
@@ -227,12 +227,12 @@ impl Lane {
         let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
             return Ok(HandedOut::default());
         };
-        let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
+        let Pick::Work(Item::Task { id, mode }) = &state.work.pick else {
             return Ok(HandedOut::default());
         };
         let ralph = self.keeper_program.path()?;
         let places = (&self.run_dir, &self.project, &self.texts);
-        Ok(assignment::hand_out(run, state, (plan, tasks), (&id, mode), places, &ralph)?)
+        Ok(assignment::hand_out(run, state, (plan, tasks), (id, *mode), places, &ralph)?)
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -349,7 +349,7 @@ impl Lane {
 
     pub(super) fn start_commit_rest(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
         let errand = Errand::Rest { worktree: run.tree(), run_id: run.id.clone() };
-        self.start_errand(run, state.judged, errand)
+        self.start_errand(run, state.ledger.judged, errand)
     }
 
     pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) -> Result<(), StartError> {
@@ -401,7 +401,7 @@ impl Lane {
         };
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
         let own_files = self.own_files(run, checkpoints.top());
-        let needed = state.base.as_ref().map(|base| base.tree.clone());
+        let needed = state.work.base.as_ref().map(|base| base.tree.clone());
         let (for_scm, for_answers) = (run.scm.is_some(), run.plan.repeats_empty_answers());
         let (tree, recorded) = (run.tree(), checkpoints.repository().clone());
         let commit = move || match (for_scm, for_answers) {
@@ -424,7 +424,7 @@ impl Lane {
 
     /// Likewise. False if there is nothing to go back to.
     pub(super) fn start_restore(&mut self, run: &Run, state: &State, attempt: u32) -> bool {
-        let (Some(base), Some(mut checkpoints)) = (state.base.clone(), self.checkpoints.take()) else {
+        let (Some(base), Some(mut checkpoints)) = (state.work.base.clone(), self.checkpoints.take()) else {
             return false;
         };
         let (project, home) = (self.project.clone(), self.run_dir.home());
@@ -557,7 +557,13 @@ impl Lane {
 
 /// A UUID that no other session has: of this attempt of this life of this run.
 fn session_id(run: &Run, state: &State, iteration: u32) -> String {
-    let name = format!("{}/{}/{iteration}/{}/{}", run.id, state.epoch, state.steps_begun, std::process::id());
+    let name = format!(
+        "{}/{}/{iteration}/{}/{}",
+        run.id,
+        state.position.epoch,
+        state.position.steps_begun,
+        std::process::id()
+    );
     let hash = layout::hash(name.as_bytes());
     format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
 }

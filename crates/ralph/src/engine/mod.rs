@@ -33,7 +33,7 @@ pub use host::{Equipment, OnSignal, RealHost};
 pub use projections::Projections;
 
 use ralph_loop::event::{Event, Fact, How, Step, StepId, VERSION};
-use ralph_loop::space::Shortage;
+use ralph_loop::low_disk::Shortage;
 use ralph_loop::state::{Illegal, Stopped};
 use ralph_loop::{Action, Run, State, next, space_wanted, wake_at};
 use std::io;
@@ -102,7 +102,7 @@ fn low_disk<H: Host>(run: &Run, state: &State, host: &H, action: &Action) -> Opt
 fn carry_out<H: Host>(run: &Run, state: &mut State, host: &mut H, action: Action) -> Result<(), EngineError> {
     match action {
         Action::Start(step) => {
-            let id = state.steps_begun + 1;
+            let id = state.position.steps_begun + 1;
             take(run, state, host, Fact::Began { id, step: step.clone() })?;
             host.start(run, state, id, &step);
         }
@@ -120,8 +120,8 @@ fn carry_out<H: Host>(run: &Run, state: &mut State, host: &mut H, action: Action
 pub fn take<H: Host>(run: &Run, state: &mut State, host: &mut H, fact: Fact) -> Result<(), EngineError> {
     let (at, up_ms) = host.now();
     let resumes = matches!(fact, Fact::Resumed { .. });
-    let epoch = state.epoch + u32::from(resumes);
-    let event = Event { v: VERSION, seq: state.seq + 1, epoch, at, up_ms, fact };
+    let epoch = state.position.epoch + u32::from(resumes);
+    let event = Event { v: VERSION, seq: state.position.seq + 1, epoch, at, up_ms, fact };
     // Found legal before it is recorded: a journal that contradicts itself cannot be resumed.
     let mut after = state.clone();
     after.apply(&event)?;

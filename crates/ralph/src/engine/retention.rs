@@ -72,7 +72,7 @@ impl Retention {
         }
         self.texts.added.add(Size { files, bytes });
         for name in log_names(&run.checks) {
-            let log = project.dir().join(Project::check_log(state.judged, &name));
+            let log = project.dir().join(Project::check_log(state.ledger.judged, &name));
             let bytes = log.symlink_metadata().map_or(0, |meta| meta.len());
             self.logs.added.add(Size { files: 1, bytes });
         }

@@ -81,13 +81,13 @@ pub(super) fn perform(
             Ok(end)
         }
         PlanStep::CompareTasks => {
-            let Pick::Work(Item::Task { id, mode }) = state.plan.pick() else {
+            let Pick::Work(Item::Task { id, mode }) = &state.work.pick else {
                 return Err(TaskFileError::NotRead);
             };
             // A check that follows on what a person did has no more business with it than an errand.
             let (before, terms) = match &tasks.reopened {
                 Some(reopened) => (list_of(reopened, texts)?.0, plan.terms_of_errands()),
-                None => (before(tasks, texts)?, plan.terms(mode, &id)),
+                None => (before(tasks, texts)?, plan.terms(*mode, id)),
             };
             // Also looked at after the checks: what was told is not told again, and a verdict that
             // was undone then is not missing now.
@@ -315,7 +315,7 @@ fn unsay(story: &mut Story) {
 /// What the failed checks say, as feedback for whoever mends it.
 fn red_checks(run: &Run, state: &State, texts: &Texts) -> io::Result<String> {
     let mut out = String::from("Approved by a review, but these checks are red:\n");
-    for failed in &state.feedback {
+    for failed in &state.work.feedback {
         let Some(check) = run.checks.get(failed.index) else { continue };
         let excerpt = failed.excerpt.as_deref().map(|hash| texts.get(hash)).transpose()?.unwrap_or_default();
         // Writing to a String cannot fail.

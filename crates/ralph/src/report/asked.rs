@@ -9,7 +9,7 @@ use ralph_loop::{Run, State};
 pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
     Some(match ask {
         Ask::Pause => {
-            let first = match state.flights.first() {
+            let first = match state.first_flight() {
                 Some(_) => format!(", after iteration {}", state.iteration()),
                 None => String::new(),
             };

@@ -13,7 +13,7 @@ use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Ste
 use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
-use ralph_loop::state::Phase;
+use ralph_loop::state::Stage;
 use ralph_loop::task_list::Estimate;
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::{seconds, span};
@@ -229,7 +229,7 @@ impl Human {
             return;
         }
         if let Some(at) = wake_at(run, state) {
-            let wait = span(at.saturating_sub(state.up_ms));
+            let wait = span(at.saturating_sub(state.position.up_ms));
             self.line(&format!("  waiting {wait}, then the same iteration again (nothing is used up)"));
         }
     }
@@ -237,7 +237,7 @@ impl Human {
     fn check_ended(&mut self, run: &Run, state: &State, end: &CheckEnd) {
         // The state has just learned of this check; it is the last of its results. One that
         // was cut short has shown nothing.
-        let Phase::Answered { results, .. } = &state.phase else { return };
+        let Stage::Answered { results, .. } = &state.work.stage else { return };
         let Some(result) = results.last().filter(|result| result.log == end.log) else { return };
         let Some(check) = run.checks.get(result.index) else { return };
         let (name, took) = (printable(&check.command), span(end.duration_ms));
@@ -284,11 +284,13 @@ impl Human {
         }
         match (&judgement.verdict, &judgement.settlement) {
             _ if judgement.counts_as_failure() => {
-                let failures =
-                    format!("  failure {} of {} in a row", state.streaks.failures, run.limits.max_failures);
-                let goes_on = state.streaks.failures < run.limits.max_failures
-                    && state.judged < state.limits.iterations;
-                let wait = run.limits.backoff.wait_ms(state.streaks.failures);
+                let failures = format!(
+                    "  failure {} of {} in a row",
+                    state.ledger.streaks.failures, run.limits.max_failures
+                );
+                let goes_on = state.ledger.streaks.failures < run.limits.max_failures
+                    && state.ledger.judged < state.ledger.limits.iterations;
+                let wait = run.limits.backoff.wait_ms(state.ledger.streaks.failures);
                 self.line(&if goes_on {
                     format!("{failures}, next try in {}", span(wait))
                 } else {
@@ -332,7 +334,7 @@ impl Human {
                 _ => estimate.to_string(),
             };
             self.line(&format!("  {:<7} {needs}", "needs"));
-            let left = run.limits.iterations.saturating_sub(state.judged) as usize;
+            let left = run.limits.iterations.saturating_sub(state.ledger.judged) as usize;
             if estimate.iterations() > left {
                 let word = if left == 1 { "iteration" } else { "iterations" };
                 self.warn(&format!("{left} {word} will hardly be enough: raise the number with -n"));
@@ -397,7 +399,7 @@ impl Reporter for Human {
             Fact::Opened(run) => self.opened(run, state),
             Fact::Resumed { .. } => {
                 self.opened(run, state);
-                let (iteration, spent) = (state.iteration(), state.spent);
+                let (iteration, spent) = (state.iteration(), state.ledger.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
             Fact::Began { step, .. } => self.began(run, state, step),
@@ -419,7 +421,7 @@ impl Reporter for Human {
                         self.line(&format!("  {}", printable(&text)));
                     }
                 }
-                End::Lost { why, .. } if state.stops_asked == 0 => {
+                End::Lost { why, .. } if state.asked.stops == 0 => {
                     self.warn(&format!("the step is run again: {why}"));
                 }
                 End::Lost { .. } | End::Impossible { .. } => {}

@@ -9,7 +9,7 @@ use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
 use ralph_loop::plan::{Item, Plan, PlanEnd};
-use ralph_loop::state::Phase;
+use ralph_loop::state::Stage;
 use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -103,7 +103,7 @@ fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
     match end {
         End::Agent(end) => Some(agent_ended(end, agent)),
         End::Check(end) => {
-            let Phase::Answered { results, .. } = &state.phase else { return None };
+            let Stage::Answered { results, .. } = &state.work.stage else { return None };
             let result = results.last().filter(|result| result.log == end.log)?;
             let command = &run.checks.get(result.index)?.command;
             let summary = end.summary.as_ref().filter(|_| result.outcome != CheckOutcome::Passed);

@@ -35,10 +35,10 @@ pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
+use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
-use ralph_loop::space::Shortage;
 use ralph_loop::text::printable;
 use ralph_loop::{Run, State};
 use std::time::Duration;
@@ -106,7 +106,7 @@ pub trait Reporter {
 
 /// The answer to a signal, whatever the format.
 fn stop_asked(state: &State) -> &'static str {
-    match state.stops_asked {
+    match state.asked.stops {
         1 => "Received signal, shutting down...\n(the current step is finished first; once more ends it now)",
         _ => "Received signal, ending everything now.",
     }
@@ -131,7 +131,7 @@ pub fn low_disk(shortage: &Shortage) -> String {
 /// A shortage that was not there at the look before: a wait is told once.
 pub fn newly_low<'e>(state: &State, event: &'e Event) -> Option<&'e Shortage> {
     let Fact::LowDisk(shortage) = &event.fact else { return None };
-    Some(shortage).filter(|_| state.cramped.as_ref().is_some_and(|cramped| cramped.looks == 1))
+    Some(shortage).filter(|_| state.ledger.low_disk.as_ref().is_some_and(|low| low.measured == 1))
 }
 
 /// `950 bytes`, `1.5 KiB`, `312 MiB`.

@@ -32,13 +32,13 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
                 Completion::Never => {
                     return vec![(
                         "until",
-                        format!("{} have run", counted(state.limits.iterations.into(), "iteration")),
+                        format!("{} have run", counted(state.ledger.limits.iterations.into(), "iteration")),
                     )];
                 }
             };
             vec![(
                 "until",
-                format!("{until}, at most {}", counted(state.limits.iterations.into(), "iteration")),
+                format!("{until}, at most {}", counted(state.ledger.limits.iterations.into(), "iteration")),
             )]
         }
         Plan::Stories(plan) => {
@@ -60,8 +60,9 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
 
 /// How many attempts to expect, and what ends one.
 fn attempts(state: &State, plan: &StoriesPlan) -> String {
-    let (best, most) = (plan.todo.len(), state.limits.iterations);
-    let each = state.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
+    let (best, most) = (plan.todo.len(), state.ledger.limits.iterations);
+    let each =
+        state.ledger.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
     let word = if best == 1 { "attempt" } else { "attempts" };
     format!("{best} {word} at best, {most} at most; {each}{} a story", plan.max_retries)
 }
@@ -81,7 +82,7 @@ pub(super) fn title(
     (item, agent): (&Item, Option<&str>),
     style: Style,
 ) -> String {
-    let mut title = format!("Iteration {iteration}/{}", state.limits.iterations);
+    let mut title = format!("Iteration {iteration}/{}", state.ledger.limits.iterations);
     if let Some(agent) = agent {
         title += &format!(" ({})", printable(agent));
     }

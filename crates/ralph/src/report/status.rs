@@ -42,25 +42,25 @@ impl StatusLine {
 
 /// Where the run stands, on one line.
 pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
-    let iteration = state.iteration().min(state.limits.iterations);
-    let of = state.limits.iterations;
-    let story = match state.plan.pick() {
+    let iteration = state.iteration().min(state.ledger.limits.iterations);
+    let of = state.ledger.limits.iterations;
+    let story = match &state.work.pick {
         Pick::Work(item) => item.story().map_or_else(String::new, |id| format!("story {id} | ")),
         Pick::Done | Pick::Stuck(_) => String::new(),
     };
     let (time, doing) = (whole(up_ms), doing(run, state, up_ms));
-    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", state.spent)
+    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", state.ledger.spent)
 }
 
 /// The current step and how long it has taken.
 pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
     let paused = state.asked.paused();
-    let Some(Flight { step, since_ms, .. }) = state.flights.first() else {
+    let Some(Flight { step, since_ms, .. }) = state.first_flight() else {
         if paused {
             return "paused, continue with: ralph resume".to_string();
         }
         let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
-        let what = if state.cramped.is_some() { "waiting for room on the disk" } else { "waiting" };
+        let what = if state.ledger.low_disk.is_some() { "waiting for room on the disk" } else { "waiting" };
         return format!("{what}, {} left", whole(left));
     };
     let what = match step {

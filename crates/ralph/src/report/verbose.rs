@@ -6,7 +6,7 @@ use ralph_loop::check::CheckEnd;
 use ralph_loop::dialect::{Blocker, Exit, Invocation, Wants, command_line};
 use ralph_loop::event::{End, Event, Fact, Step, Why};
 use ralph_loop::run::AgentSpec;
-use ralph_loop::state::Phase;
+use ralph_loop::state::Stage;
 use ralph_loop::text::{head, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -54,7 +54,7 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
             let agent = run.agents.get(*agent)?;
             format!(
                 "Iteration {iteration}/{} starting\n[ralph] Agent command: {}",
-                state.limits.iterations,
+                state.ledger.limits.iterations,
                 command(agent)
             )
         }
@@ -103,7 +103,7 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
             };
             let silent = silence.map(|silence| format!("{agent} was {silence}, ")).unwrap_or_default();
             let done = if *settlement == Settlement::Settled { "done" } else { "not done" };
-            format!("Iteration {iteration} judged: {silent}{found}, {done}, {} spent", state.spent)
+            format!("Iteration {iteration} judged: {silent}{found}, {done}, {} spent", state.ledger.spent)
         }
         Fact::Ended { .. }
         | Fact::Began { .. }
@@ -143,7 +143,7 @@ fn command(agent: &AgentSpec) -> String {
 
 /// What the check that just ended is called; the state has it as the last of its results.
 fn noun(run: &Run, state: &State, end: &CheckEnd) -> &'static str {
-    let Phase::Answered { results, .. } = &state.phase else { return "Check" };
+    let Stage::Answered { results, .. } = &state.work.stage else { return "Check" };
     let result = results.last().filter(|result| result.log == end.log);
     result.and_then(|result| run.checks.get(result.index)).map_or("Check", |check| check.origin.noun())
 }

@@ -138,7 +138,7 @@ impl Seat {
         fsx::write_whole(&dir.record(), &serde_json::to_vec(&record)?)?;
         output::print_to(&dir.output())?;
         let opened =
-            Opened { run: run.id.clone(), iteration: state.iteration(), of: state.limits.iterations };
+            Opened { run: run.id.clone(), iteration: state.iteration(), of: state.ledger.limits.iterations };
         let mut spawner = self.spawner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut spawner) = spawner.take() {
             // A spawner that has gone meanwhile is not needed any more.

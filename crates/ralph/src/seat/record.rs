@@ -196,17 +196,17 @@ impl Record {
         WorkerState {
             worker_name: self.name.clone(),
             prompt_file,
-            max_iterations: state.limits.iterations,
+            max_iterations: state.ledger.limits.iterations,
             current_iteration: current(state),
             status: Status::of(state),
             started: precise(self.started),
             last_iteration_started: self.last_started.map(precise),
-            consecutive_failures: state.streaks.failures,
+            consecutive_failures: state.ledger.streaks.failures,
             total_failures: self.total_failures,
             done_pattern: run.plan.pattern(&state.plan).map(String::from),
             inactivity_timeout: inactivity_ms(run, state).and_then(in_seconds),
             reason: stopped.map(|stopped| stopped.reason.word().to_string()),
-            note: match (stopped, &state.cramped) {
+            note: match (stopped, &state.ledger.low_disk) {
                 (Some(stopped), _) => stopped.note.clone(),
                 (None, Some(cramped)) => Some(low_disk(&cramped.shortage)),
                 // Whoever wants to edit the same files should know.
@@ -220,7 +220,7 @@ impl Record {
             run: run.id.clone(),
             plan: run.plan.name().to_string(),
             workspace: run.workspace.clone(),
-            cost: state.spent.usd.dollars(),
+            cost: state.ledger.spent.usd.dollars(),
         }
     }
 
@@ -264,15 +264,15 @@ impl Record {
 /// The iteration that is at work, or was the last.
 fn current(state: &State) -> u32 {
     let of_next = |flight: &Flight| matches!(flight.step, Step::Snapshot { .. } | Step::Restore { .. });
-    let begun = state.attempts > 0 || state.flights.iter().any(of_next);
-    let first = state.judged == 0 && state.stopped.is_none();
-    state.judged + u32::from(begun || first)
+    let begun = state.work.attempts > 0 || state.flights.values().any(of_next);
+    let first = state.ledger.judged == 0 && state.stopped.is_none();
+    state.ledger.judged + u32::from(begun || first)
 }
 
 /// What the agent at work, or the first one, is held to.
 fn inactivity_ms(run: &Run, state: &State) -> Option<u64> {
     let agent = run.agents.get(state.agent_at_work().unwrap_or(0));
-    state.limits.patience.silence_ms(agent.map_or(Dialect::Plain, |agent| agent.dialect))
+    state.ledger.limits.patience.silence_ms(agent.map_or(Dialect::Plain, |agent| agent.dialect))
 }
 
 fn in_seconds(ms: u64) -> Option<Number> {

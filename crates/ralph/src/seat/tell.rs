@@ -54,7 +54,7 @@ pub(super) struct Teller {
 
 impl Teller {
     pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) -> Told {
-        let of = state.limits.iterations;
+        let of = state.ledger.limits.iterations;
         self.at_work.follow(event);
         match &event.fact {
             Fact::Resumed { .. } => {
@@ -123,10 +123,10 @@ impl Teller {
         let end = format!("iteration {number} exit={exit} duration={}{agent}", duration(took, ""));
         let agent = at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
         let told = Told::log("END", &end);
-        let (failures, limits) = (state.streaks.failures, &state.limits);
+        let (failures, limits) = (state.ledger.streaks.failures, &state.ledger.limits);
         match &judgement.verdict {
             Verdict::AgentFailed { .. } if failures >= limits.max_failures => told,
-            Verdict::AgentFailed { .. } if state.judged >= limits.iterations => {
+            Verdict::AgentFailed { .. } if state.ledger.judged >= limits.iterations => {
                 told.and(Told::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
             }
             Verdict::AgentFailed { .. } => {
@@ -150,7 +150,7 @@ impl Teller {
         let word = stopped.reason.word();
         match stopped.reason {
             reason if state.is_success(reason) => {
-                let done = match state.judged {
+                let done = match state.ledger.judged {
                     1 => "loop complete after 1 iteration".to_string(),
                     n => format!("loop complete after {n} iterations"),
                 };
@@ -163,9 +163,10 @@ impl Teller {
                 }
                 Told::both("DONE", done)
             }
-            StopReason::TooManyFailures => {
-                Told::both("FAIL", format!("{} consecutive failures, stopping loop", state.streaks.failures))
-            }
+            StopReason::TooManyFailures => Told::both(
+                "FAIL",
+                format!("{} consecutive failures, stopping loop", state.ledger.streaks.failures),
+            ),
             StopReason::Paused => Told::default(),
             StopReason::Killed => Told::both("STOP", "killed".into()),
             StopReason::Halted | StopReason::Outage | StopReason::Authentication | StopReason::Error => {
@@ -177,7 +178,7 @@ impl Teller {
             | StopReason::Timeout
             | StopReason::Stalled
             | StopReason::Interrupted => {
-                Told::both("STOP", format!("stopped after {} iterations: {word}{note}", state.judged))
+                Told::both("STOP", format!("stopped after {} iterations: {word}{note}", state.ledger.judged))
             }
         }
     }

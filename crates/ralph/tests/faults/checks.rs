@@ -65,8 +65,8 @@ fn result_fits(life: &Life, facts: &[Event]) -> Result<(), String> {
 /// Every iteration once and in order, with the verdict and the cost that the script makes.
 pub fn record_holds(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
     let part = &round.stage.part;
-    if fold.judgements.len() != fold.state.judged as usize {
-        return Err(format!("{} judgements of {}", fold.judgements.len(), fold.state.judged));
+    if fold.judgements.len() != fold.state.ledger.judged as usize {
+        return Err(format!("{} judgements of {}", fold.judgements.len(), fold.state.ledger.judged));
     }
     for (number, judgement) in (1..).zip(&fold.judgements) {
         if judgement.iteration != number {
@@ -82,8 +82,8 @@ pub fn record_holds(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
             return Err(format!("iteration {number} was settled: {settled}"));
         }
     }
-    if fold.cost() != fold.state.spent {
-        return Err(format!("spent {}, the agents' ends say {}", fold.state.spent, fold.cost()));
+    if fold.cost() != fold.state.ledger.spent {
+        return Err(format!("spent {}, the agents' ends say {}", fold.state.ledger.spent, fold.cost()));
     }
     for (iteration, end) in &fold.agents {
         let complete = matches!(end.answer, Answer::Said | Answer::Empty);
@@ -113,10 +113,10 @@ pub fn ledger_agrees(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
             _ => {}
         }
     }
-    if let Some(ahead) = starts.keys().find(|iteration| **iteration > fold.state.judged + 1) {
-        return Err(format!("an agent of iteration {ahead} with {} judged", fold.state.judged));
+    if let Some(ahead) = starts.keys().find(|iteration| **iteration > fold.state.ledger.judged + 1) {
+        return Err(format!("an agent of iteration {ahead} with {} judged", fold.state.ledger.judged));
     }
-    for iteration in 1..=fold.state.judged {
+    for iteration in 1..=fold.state.ledger.judged {
         // One that was killed may not have got as far as its first word.
         if !starts.contains_key(&iteration) && !round.hit.contains(&iteration) {
             return Err(format!("no agent of iteration {iteration}"));
@@ -173,8 +173,8 @@ pub fn runs_tells_it(stage: &Stage, fold: &Fold) -> Result<(), String> {
     let line = line.ok_or("`ralph runs` does not know the run")?;
     let status = fold.state.stopped.as_ref().map_or("crashed", |stopped| stopped.reason.word());
     let fits = line["status"] == status
-        && line["iterations"] == fold.state.judged
-        && line["cost"].as_f64() == Some(fold.state.spent.usd.dollars())
+        && line["iterations"] == fold.state.ledger.judged
+        && line["cost"].as_f64() == Some(fold.state.ledger.spent.usd.dollars())
         && line["resumable"] == !fold.is_over()
         && line["problem"].is_null();
     if fits { Ok(()) } else { Err(format!("`ralph runs` tells otherwise than {status}: {line}")) }
@@ -191,7 +191,7 @@ pub fn outcome_is_expected(round: &Round<'_>, fold: &Fold) -> Result<(), String>
         return Err(format!("settled at {settled:?} of {}", fold.judgements.len()));
     }
     let needless =
-        (round.stage.part.done..fold.state.judged).find(|iteration| !round.hit.contains(iteration));
+        (round.stage.part.done..fold.state.ledger.judged).find(|iteration| !round.hit.contains(iteration));
     needless.map_or(Ok(()), |iteration| Err(format!("iteration {iteration} should have been the last")))
 }
 

@@ -216,7 +216,7 @@ impl Ordeal {
             }
             let Some(folded) = self.folded()? else { continue };
             if folded.is_over() {
-                tally.iterations += folded.state.judged;
+                tally.iterations += folded.state.ledger.judged;
                 return Ok(folded);
             }
             if let Death::Exit(code) = death

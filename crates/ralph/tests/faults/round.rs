@@ -308,7 +308,7 @@ impl Round<'_> {
         let folded = fold(&self.journal)?;
         let facts = folded.as_ref().map_or(&[][..], |fold| &fold.events[known..]);
         checks::death_fits(self, life, death, facts)?;
-        let epoch = folded.as_ref().map_or(1, |fold| fold.state.epoch);
+        let epoch = folded.as_ref().map_or(1, |fold| fold.state.position.epoch);
         match self.orphans {
             Some(0) => self.orphans = Some(epoch),
             Some(since) if since < epoch => self.orphans = None,
@@ -341,7 +341,7 @@ impl Round<'_> {
     fn end(&mut self, folded: &Fold) -> Result<(), String> {
         checks::outcome_is_expected(self, folded)?;
         checks::checkpoints_hold_the_users_work(self, folded)?;
-        self.tally.iterations += folded.state.judged;
+        self.tally.iterations += folded.state.ledger.judged;
         self.another_run()
     }
 

@@ -34,7 +34,7 @@ fn files_tell_it(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     let read = |name: &str| {
         fs::read_to_string(ordeal.path("home/workers").join(NAME).join(name)).map_err(told(name))
     };
-    let (judged, limit) = (folded.state.judged, folded.state.limits.iterations);
+    let (judged, limit) = (folded.state.ledger.judged, folded.state.ledger.limits.iterations);
     if ordeal.iterations_told().is_some_and(|told| told != limit) {
         return Err(format!("{:?} iterations were granted, {limit} are known", ordeal.iterations_told()));
     }

@@ -24,7 +24,7 @@ use tokio::task::JoinError;
 
 /// Whether the step in flight has been told to end.
 fn is_cut(state: &State) -> bool {
-    state.flights.first().is_some_and(|flight| flight.cancel.is_some())
+    state.first_flight().is_some_and(|flight| flight.cancel.is_some())
 }
 
 /// What was done to a directory that does not exist any more proves nothing.
@@ -67,7 +67,7 @@ impl RealHost<'_> {
             KeeperEvent::Ended { exit, swept } => {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => {
-                        let cancel = state.flights.first().and_then(|flight| flight.cancel);
+                        let cancel = state.first_flight().and_then(|flight| flight.cancel);
                         let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
                         let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
                         note_gone(run, self.lane.agent_ended(run, end)?)
@@ -237,10 +237,11 @@ impl RealHost<'_> {
 
     /// A commit and a push cannot be taken back: what led to them is on the disk first.
     pub(super) fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task: usize) {
-        let message = match state.scm.as_ref().map(|due| &due.message) {
-            Some(Message::Text(text)) => Some(text.clone()),
-            Some(Message::Unasked | Message::Needless) | None => None,
-        };
+        let message =
+            match state.work.stage.chores().and_then(|chores| chores.scm.as_ref()).map(|due| &due.message) {
+                Some(Message::Text(text)) => Some(text.clone()),
+                Some(Message::Unasked | Message::Needless) | None => None,
+            };
         let lock = self.lane.lock();
         let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
         let refused = match (task, self.journal.settling()) {

@@ -1,102 +1,59 @@
-//! The parts of the state that have a life of their own.
+//! What a run may use up, what it has used, and what it waits for.
 
-use crate::ask::Silence;
-use crate::check::CheckResult;
-use crate::dialect::{Blocker, Refusal};
-use crate::event::{Head, How, SnapshotEnd, Step, StepId, StopReason, VERSION, Why};
-use crate::money::Usd;
+use crate::dialect::Refusal;
+use crate::limits::Limits;
+use crate::low_disk::LowDisk;
+use crate::money::{Cost, Usd};
 use crate::plan::Advance;
-use crate::verdict::{Claim, Judgement, Settlement, Verdict};
+use crate::verdict::{Judgement, Settlement, Verdict};
 use std::collections::VecDeque;
-use thiserror::Error;
-
-/// A tree and the place in the user's repository that it was recorded at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base {
-    pub tree: String,
-    pub head: Head,
-}
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Phase {
-    /// Between iterations.
-    Ready {
-        /// The tree before the coming iteration is recorded.
-        snapshot_taken: bool,
-    },
-    /// The agent has answered, or was ended for its silence; the checks are next.
-    Answered { claim: Claim, reply: Reply, results: Vec<CheckResult> },
-    /// The agent has failed.
-    Failed { why: String },
+pub struct Ledger {
+    /// As of now.
+    pub limits: Limits,
+    /// Iterations that are over; the current one is the next number.
+    pub judged: u32,
+    pub spent: Cost,
+    pub costs: Costs,
+    pub streaks: Streaks,
+    pub stall: Stall,
+    /// What keeps each agent from being started; nothing where missing.
+    pub blocked: Vec<Hold>,
+    pub service: Service,
+    pub heard: Heard,
+    /// The run waits for free space on a disk.
+    pub low_disk: Option<LowDisk>,
 }
 
-/// What came with an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    Words,
-    /// It was ended for its silence, whatever it had said before.
-    Silent(Silence),
-    /// Nothing. `idle`: its stream shows that it has used no tool.
-    Empty {
-        idle: bool,
-    },
-    /// Nothing, and the tree is as it was.
-    EmptyUnchanged,
-    /// Nothing, but the agent has worked on the tree.
-    EmptyChanged,
-}
-
-impl Reply {
-    pub fn is_empty(self) -> bool {
-        match self {
-            Reply::Words | Reply::Silent(_) => false,
-            Reply::Empty { .. } | Reply::EmptyUnchanged | Reply::EmptyChanged => true,
+impl Ledger {
+    pub(super) fn new(limits: Limits) -> Ledger {
+        Ledger {
+            limits,
+            judged: 0,
+            spent: Cost::default(),
+            costs: Costs::default(),
+            streaks: Streaks::default(),
+            stall: Stall::default(),
+            blocked: Vec::new(),
+            service: Service::default(),
+            heard: Heard::default(),
+            low_disk: None,
         }
     }
 
-    pub fn silence(self) -> Option<Silence> {
-        match self {
-            Reply::Silent(silence) => Some(silence),
-            Reply::Words | Reply::Empty { .. } | Reply::EmptyUnchanged | Reply::EmptyChanged => None,
-        }
+    /// Nothing that kept the run waiting does so any more: a person has looked.
+    pub(crate) fn end_waits(&mut self) {
+        self.blocked.clear();
+        self.service = Service::default();
+        self.low_disk = None;
     }
-}
 
-/// A tree, the commit that it is based on, and what is beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    tree: String,
-    commit: Option<String>,
-    left_out: Option<String>,
-}
-
-impl Mark {
-    /// None if the tree is not known.
-    pub(super) fn of(end: &SnapshotEnd) -> Option<Mark> {
-        let SnapshotEnd { tree, commit, left_out_hash, .. } = end.clone();
-        tree.map(|tree| Mark { tree, commit, left_out: left_out_hash })
+    /// An agent has failed, counted in a row.
+    pub(super) fn fail(&mut self, now: u64) {
+        self.streaks.failures += 1;
+        self.streaks.failed_at_ms = now;
     }
-}
-
-/// A step that has begun and not ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flight {
-    pub id: StepId,
-    pub step: Step,
-    pub since_ms: u64,
-    /// When the agent gave its last answer.
-    pub answered_ms: Option<u64>,
-    /// It has shown no sign of life for too long.
-    pub silence: Option<Silence>,
-    /// It tells that it cannot go on.
-    pub blocked: Option<Blocked>,
-    pub cancel: Option<Cancel>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocked {
-    pub by: Blocker,
-    pub since_ms: u64,
 }
 
 /// What keeps an agent from being started.
@@ -106,13 +63,6 @@ pub enum Hold {
     Until(u64),
     /// It refuses, and that will not change by itself.
     ForGood { why: String, about: Refusal },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cancel {
-    pub how: How,
-    pub why: Why,
-    pub since_ms: u64,
 }
 
 /// Things in a row that a limit counts.
@@ -196,45 +146,6 @@ pub struct Stall {
     unsettled: Option<Vec<usize>>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stopped {
-    pub reason: StopReason,
-    pub note: Option<String>,
-}
-
-/// Whether a run that is not alive can be resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumable {
-    Now,
-    /// Once it may use more iterations, money or time.
-    WithHigherLimit,
-    /// It is done.
-    Never,
-}
-
-/// A fact that cannot follow from those before it.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Illegal {
-    #[error("a journal begins with `opened`")]
-    NotOpened,
-    #[error("written by journal version {0}, this program knows up to {VERSION}")]
-    Version(u32),
-    #[error("event {found} where {expected} was due")]
-    Sequence { expected: u64, found: u64 },
-    #[error("epoch {found} where {expected} was due")]
-    Epoch { expected: u32, found: u32 },
-    #[error("time runs backwards")]
-    Backwards,
-    #[error("the run had stopped")]
-    AlreadyStopped,
-    #[error("a run that ended as `{0}` does not go on")]
-    NotResumable(&'static str),
-    #[error("`{0}` does not fit where the run stood")]
-    OutOfPlace(&'static str),
-    #[error("step {0} was not in flight")]
-    NoSuchStep(StepId),
-}
-
 impl Default for Hold {
     fn default() -> Hold {
         Hold::Until(0)
@@ -260,7 +171,7 @@ impl Stall {
             (Verdict::Green { .. }, _) if matches!(judgement.settlement, Settlement::Retry { .. }) => {
                 self.unsettled = Some(failed.to_vec());
             }
-            // Whatever it has done beside: it goes round in circles.
+            // Whatever else it has done: it goes round in circles.
             (_, Advance::NothingAgain) => {
                 self.iterations += 1;
                 self.failed = failed.to_vec();

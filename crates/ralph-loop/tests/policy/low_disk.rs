@@ -35,8 +35,11 @@ fn room_is_looked_for_again_and_again_and_the_run_goes_on_by_itself() {
 #[test]
 fn a_wait_for_room_uses_up_nothing() {
     let (story, _) = tell("min-free:500", "start disk:0 talk due due disk:500 due");
-    assert_eq!((story.state.judged, story.state.attempts, story.state.streaks.failures), (1, 1, 0));
-    assert_eq!(story.state.cramped, None);
+    assert_eq!(
+        (story.state.ledger.judged, story.state.work.attempts, story.state.ledger.streaks.failures),
+        (1, 1, 0)
+    );
+    assert_eq!(story.state.ledger.low_disk, None);
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn whoever_resumes_or_changes_the_least_is_answered_by_a_fresh_look() {
 #[test]
 fn a_task_list_is_read_again_after_each_wait() {
     let (story, did) = tell("min-free:500 tasks:2", "start disk:0 list:A=new");
-    assert_eq!((did.as_str(), story.state.cramped.map(|cramped| cramped.looks)), ("wait until 1s", Some(1)));
+    assert_eq!(
+        (did.as_str(), story.state.ledger.low_disk.map(|low| low.measured)),
+        ("wait until 1s", Some(1))
+    );
     check("min-free:500 tasks:2", "start disk:0 list:A=new due", "read");
     check("min-free:500 tasks:2", "start disk:0 list:A=new due disk:500 list:A=new", "implement A in 1");
 }

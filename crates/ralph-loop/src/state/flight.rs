@@ -1,0 +1,42 @@
+//! A step that has begun and not ended.
+
+use crate::ask::Silence;
+use crate::dialect::Blocker;
+use crate::event::{How, Step, StepId, Why};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    pub id: StepId,
+    pub step: Step,
+    pub since_ms: u64,
+    /// When the agent gave its last answer.
+    pub answered_ms: Option<u64>,
+    /// It has shown no sign of life for too long.
+    pub silence: Option<Silence>,
+    /// It tells that it cannot go on.
+    pub blocked: Option<Blocked>,
+    pub cancel: Option<Cancel>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    pub by: Blocker,
+    pub since_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel {
+    pub how: How,
+    pub why: Why,
+    pub since_ms: u64,
+}
+
+impl Flight {
+    pub(super) fn new(id: StepId, step: Step, since_ms: u64) -> Flight {
+        Flight { id, step, since_ms, answered_ms: None, silence: None, blocked: None, cancel: None }
+    }
+
+    pub fn is_agent(&self) -> bool {
+        matches!(self.step, Step::Agent { .. })
+    }
+}
