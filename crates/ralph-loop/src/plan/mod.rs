@@ -303,7 +303,7 @@ impl PlanState {
     pub fn owes(&self, over: bool) -> Option<PlanStep> {
         self.wants(over).filter(|step| match step {
             PlanStep::CompareTasks | PlanStep::PutBackTasks | PlanStep::AmendTasks(_) => true,
-            PlanStep::ReadTasks => matches!(self, PlanState::Tasks(tasks) if tasks.on_errand()),
+            PlanStep::ReadTasks => matches!(self, PlanState::Tasks(tasks) if tasks.after_commits()),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::layout::Home;
 use crate::tasks::added::Added;
 use crate::texts::Texts;
 use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId, VERSION};
-use ralph_loop::plan::{Item, Plan, PlanEnd, PlanState};
+use ralph_loop::plan::{Item, PlanEnd};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::io;
@@ -52,23 +52,24 @@ struct DryHost {
 impl DryHost {
     fn end_of(&mut self, run: &Run, state: &State, step: &Step) -> End {
         let impossible = |why: String| End::Impossible { why };
-        match (step, &run.plan, &state.plan) {
+        match step {
             // The tree is not recorded.
-            (Step::Snapshot { .. }, ..) => End::Snapshot(SnapshotEnd::default()),
-            (Step::Plan { what, .. }, Plan::Tasks(plan), PlanState::Tasks(tasks)) => {
+            Step::Snapshot { .. } => End::Snapshot(SnapshotEnd::default()),
+            Step::Plan { what, .. } => {
+                let mut nothing_added = Added::nothing();
                 match task_files::perform(
                     run,
                     state,
-                    (plan, tasks),
-                    (what, Disk::Untouched),
-                    &mut Added::nothing(),
+                    what,
+                    Disk::Untouched,
+                    &mut nothing_added,
                     &mut self.texts,
                 ) {
                     Ok(end) => End::Plan(Box::new(PlanEnd::Tasks(end))),
                     Err(cause) => impossible(cause.to_string()),
                 }
             }
-            (Step::Agent { item, .. }, ..) => {
+            Step::Agent { item, .. } => {
                 match compose::prompt(run, state, &self.texts, &Projections::default()) {
                     Ok(text) => {
                         self.found = Some(FirstPrompt { item: item.clone(), text });

@@ -7,8 +7,8 @@ use crate::fsx;
 use crate::layout::TasksDir;
 use crate::tasks::added::Added;
 use crate::texts::Texts;
-use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan, TasksState, outline};
-use ralph_loop::plan::{Item, Pick, PlanStep};
+use ralph_loop::plan::tasks::{Amend, Amendment, Comparison, FileWork, Known, TasksEnd, TasksState, outline};
+use ralph_loop::plan::{Plan, PlanState, PlanStep};
 use ralph_loop::review;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
 use ralph_loop::text::clip;
@@ -42,79 +42,50 @@ pub(super) enum Disk {
     Untouched,
 }
 
+/// Carries out a step on the file of the list.
 pub(super) fn perform(
     run: &Run,
     state: &State,
-    (plan, tasks): (&TasksPlan, &TasksState),
-    (what, disk): (&PlanStep, Disk),
+    step: &PlanStep,
+    disk: Disk,
     added: &mut Added,
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
+    let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
+        return Err(TaskFileError::NotRead);
+    };
     // What the journal has is put back like every other story.
     if let (false, Some(known)) = (added.stories().is_empty(), &tasks.known) {
         let (known, _) = list_of(known, texts)?;
         added.retain(|story| !known.holds(story))?;
     }
     let file = TasksDir::at(run.workspace.join(&plan.dir)).list();
-    let may_be_a_persons = *what == PlanStep::ReadTasks && !tasks.on_errand();
-    if !may_be_a_persons {
+    let work = tasks.file_work(plan, &state.work.pick, step).ok_or(TaskFileError::NotRead)?;
+    if !matches!(work, FileWork::Read { .. }) {
         put_links_aside(&run.workspace, &plan.dir).map_err(TaskFileError::Write)?;
     }
-    match what {
-        PlanStep::ReadTasks if tasks.on_errand() => {
-            let last = tasks.last_known().ok_or(TaskFileError::NotRead)?;
-            let (before, _) = list_of(last, texts)?;
-            let how = Comparison {
-                terms: plan.terms_of_errands(),
-                first: true,
-                keep: true,
-                added: added.stories(),
-            };
-            let end = compare(&file, &before, &how, texts)?;
-            let edited = end.violations.is_empty() && end.known.text != last.text;
-            Ok(TasksEnd { edited, ..end })
-        }
-        PlanStep::ReadTasks => {
-            let (list, end) = read(&file, tasks, disk, texts)?;
-            // No agent is at work: who removed it again was a person.
+    match work {
+        FileWork::Read { last } => {
+            let (list, end) = read(&file, last, disk, texts)?;
+            // No agent is at work: a story that is gone again was removed by a person.
             added.retain(|story| list.holds(story))?;
             Ok(end)
         }
-        PlanStep::CompareTasks => {
-            let Pick::Work(Item::Task { id, mode }) = &state.work.pick else {
-                return Err(TaskFileError::NotRead);
-            };
-            // A check that follows on what a person did has no more business with it than an errand.
-            let (before, terms) = match &tasks.reopened {
-                Some(reopened) => (list_of(reopened, texts)?.0, plan.terms_of_errands()),
-                None => (before(tasks, texts)?, plan.terms(*mode, id)),
-            };
-            // Also looked at after the checks: what was told is not told again, and a verdict that
-            // was undone then is not missing now.
-            let told = tasks.undone();
-            let how =
-                Comparison { terms, first: told.is_empty(), keep: tasks.is_open(), added: added.stories() };
-            let mut end = compare(&file, &before, &how, texts)?;
-            end.violations.retain(|violation| !told.contains(violation));
-            end.reworded.retain(|reworded| !tasks.rewording().contains(reworded));
-            Ok(end)
-        }
-        PlanStep::PutBackTasks => {
-            let known = tasks.known.clone().ok_or(TaskFileError::NotRead)?;
-            let (mut list, text) = list_of(&known, texts)?;
+        FileWork::Compare(comparison) => compare(&file, &comparison, added.stories(), texts),
+        FileWork::PutBack(known) => {
+            let (mut list, text) = list_of(known, texts)?;
             let text = if list.take_in(added.stories()) { list.to_text() } else { text };
             let displaced = match disk {
                 Disk::Written => replace(&file, &text, &text, texts)?,
                 Disk::Untouched => None,
             };
-            Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
+            Ok(TasksEnd { displaced, ..TasksEnd::of(known.clone()) })
         }
-        PlanStep::AmendTasks(amendment) => {
-            let known_text = texts.get(&tasks.known.as_ref().ok_or(TaskFileError::NotRead)?.text)?;
+        FileWork::Amend { amendment, known: before } => {
             let (mut list, stood) = match look(&file) {
-                // Somebody may have changed it while the checks ran.
+                // A person may have changed it while the checks ran.
                 Ok((list, text)) if list.problems().is_empty() => (list, text),
-                Ok(_) | Err(_) => (before(tasks, texts)?, known_text),
+                Ok(_) | Err(_) => list_of(before, texts)?,
             };
             list.take_in(added.stories());
             amend(&mut list, amendment, plan.skip_review, &red_checks(run, state, texts)?);
@@ -124,11 +95,6 @@ pub(super) fn perform(
             Ok(TasksEnd { displaced, ..TasksEnd::of(known) })
         }
     }
-}
-
-/// The list as ralph knows it.
-fn before(tasks: &TasksState, texts: &Texts) -> Result<TaskList, TaskFileError> {
-    known_list(tasks, texts).map(|(list, _)| list)
 }
 
 /// The list as ralph knows it, and its text.
@@ -145,7 +111,7 @@ fn list_of(known: &Known, texts: &Texts) -> Result<(TaskList, String), TaskFileE
 /// A person's list, with what it leaves out filled in: agents are held to all fields.
 fn read(
     file: &Path,
-    tasks: &TasksState,
+    last: Option<&Known>,
     disk: Disk,
     texts: &mut Texts,
 ) -> Result<(TaskList, TasksEnd), TaskFileError> {
@@ -163,52 +129,50 @@ fn read(
         }
     }
     let known = known(&list, &text, texts)?;
-    let edited = tasks.last_known().is_some_and(|before| before.text != known.text);
+    let edited = last.is_some_and(|last| last.text != known.text);
     let filled = filled.into_iter().map(String::from).collect();
     Ok((list, TasksEnd { edited, filled, ..TasksEnd::of(known) }))
 }
 
-struct Comparison<'a> {
-    terms: review::Terms<'a>,
-    /// Nobody has been told yet what is missing.
-    first: bool,
-    /// What is undone may be a person's.
-    keep: bool,
-    /// Stories that people have added and that an agent may have overwritten.
-    added: &'a [Story],
-}
-
+/// `added`: stories that people have added and that an agent may have overwritten.
 fn compare(
     file: &Path,
-    before: &TaskList,
-    Comparison { terms, first, keep, added }: &Comparison<'_>,
+    comparison: &Comparison<'_>,
+    added: &[Story],
     texts: &mut Texts,
 ) -> Result<TasksEnd, TaskFileError> {
     /// More would drown the next prompt.
-    const TOLD: usize = 20;
-    const TOLD_CHARS: usize = 500;
+    const REPORTED: usize = 20;
+    const REPORTED_CHARS: usize = 500;
+    let Comparison { before: last, terms, undone, rewording, keep, by_commit } = comparison;
+    let (before, _) = list_of(last, texts)?;
     let after = look(file);
-    let (mut list, found) = review::restore(before, after.as_ref().map(|(list, _)| list), terms);
-    // A review that gave no verdict has broken nothing that could be undone; it is told all the same.
-    // One whose verdict was undone has given it, and is told what was wrong with it.
+    let (mut list, found) = review::restore(&before, after.as_ref().map(|(list, _)| list), terms);
+    // A review that gave no verdict has broken nothing that could be undone; it is reported all the
+    // same. One whose verdict was undone has given it, and is told what was wrong with it.
     let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
-    let owed = first.then(|| review::owed(before, theirs, terms)).flatten();
+    let owed = undone.is_empty().then(|| review::owed(&before, theirs, terms)).flatten();
     let missed = list.take_in(added);
     let (text, displaced) = match after {
         Ok((_, text)) if found.is_empty() && !missed => (text, None),
         after => {
             let text = list.to_text();
             // What was only added to has lost nothing.
-            let undone = after.is_err() || !found.is_empty();
-            let stood = if *keep && undone { stands(file) } else { None };
+            let replaced = after.is_err() || !found.is_empty();
+            let stood = if *keep && replaced { stands(file) } else { None };
             write(file, &text)?;
             (text, stood.map(|stood| texts.put(&stood)).transpose()?)
         }
     };
-    let told = found.iter().chain(&owed).take(TOLD);
-    let violations = told.map(|violation| clip(&violation.to_string(), TOLD_CHARS).into_owned()).collect();
-    let reworded = review::reworded(before, &list, terms.skip_review);
-    Ok(TasksEnd { violations, reworded, displaced, ..TasksEnd::of(known(&list, &text, texts)?) })
+    let reported = found.iter().chain(&owed).take(REPORTED);
+    let mut violations: Vec<String> =
+        reported.map(|violation| clip(&violation.to_string(), REPORTED_CHARS).into_owned()).collect();
+    let known = known(&list, &text, texts)?;
+    let edited = *by_commit && violations.is_empty() && known.text != last.text;
+    let mut reworded = review::reworded(&before, &list, terms.skip_review);
+    violations.retain(|violation| !undone.contains(violation));
+    reworded.retain(|reworded| !rewording.contains(reworded));
+    Ok(TasksEnd { violations, reworded, displaced, edited, ..TasksEnd::of(known) })
 }
 
 /// Far more than anybody can work through; an agent may put anything there.

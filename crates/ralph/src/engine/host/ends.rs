@@ -15,7 +15,7 @@ use crate::report;
 use crate::tasks::added::{Added, LockPath};
 use ralph_loop::ask::Ask;
 use ralph_loop::event::{End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, Why, directory_gone};
-use ralph_loop::plan::{Plan, PlanEnd, PlanState, PlanStep};
+use ralph_loop::plan::{Plan, PlanEnd, PlanStep};
 use ralph_loop::scm::{Message, MessageOutcome, TaskOutcome};
 use ralph_loop::{Run, State};
 use std::io;
@@ -309,21 +309,11 @@ impl RealHost<'_> {
     }
 
     fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep, added: io::Result<Added>) -> End {
-        let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
-            return End::Impossible { why: "the plan has no files".into() };
-        };
         let mut added = added.unwrap_or_else(|_| Added::nothing());
         if !added.is_locked() {
             self.reporter.warn("cannot lock the task list, another process may have it; going on without it");
         }
-        match task_files::perform(
-            run,
-            state,
-            (plan, tasks),
-            (what, Disk::Written),
-            &mut added,
-            &mut self.lane.texts,
-        ) {
+        match task_files::perform(run, state, what, Disk::Written, &mut added, &mut self.lane.texts) {
             Ok(end) => {
                 if let Some(displaced) = &end.displaced {
                     let kept = self.lane.run_dir().text(displaced);
