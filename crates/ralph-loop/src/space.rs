@@ -1,6 +1,6 @@
 //! Room on the disks that a run writes to.
 //!
-//! Whoever carries out an action that begins work measures how much is free first; too little is
+//! The shell measures how much is free before an action that starts work; too little is
 //! a fact, and what follows from it is a wait like any other. A look that finds enough leaves no
 //! trace: one line an iteration would tell nothing.
 
@@ -30,7 +30,7 @@ pub struct Cramped {
     pub until_ms: u64,
 }
 
-/// Often at first, for somebody who is just making room, then once a minute.
+/// Often at first, for a user who is just making room, then once a minute.
 const LOOKS: Backoff = Backoff { base_ms: 1_000, cap_ms: 60_000 };
 
 impl State {

@@ -70,7 +70,7 @@ pub struct State {
     pub tried: Option<RestoreEnd>,
     /// What is left in a worktree has been committed since an agent last ran.
     pub rest_committed: bool,
-    /// How often somebody has asked to stop.
+    /// How often a stop was requested.
     pub stops_asked: u32,
     /// What people have asked for by the worker's name.
     pub asked: Asked,
@@ -261,8 +261,8 @@ impl State {
         Ok(())
     }
 
-    /// What was in flight is cut short and will be begun again. Whoever resumes a run has
-    /// seen why it stopped, so failures are counted anew.
+    /// What was in flight is cut short and will be begun again. The user who resumes a run
+    /// has seen why it stopped, so failures are counted from zero.
     fn resume(&mut self) -> Result<(), Illegal> {
         if let Some(stopped) = &self.stopped {
             if self.resumable() != Resumable::Now {
@@ -303,7 +303,7 @@ impl State {
         (self.asked.paused_since_ms, self.asked.leaving, self.asked.killed) = (None, false, false);
         (self.trouble, self.plan_in_trouble) = (None, false);
         self.streaks.losses = 0;
-        // Whoever resumes has seen to it, or wants to know.
+        // The user who resumes has fixed it, or wants to know.
         self.holds.clear();
         self.service = Service::default();
         self.heard = Heard::default();

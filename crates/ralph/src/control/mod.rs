@@ -4,7 +4,7 @@
 //! each way: a [`Command`], an [`Answer`]. Only the loop writes its journal: it answers once
 //! what was asked is recorded.
 //!
-//! Invariant: nobody who connects can hold the loop up. Connections are read beside it, are few,
+//! Invariant: no client can block the loop. Connections are read beside it, are few,
 //! small and short.
 
 mod client;
