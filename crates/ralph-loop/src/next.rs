@@ -72,9 +72,9 @@ pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
     Some(state.limits.min_free).filter(|least| begins_work && *least > 0)
 }
 
-/// A step in flight goes on unless it takes too long or somebody asks twice.
+/// A step in flight goes on unless it takes too long or a stop is requested twice.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
-    // Over before anybody could end it.
+    // It ended before it could be stopped.
     if let Step::Plan { .. } = flight.step {
         return None;
     }
@@ -146,7 +146,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if let Some(judgement) = judgement_due(run, state) {
         return Some(Action::Judge(judgement));
     }
-    // What an agent has made of the plan is found out, and put right, before anybody else can
+    // What an agent has made of the plan is found out, and put right, before anything else can
     // touch it.
     let over = !matches!(state.phase, Phase::Ready { .. });
     let stops = state.asked.killed || state.stops_asked > 0 || state.trouble.is_some();
@@ -165,7 +165,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(stop(run, state, reason, None));
     }
     if state.streaks.losses > LOSSES_ENDURED {
-        let note = "the process that watches over agents keeps dying".to_string();
+        let note = "the process that supervises agents keeps dying".to_string();
         return Some(stop(run, state, StopReason::Error, Some(note)));
     }
     // What a person may have done since is known before a check can be at it.
@@ -222,7 +222,7 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
 }
 
 /// An empty answer without any work is mostly a hiccup of the model's service and costs little to
-/// repeat; where nobody listens to the answer it means nothing. Where the tree is not recorded, a
+/// repeat; where the answer is not used it means nothing. Where the tree is not recorded, a
 /// stream tells whether the agent has worked, and a plain agent is taken to have. What a person may
 /// have changed meanwhile is another iteration's to begin with.
 fn worth_another_try(run: &Run, state: &State, reply: Reply) -> bool {
@@ -280,7 +280,7 @@ fn rests(state: &State) -> bool {
 fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let work_left = matches!(state.plan.pick(), Pick::Work(_));
     let fix = run.plan.without_words(&state.plan).filter(|_| work_left && state.heard.json_only)?;
-    let note = format!("all that the agent printed is JSON in a format that ralph does not know: {fix}");
+    let note = format!("the agent prints only JSON in a format ralph does not know: {fix}");
     Some((StopReason::Error, Some(note)))
 }
 
@@ -305,7 +305,7 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
             if limits.max_cost.is_some_and(|most| state.spent.usd + state.costs.median() > most) =>
         {
             let usual = Cost { usd: state.costs.median(), ..state.spent };
-            let note = format!("another iteration would cost about {usual}, more than is left");
+            let note = format!("the next iteration would cost about {usual}, more than is left");
             return Some((StopReason::BudgetExhausted, Some(note)));
         }
         Pick::Work(_) if state.judged >= limits.iterations => StopReason::MaxIterations,
@@ -317,7 +317,7 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
     Some((reason, None))
 }
 
-/// A branch of the run's own is made whole before the run stops, unless somebody wants it to
+/// A branch of the run's own is made whole before the run stops, unless the user wants it to
 /// stop at once: begun then, it would only be ended again, and again. It is tried once more where
 /// steps keep getting lost, and no more than that.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {

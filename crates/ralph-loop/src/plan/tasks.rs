@@ -4,7 +4,7 @@
 //! Before an iteration the list is read: what changed since is a person's and counts. After
 //! the agent it is compared with what was there before, and what the mode does not allow is
 //! undone. An approval counts only with green checks: what is red goes back with their output,
-//! and at the review cap a person is asked for instead. An agent that nobody judged has not
+//! and at the review cap a person is asked for instead. An agent that was not judged has not
 //! changed the list.
 
 use super::{Advance, Item, Pick, PlanEnd, PlanFact, PlanStep};
@@ -24,7 +24,7 @@ pub const COMPLETE: &str = "COMPLETE";
 pub struct TasksPlan {
     /// The directory of the list, its progress and its prompt; relative to the workspace.
     pub dir: PathBuf,
-    /// Whoever implements says so too; nobody reviews.
+    /// Implement iterations set `passes` themselves; there are no reviews.
     pub skip_review: bool,
     /// Reviews of one story before it is approved as it is.
     pub review_cap: u32,
@@ -44,7 +44,7 @@ impl TasksPlan {
         Terms { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
     }
 
-    /// For what was not sent to change the list. It may do what anybody may: add stories, and
+    /// For what was not sent to change the list. It may only do what any mode may: add stories, and
     /// write what decides over nothing.
     pub fn terms_of_errands(&self) -> Terms<'static> {
         Terms { mode: Mode::Implement, story: None, skip_review: false, review_cap: self.review_cap }
@@ -106,7 +106,7 @@ pub struct TasksEnd {
     /// What the agent has changed of what is asked of a story. It may, and a person is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reworded: Vec<Reworded>,
-    /// Somebody else than the agent has changed it.
+    /// Changed by someone other than the agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// What stood there and was written over, by hash: it may be a person's.
@@ -159,11 +159,11 @@ pub struct TasksState {
     touched: bool,
     /// Something was at work that is not there to change it.
     errand: bool,
-    /// It may still be: nobody has waited for its end.
+    /// It may still be running: its end was not awaited.
     abandoned: bool,
     /// What the agent has made of it, as far as it may.
     after: Option<Known>,
-    /// Nobody was at work for a while since the agent ended: a person may have been at it.
+    /// Nothing ran for a while since the agent ended: the user may have edited the list.
     open: bool,
     /// What was found there then: the checks that follow are held against it.
     pub reopened: Option<Known>,
@@ -187,7 +187,7 @@ impl TasksState {
         if self.after.is_some() { &self.violations } else { &[] }
     }
 
-    /// Whether what stands there may be the doing of something that has no business with it.
+    /// Whether the file may have been changed by something that must not change it.
     pub fn on_errand(&self) -> bool {
         self.errand
     }
@@ -216,7 +216,7 @@ impl TasksState {
         if let Some(why) = &self.stuck {
             return Pick::Stuck(why.clone());
         }
-        let Some(known) = &self.known else { return Pick::Stuck("the task list was not read".into()) };
+        let Some(known) = &self.known else { return Pick::Stuck("the task list has not been read".into()) };
         match task_list::pick(&known.list, self.skip_review) {
             task_list::Pick::Work { mode, story } => {
                 Pick::Work(Item::Task { id: story.id().to_string(), mode })
@@ -346,7 +346,7 @@ impl TasksState {
                     && let Some(id) = said.iter().find(capped)
                 {
                     self.stuck = Some(format!(
-                        "{id} has had its {} reviews and its checks are red: it needs a person",
+                        "{id} reached its review cap of {} and its checks still fail: a person has to look at it",
                         self.review_cap
                     ));
                 }

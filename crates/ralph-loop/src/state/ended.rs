@@ -58,7 +58,7 @@ impl State {
             }
             End::Left(_) => self.left_due = None,
             End::Restore(end) => {
-                // What nobody has judged after it tells nothing about why it failed.
+                // What was not judged after it says nothing about why it failed.
                 self.tried.get_or_insert_with(|| end.clone());
                 self.stall.put_back(end.change.as_deref());
                 self.restore_due = false;
@@ -130,7 +130,7 @@ impl State {
         }
         let mut silence = None;
         let failed = match flight.cancel.map(|cancel| cancel.why) {
-            // To be run again by whoever resumes.
+            // Runs again on resume.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return self.leave_unjudged(),
             // What it has left is checked first: it may have been done.
             Some(Why::Silent(silent)) => {
@@ -141,7 +141,7 @@ impl State {
             Some(Why::Answered | Why::Blocked(_)) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
-                // Nobody's failure: the same iteration is run again.
+                // Not a failure: the same iteration runs again.
                 Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Refused { .. } => {
                     self.leave_unjudged();
                     return self.refuse(flight, end, now);
@@ -187,7 +187,7 @@ impl State {
     /// The run's work would not be where it was asked for.
     fn switched_branch(&self, now: &Branch) -> Option<String> {
         let was = self.branch.as_ref()?;
-        (was != now).then(|| format!("the branch was switched from {was} to {now} meanwhile"))
+        (was != now).then(|| format!("the branch was switched from {was} to {now} during the run"))
     }
 
     fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {
@@ -220,7 +220,7 @@ impl State {
 
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
         let outcome = match flight.cancel.map(|cancel| cancel.why) {
-            // To be run again by whoever resumes.
+            // Runs again on resume.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return,
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
             Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
@@ -232,7 +232,7 @@ impl State {
     }
 
     fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
-        // To be asked for again by whoever resumes.
+        // Asked for again on resume.
         if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked | Why::Killed, .. })) {
             return;
         }
@@ -290,7 +290,7 @@ impl State {
         self.attempts = 0;
         self.streaks.empty_answers = 0;
         self.stall.judge(judgement, self.plan.advance());
-        // Nobody commits what is put back next.
+        // What is reset next is not committed.
         let kept = judgement.verdict.is_green() && !matches!(judgement.settlement, Settlement::Retry { .. });
         self.scm = kept.then_some(scm::Due::default());
         // A failed agent has checked nothing: what was red before it still is.

@@ -66,7 +66,7 @@ impl Sender {
     pub fn refusal(&self, of: &str) -> Option<&'static str> {
         match self {
             Sender::User => None,
-            Sender::Agent { run } if run == of => Some("an agent cannot control the run that it works for"),
+            Sender::Agent { run } if run == of => Some("an agent cannot control its own run"),
             Sender::Agent { .. } => Some("an agent cannot control other runs"),
         }
     }
