@@ -73,7 +73,7 @@ pub struct Silence {
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "silent for {}", seconds(self.after_ms))?;
-        if self.tool { f.write_str(" while a tool ran") } else { Ok(()) }
+        if self.tool { f.write_str(" while running a tool") } else { Ok(()) }
     }
 }
 
@@ -85,7 +85,7 @@ pub const MOST_NOTES: usize = 100;
 pub struct Asked {
     /// Since when nothing of the run has been done because of a pause, in its own time.
     pub paused_since_ms: Option<u64>,
-    /// Whoever asks to stop means a pause.
+    /// A request to stop means a pause.
     pub leaving: bool,
     pub killed: bool,
     /// How often a stop was asked for.
@@ -138,7 +138,7 @@ impl State {
         Ok(())
     }
 
-    /// Whoever ends a pause has looked: nothing that kept the run waiting does so any more, and
+    /// The user who ends a pause has looked: nothing that kept the run waiting does so any more, and
     /// the time of the pause is not the run's.
     fn go_on(&mut self, now: u64) {
         let Some(since) = self.asked.paused_since_ms.take() else { return };

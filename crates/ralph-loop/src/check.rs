@@ -139,7 +139,7 @@ impl std::fmt::Display for CheckOutcome {
         match self {
             CheckOutcome::Passed => f.write_str("passed"),
             CheckOutcome::Failed(Exit::Code(code)) => write!(f, "failed with exit code {code}"),
-            CheckOutcome::Failed(Exit::Signal(signal)) => write!(f, "failed: ended by signal {signal}"),
+            CheckOutcome::Failed(Exit::Signal(signal)) => write!(f, "failed: killed by signal {signal}"),
             CheckOutcome::TimedOut { after_ms } => write!(f, "timed out after {}", time::seconds(*after_ms)),
         }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Tokens in a context, unless somebody says otherwise.
+/// Tokens in a context, unless configured otherwise.
 pub const DEFAULT_WINDOW: u64 = 200_000;
 
 /// For transcripts without numbers.

@@ -11,9 +11,9 @@ use thiserror::Error;
 pub enum DonePatternError {
     #[error("the done pattern is empty")]
     Empty,
-    #[error("the done pattern uses {0}, which ralph's regular expressions do not have")]
+    #[error("the done pattern uses {0}, which is not supported")]
     Unsupported(&'static str),
-    #[error("the done pattern is not a regular expression: {0}")]
+    #[error("the done pattern is not a valid regular expression: {0}")]
     Invalid(String),
 }
 

@@ -1,7 +1,7 @@
 //! The prompt's echo, taken out of what a plain agent prints.
 //!
 //! A plain agent has one output for everything, and many print the prompt they were given.
-//! The prompt tells the agent which tag to print, so its echo would be a claim that nobody
+//! The prompt tells the agent which tag to print, so its echo would be a claim that no one
 //! made. [`EchoFilter`] drops the prompt as a whole, or three or more consecutive lines of
 //! it, or the sentence that asks for a tag with the tag that follows it. Invariant: any other line
 //! that alone, or with one neighbour, equals a line of the prompt is kept, so an honest tag counts

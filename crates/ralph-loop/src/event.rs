@@ -68,9 +68,9 @@ pub enum Fact {
     },
     /// An iteration is over.
     Judged(Judgement),
-    /// Somebody asked the loop to stop: a signal.
+    /// The user asked the loop to stop: a signal.
     StopAsked,
-    /// Somebody asks something of a loop that runs.
+    /// A request to a running loop.
     Asked(Ask),
     /// Nothing has come from the agent for as long as it may be silent.
     Silent {
@@ -290,7 +290,7 @@ pub struct AgentEnd {
 
 /// Why a run cannot go on without its directory.
 pub fn directory_gone(dir: &Path) -> String {
-    format!("the project directory is gone: {}: put it back, then resume", dir.display())
+    format!("the project directory is gone: {}: restore it, then run `ralph resume`", dir.display())
 }
 
 /// What HEAD is on.
@@ -375,7 +375,7 @@ pub enum Why {
     Silent(Silence),
     /// The agent waited for what did not come.
     Blocked(Blocker),
-    /// Somebody wants everything to end.
+    /// The user wants everything to end.
     Killed,
 }
 

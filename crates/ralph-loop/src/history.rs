@@ -162,7 +162,7 @@ impl History {
                 })
             }
             Fact::Resumed { .. } => {
-                // Checks are run anew: a verdict comes from one tree.
+                // Checks run again: a verdict comes from one tree.
                 self.checks.clear();
                 None
             }
@@ -178,15 +178,15 @@ impl History {
         }
     }
 
-    /// The iteration that was under way when the run stopped, if it was cut short. Whoever resumes
-    /// the run runs it again, and it is told then.
+    /// The iteration that was under way when the run stopped, if it was cut short. Resuming
+    /// the run runs it again, and it is reported then.
     pub fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
         let stopped = state.stopped.as_ref()?;
         let unchecked = matches!(state.work.stage, Stage::Answered { .. });
         let Begun { iteration, item, at_ms } = self.begun.filter(|_| self.cut_short || unchecked)?;
         let why = match stopped.reason {
-            StopReason::Timeout => "the run is out of time",
-            StopReason::Interrupted | StopReason::Paused | StopReason::Killed => "as asked",
+            StopReason::Timeout => "the time limit of the run is reached",
+            StopReason::Interrupted | StopReason::Paused | StopReason::Killed => "stopped as requested",
             // It failed with the run, which says why.
             StopReason::Error | StopReason::Authentication | StopReason::Outage | StopReason::Halted => {
                 return None;
@@ -211,7 +211,7 @@ impl History {
             completion_tag_found: run.plan.claimed(&self.claim),
             denied_tool_calls: self.denied,
             end: EndKind::CutShort,
-            error: Some(format!("cut short: {why}")),
+            error: Some(format!("interrupted: {why}")),
             settled: false,
         })
     }

@@ -172,7 +172,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(stop(run, state, reason, None));
     }
     if state.ledger.streaks.losses > LOSSES_ENDURED {
-        let note = "the process that watches over agents keeps dying".to_string();
+        let note = "the process that supervises agents keeps dying".to_string();
         return Some(stop(run, state, StopReason::Error, Some(note)));
     }
     // What a person may have done since is known before a check can be at it.
@@ -288,7 +288,7 @@ fn rests(state: &State) -> bool {
 fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let work_left = matches!(state.work.pick, Pick::Work(_));
     let fix = run.plan.without_words(&state.plan).filter(|_| work_left && state.ledger.heard.json_only)?;
-    let note = format!("all that the agent printed is JSON in a format that ralph does not know: {fix}");
+    let note = format!("the agent prints only JSON in a format ralph does not know: {fix}");
     Some((StopReason::Error, Some(note)))
 }
 
@@ -319,7 +319,7 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
                 .is_some_and(|most| state.ledger.spent.usd + state.ledger.costs.median() > most) =>
         {
             let usual = Cost { usd: state.ledger.costs.median(), ..state.ledger.spent };
-            let note = format!("another iteration would cost about {usual}, more than is left");
+            let note = format!("the next iteration would cost about {usual}, more than is left");
             return Some((StopReason::BudgetExhausted, Some(note)));
         }
         Pick::Work(_) if state.ledger.judged >= limits.iterations => StopReason::MaxIterations,

@@ -1,7 +1,7 @@
 //! What tokens cost, for agents that count them and name no dollars.
 //!
-//! An estimate, and shown as one: list prices change, and nobody here knows of discounts, of a
-//! subscription, or of what a long context costs on top. Whoever knows better says so in the
+//! An estimate, and shown as one: list prices change, and ralph does not know discounts, of a
+//! subscription, or of what a long context costs on top. Users who know better set prices in the
 //! settings, which stand above this table. Where only the model is unknown, its agent's dearest
 //! usual one is assumed: a limit in dollars should hold too early rather than too late.
 //!
@@ -43,7 +43,7 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, Price)> {
     BUILT_IN.iter().map(|family| (family.prefix, family.price()))
 }
 
-/// What an agent is taken to work with if nobody has named a model.
+/// What an agent is taken to work with if no model is named.
 pub fn usual_model(dialect: Dialect) -> Option<&'static str> {
     match dialect {
         Dialect::Claude | Dialect::Amp => Some("claude-opus"),
@@ -67,7 +67,7 @@ impl Price {
 
 fn look_up(own: &[(String, Price)], model: &str) -> Option<Price> {
     let model = model.trim().to_lowercase();
-    // `openai/gpt-5` is a `gpt-5`, whoever serves it.
+    // `openai/gpt-5` is a `gpt-5`, whichever provider serves it.
     let bare = model.rsplit('/').next().unwrap_or_default();
     let fits = |prefix: &str| model.starts_with(prefix) || bare.starts_with(prefix);
     let own = own.iter().map(|(prefix, price)| (prefix.trim().to_lowercase(), *price));

@@ -16,7 +16,7 @@ pub struct Parts<'a> {
     pub iteration: u32,
     pub of: u32,
     pub iteration_count: bool,
-    /// What somebody who watches wants the agent to know.
+    /// What the user wants the agent to know.
     pub notes: Vec<String>,
     pub context: Option<Context<'a>>,
 }
@@ -83,8 +83,8 @@ impl Failure<'_> {
 impl Context<'_> {
     fn block(&self, parts: &Parts<'_>) -> String {
         let mut out = format!(
-            "---\nThis is iteration {} of {}. You begin with a fresh context: what earlier iterations did \
-             is in the files, and summed up here.\n",
+            "---\nThis is iteration {} of {}. You start with a fresh context: the work of earlier iterations is in the files and \
+             summarized here.\n",
             parts.iteration, parts.of
         );
         match (self.completion, self.checks.is_empty()) {
@@ -93,11 +93,7 @@ impl Context<'_> {
                     out,
                     "\nWhen the whole task is done, end your answer with this line:\n\
                      <response>{word}</response>\n{}",
-                    if no_checks {
-                        ""
-                    } else {
-                        "It is believed only if all checks pass after you have ended.\n"
-                    }
+                    if no_checks { "" } else { "It counts only if all checks pass after you exit.\n" }
                 );
             }
             (Completion::Pattern(pattern), _) => {
@@ -110,13 +106,13 @@ impl Context<'_> {
             (Completion::ChecksOnly, _) => out.push_str("\nThe task is done when all checks pass.\n"),
         }
         if !self.checks.is_empty() {
-            out.push_str("\nChecks, run for you after you have ended; each must exit with 0:\n");
+            out.push_str("\nChecks that run after you exit; each must exit with 0:\n");
             for check in self.checks {
                 let _ = writeln!(out, "- {}", check.command);
             }
         }
         if let Some(diff) = self.diff.filter(|diff| !diff.is_empty()) {
-            let _ = writeln!(out, "\nChanged since the run began:\n{}", text::head(diff, CONTEXT_CHARS));
+            let _ = writeln!(out, "\nChanged since the run started:\n{}", text::head(diff, CONTEXT_CHARS));
         }
         if !self.progress.is_empty() {
             let progress = text::tail(self.progress, CONTEXT_CHARS);

@@ -100,7 +100,7 @@ pub struct AgentSpec {
     pub program: String,
     pub args: Vec<String>,
     pub model: Option<String>,
-    /// May act without asking: nobody is there at night to answer.
+    /// May act without asking: unattended runs have no one to answer.
     pub autonomous: bool,
     /// For an estimate of what it costs, should it tell tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
-    /// Whether it can commit what it has done, or somebody has to do that for it.
+    /// Whether it can commit what it has done, or ralph has to do that for it.
     pub fn can_commit(&self) -> bool {
         can_commit(self.dialect, &self.args)
     }

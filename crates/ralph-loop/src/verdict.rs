@@ -55,7 +55,7 @@ impl StorySignal {
             let failed = signals.failed.as_ref();
             let reason = failed.map(|failed| failed.why.as_str()).filter(|why| !why.is_empty());
             let reason = reason.map_or_else(String::new, |why| format!(": {why}"));
-            let why = format!("the agent says both DONE and FAIL{reason}");
+            let why = format!("the agent reported both DONE and FAIL{reason}");
             return StorySignal::Failed { id: failed.map(|failed| failed.id.clone()), why };
         }
         match (&signals.done, &signals.failed, signals.legacy) {
@@ -65,7 +65,7 @@ impl StorySignal {
             }
             (None, None, Some(LegacySignal::Done)) => StorySignal::Done(None),
             (None, None, Some(LegacySignal::Fail)) => {
-                StorySignal::Failed { id: None, why: "the agent says [FAIL]".into() }
+                StorySignal::Failed { id: None, why: "the agent reported [FAIL]".into() }
             }
             (None, None, None) => StorySignal::None,
         }

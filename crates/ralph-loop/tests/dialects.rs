@@ -192,7 +192,7 @@ fn exit_codes_and_streams_are_judged_together() {
         ("claude-tool", Answer::Said),
         ("claude-err429", Answer::Said),
         ("claude-max-turns", failed("max_turns: Reached maximum number of turns (2)")),
-        ("claude-sig-model", failed("ended without a result")),
+        ("claude-sig-model", failed("exited without a result")),
         (
             "claude-old-err401",
             Answer::Refused { why: "API error 401: authentication_failed".into(), about: Refusal::Login },
@@ -211,7 +211,7 @@ fn exit_codes_and_streams_are_judged_together() {
         ),
         ("codex-err400", failed("prompt is too long: 210000 tokens > 200000 maximum")),
         ("codex-sig-INT", failed("exit code 1")),
-        ("codex-sig-TERM", failed("ended by signal 15")),
+        ("codex-sig-TERM", failed("killed by signal 15")),
         ("amp-described", Answer::Said),
         (
             "amp-described-error",
@@ -413,7 +413,7 @@ fn codex_fails_with_its_turn_or_by_stopping_short() {
     ] {
         let (_, seen) = codex(&stream.join("\n"));
         assert_eq!((seen.result, seen.error.as_deref()), (result, error), "{stream:?}");
-        let ended_short = Answer::Failed { why: "ended without a result".into() };
+        let ended_short = Answer::Failed { why: "exited without a result".into() };
         let answered = answer(Dialect::Codex, Exit::Code(0), &seen, None);
         assert_eq!(answered == ended_short, !result && error.is_none(), "{stream:?}");
     }
@@ -530,7 +530,7 @@ fn codex_without_a_network_is_blocked_until_it_gets_through() {
     assert_eq!(answer(Dialect::Codex, Exit::Signal(15), &seen, None), Answer::Unavailable { why });
     let stream = [(WAITS, offline), (RETRIES, None), (WAITS, offline), (SPEAKS, None)];
     let seen = blocked(Dialect::Codex, &stream);
-    let ended = Answer::Failed { why: "ended by signal 15".into() };
+    let ended = Answer::Failed { why: "killed by signal 15".into() };
     assert_eq!(answer(Dialect::Codex, Exit::Signal(15), &seen, None), ended);
 }
 

@@ -145,8 +145,8 @@ pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<Str
     }
     let newest = all(home)?.into_iter().find(|line| line.is_of(dir));
     newest.map(|line| line.id).ok_or_else(|| {
-        CliError::failed(format!("no run in this directory yet: {}", dir.display()))
-            .hint("`ralph runs` lists those of all directories")
+        CliError::failed(format!("no runs in this directory: {}", dir.display()))
+            .hint("`ralph runs` lists all runs")
     })
 }
 
@@ -181,12 +181,12 @@ pub fn matching(home: &Home, name: &str) -> Result<Vec<String>, CliError> {
 /// The error for a name that no run and no worker has.
 pub fn unknown(home: &Home, name: &str) -> Result<CliError, CliError> {
     let meant = if layout::is_safe_name(name) { meant(home, name, ids(home)?)? } else { None };
-    let hint = similar::hint(meant.as_deref(), "`ralph runs` lists them, and `ralph ls` the workers");
+    let hint = similar::hint(meant.as_deref(), "`ralph runs` lists runs, `ralph ls` lists workers");
     Ok(CliError::failed(format!("no such run: {name}")).hint(hint))
 }
 
 pub fn several(name: &str, ids: &[String]) -> CliError {
-    CliError::failed(format!("several runs begin with {name}: {}", ids.join(", ")))
+    CliError::failed(format!("several runs start with {name}: {}", ids.join(", ")))
 }
 
 /// The ids of the runs that something is alive of, oldest first. Of the others no journal is read.
@@ -200,7 +200,7 @@ pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>
     Ok(ids)
 }
 
-/// The run or worker whose name is nearest to one that nobody has; of runs that are as near, the
+/// The run or worker whose name is nearest to an unknown one; of runs that are as near, the
 /// newest.
 fn meant(home: &Home, name: &str, mut ids: Vec<String>) -> Result<Option<String>, CliError> {
     if let Some(worker) = similar::nearest(name, seat::workers::names(home)?) {
@@ -241,8 +241,7 @@ pub fn unreadable(id: &str, cause: &JournalError) -> CliError {
         | JournalError::Empty { .. }
         | JournalError::Damaged { .. }
         | JournalError::Illegal { .. } => shown.hint(format!(
-            "it cannot be resumed; start another run, which finds the files as this one left them; \
-             to remove its record: ralph clean {id} --force"
+            "it cannot be resumed, but its files are untouched: start a new run, and remove this one with: ralph clean {id} --force"
         )),
     }
 }
@@ -323,7 +322,7 @@ pub struct Belongings<'r> {
 }
 
 impl Belongings<'_> {
-    /// Nothing if the run is alive. Nobody can take it up meanwhile.
+    /// Nothing if the run is alive. It cannot be resumed meanwhile.
     pub fn of<'r>(home: &Home, line: &'r RunLine) -> Option<Belongings<'r>> {
         let run_dir = home.run(&line.id);
         let lock = RunLock::of_idle(&run_dir).filter(|_| !line.is_alive())?;
@@ -336,18 +335,18 @@ impl Belongings<'_> {
         outputs.fold(fsx::disk_usage(self.run_dir.dir()), u64::saturating_add)
     }
 
-    /// Whether its checkpoints do not tell either where it worked.
+    /// Whether its checkpoints do not say where it worked either.
     pub fn tells_no_place(&self) -> bool {
         Shadow::top_of(&self.run_dir.checkpoints()).is_none()
     }
 
-    /// The record goes last: without it nobody would find the rest.
+    /// The record goes last: without it nothing leads to the rest.
     pub fn remove(&self) -> Result<(), CliError> {
         let cannot = |what: &str| CliError::failed(format!("cannot remove {what} of run {}", self.line.id));
         if let Some(repository) = self.line.origin().and_then(Repository::around) {
             repository
                 .forget_attempts(&self.line.id)
-                .map_err(|cause| cannot("what the attempts left").cause(cause))?;
+                .map_err(|cause| cannot("the kept attempts").cause(cause))?;
         }
         self.workers.iter().for_each(|worker| output::remove(&worker.output()));
         remove_record(&self.run_dir).map_err(|cause| cannot("the record").cause(cause))
@@ -360,7 +359,7 @@ pub fn remove_record(run_dir: &RunDir) -> io::Result<()> {
     fsx::rename(run_dir.dir(), &going).and_then(|()| fsx::remove_tree(&going))
 }
 
-/// Removes what somebody has begun to remove and not ended. What cannot be removed is no run.
+/// Finishes removals that were interrupted. What cannot be removed is no run.
 pub fn remove_remains(home: &Home) {
     let Ok(entries) = fs_err::read_dir(home.runs()) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

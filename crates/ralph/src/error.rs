@@ -54,7 +54,7 @@ impl CliError {
 
     /// Happened to a run that has begun and can be taken up again.
     pub fn in_run(self, id: &str) -> CliError {
-        CliError { run: Some(id.to_string()), ..self.hint(format!("carry on: ralph resume {id}")) }
+        CliError { run: Some(id.to_string()), ..self.hint(format!("continue with: ralph resume {id}")) }
     }
 
     pub fn report(&self) -> ErrorReport {

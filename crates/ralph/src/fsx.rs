@@ -34,7 +34,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces the content of a file that exists and is somebody else's: its permissions stay, and
+/// Replaces the content of a file that exists and is not ours: its permissions stay, and
 /// a link stays a link to the file that is changed.
 pub fn replace_content(path: &Path, content: &[u8]) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
@@ -84,7 +84,7 @@ pub fn append_unlinked(path: &Path, content: &[u8]) -> io::Result<()> {
 
 fn append_with(flags: OFlags, path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
-    // Opening a fifo that somebody put there must not wait for a reader.
+    // Opening a fifo must not wait for a reader.
     let flags = flags | OFlags::NONBLOCK;
     options.append(true).create(true).custom_flags(flags.bits().cast_signed());
     let mut file = options.open(path).map_err(|cause| named(&cause, "open", path))?;
@@ -142,7 +142,7 @@ pub fn mark(path: &Path) -> io::Result<bool> {
 
 /// A new, empty file to be written piece by piece; what stood there before is gone, also if
 /// it was a link or a fifo: neither is followed. Every holder of the descriptor writes at the
-/// end, and whoever kept one can read what was written, whatever has become of the name.
+/// end, and a process that kept one can read what was written, whatever has become of the name.
 pub fn fresh(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true).append(true).create_new(true);
@@ -182,7 +182,7 @@ pub fn touch(path: &Path) -> io::Result<()> {
     file.set_modified(std::time::SystemTime::now()).map_err(|cause| named(&cause, "touch", path))
 }
 
-/// Nobody else may touch it.
+/// Only the user may access it.
 pub fn only_for_user(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
 }
@@ -365,7 +365,7 @@ pub fn is_inside(root: &Path, path: &Path) -> bool {
 pub fn check_inside(root: &Path, path: &Path) -> io::Result<()> {
     match is_inside(root, path) {
         true => Ok(()),
-        false => Err(io::Error::other(format!("a link leads out of the project: {}", path.display()))),
+        false => Err(io::Error::other(format!("a link points outside the project: {}", path.display()))),
     }
 }
 

@@ -60,7 +60,7 @@ impl Config {
             Some(root) => Some(Home::at(root.clone())),
             None => Home::find(),
         };
-        let home = home.ok_or_else(|| CliError::usage("there is no home directory to keep runs in"))?;
+        let home = home.ok_or_else(|| CliError::usage("no home directory to keep runs in"))?;
         let keeper = self.keeper()?;
         let project = Project::at(self.directory()?);
         process::become_subreaper().map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))?;
@@ -93,9 +93,9 @@ impl Config {
             None => which::which("ralph"),
         };
         found.map(KeeperProgram::At).map_err(|cause| {
-            CliError::usage("the ralph program is not installed, and it keeps the agents' processes")
+            CliError::usage("the ralph program is not installed")
                 .cause(cause)
-                .hint("install it, or name it in `ralph`")
+                .hint("install it, or set its path in `ralph`")
         })
     }
 

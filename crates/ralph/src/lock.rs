@@ -17,9 +17,9 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum LockError {
-    #[error("run {run} is working in this directory (process {pid}): {}", workspace.display())]
+    #[error("run {run} (process {pid}) is already working in this directory: {}", workspace.display())]
     WorkspaceTaken { workspace: PathBuf, run: String, pid: u32 },
-    #[error("this run is alive already: {run}")]
+    #[error("the run is already running: {run}")]
     RunAlive { run: String },
     #[error("cannot lock {}", path.display())]
     Io {
@@ -62,7 +62,7 @@ impl RunLock {
         }
     }
 
-    /// Nothing if something of the run is alive; else nobody takes it up as long as this is held.
+    /// Nothing if something of the run is alive; else it cannot be resumed while this is held.
     pub fn of_idle(run: &RunDir) -> Option<RunLock> {
         let deadline = Instant::now() + GLANCE;
         loop {
@@ -113,7 +113,7 @@ pub struct NameLock {
 }
 
 impl NameLock {
-    /// Waits a moment: whoever had the name may be about to end. Nothing if it is taken.
+    /// Waits a moment: the process that had the name may be about to end. Nothing if it is taken.
     pub fn acquire(home: &Home, name: &str) -> io::Result<Option<NameLock>> {
         let deadline = Instant::now() + SWEEP;
         loop {
@@ -270,7 +270,7 @@ fn is_held(path: &Path) -> bool {
     lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The lock, or nothing if somebody else has it.
+/// The lock, or nothing if another process has it.
 fn try_lock(path: &Path) -> Result<Option<File>, LockError> {
     let io = |cause| LockError::Io { path: path.to_path_buf(), cause };
     let file = fsx::lock_file(path).map_err(io)?;

@@ -62,7 +62,7 @@ impl Notifier {
                 if std::mem::replace(&mut self.waiting, true) {
                     return;
                 }
-                ("waiting", Some("the agent waits for the network".to_string()))
+                ("waiting", Some("the agent is waiting for the network".to_string()))
             }
             Fact::Ended { end: End::Agent(end), .. } => match &end.answer {
                 Answer::Limited { why, .. } | Answer::Unavailable { why } => {
@@ -94,7 +94,7 @@ impl Notifier {
         );
     }
 
-    /// Beside the loop, which waits for nobody.
+    /// Beside the loop, which does not wait.
     fn tell(&mut self, run: &Run, message: Message) {
         self.telling.retain(|telling| !telling.is_finished());
         let (command, workspace) = (self.command.clone(), run.workspace.clone());
@@ -111,7 +111,7 @@ impl Notifier {
                 Ok(output) => output.exit.to_string(),
                 Err(cause) => cause.to_string(),
             };
-            say(&format!("ralph: warning: the notify command: {trouble}"));
+            say(&format!("ralph: warning: the notify command failed: {trouble}"));
         });
         self.telling.extend(told.ok());
     }
@@ -141,7 +141,7 @@ impl Drop for Notifier {
     }
 }
 
-/// Nobody has to be told what they have just done themselves.
+/// `None` for what the user has just done.
 fn word(reason: StopReason, state: &State) -> Option<&'static str> {
     match reason {
         reason if state.is_success(reason) => Some("done"),

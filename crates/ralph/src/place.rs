@@ -25,22 +25,25 @@ pub fn no_repository(cause: &NoRepository, dir: &Path) -> CliError {
 /// ralph were killed meanwhile.
 pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
     let Some(repository) = Repository::around(project.dir()) else {
-        return Err(CliError::usage("--worktree needs a git repository, and this is none")
-            .hint("git init and a first commit, or leave --worktree out"));
+        return Err(CliError::usage(format!(
+            "--worktree needs a git repository: {}",
+            project.dir().display()
+        ))
+        .hint("run `git init` and make a first commit, or drop --worktree"));
     };
     if !repository.has_commit() {
-        return Err(CliError::usage("--worktree needs a commit to begin from, and there is none")
-            .hint("make a first commit, or leave --worktree out"));
+        return Err(CliError::usage("--worktree needs a commit to start from")
+            .hint("make a first commit, or drop --worktree"));
     }
     let path = project.worktree(run_id);
     fsx::check_inside(project.dir(), &path)
-        .map_err(|cause| CliError::usage("cannot make the worktree").cause(cause))?;
+        .map_err(|cause| CliError::usage("cannot create the worktree").cause(cause))?;
     let branch = branch(run_id);
     if path.symlink_metadata().is_ok() {
-        return Err(CliError::usage(format!("the worktree's place is taken: {}", path.display())));
+        return Err(CliError::usage(format!("the worktree's directory already exists: {}", path.display())));
     }
     if repository.has_branch(&branch) {
-        return Err(CliError::usage(format!("the worktree's branch exists already: {branch}")));
+        return Err(CliError::usage(format!("the worktree's branch already exists: {branch}")));
     }
     let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
     // Joined with nothing, a path would only get a slash at its end.
@@ -56,13 +59,13 @@ pub fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
     let repository = Repository::find(origin).map_err(|cause| no_repository(&cause, origin))?;
     repository
         .exclude_runtime_files(origin)
-        .map_err(|cause| CliError::failed("cannot exclude ralph's own files from git").cause(cause))?;
+        .map_err(|cause| CliError::failed("cannot exclude ralph's files from git").cause(cause))?;
     if self::repository(&run.tree()).is_none() || !repository.has_whole_worktree(path) {
         remove_worktree(path, branch, origin).map_err(|cause| failed(&cause))?;
         add(&repository, path, branch, origin, lock).map_err(|cause| failed(&cause))?;
     }
     // A directory that holds no tracked file is not in the new worktree.
-    fsx::dir(&run.workspace).map_err(|cause| CliError::failed("cannot make the worktree").cause(cause))
+    fsx::dir(&run.workspace).map_err(|cause| CliError::failed("cannot create the worktree").cause(cause))
 }
 
 /// Git reads all worktrees while it makes one, and stumbles over another that is being made at
@@ -92,10 +95,11 @@ fn add(
 /// Goes to a branch of the user's own, which is made if there is none of that name.
 pub fn switch_to(workspace: &Path, branch: &str) -> Result<(), CliError> {
     let Some(repository) = Repository::around(workspace) else {
-        return Err(CliError::usage("--branch needs a git repository, and this is none"));
+        return Err(CliError::usage(format!("--branch needs a git repository: {}", workspace.display())));
     };
     repository.switch_to(branch).map_err(|cause| {
-        CliError::from_error(&cause, Code::Usage).hint("name another branch, or commit what is in the way")
+        CliError::from_error(&cause, Code::Usage)
+            .hint("choose another branch, or commit the changes that are in the way")
     })
 }
 
@@ -139,7 +143,7 @@ pub fn commit_rest(worktree: &Tree, run_id: &str) -> Result<bool, GitError> {
     if repository.changed_paths()?.is_empty() {
         return Ok(false);
     }
-    repository.commit_all(&format!("ralph: what run {run_id} left uncommitted\n\nRalph-Run: {run_id}"))?;
+    repository.commit_all(&format!("ralph: uncommitted changes of run {run_id}\n\nRalph-Run: {run_id}"))?;
     Ok(true)
 }
 
@@ -148,7 +152,7 @@ pub fn advice(place: &Place) -> Vec<String> {
     let Place::Worktree { path, branch, .. } = place else { return Vec::new() };
     vec![
         format!("worktree: {}", path.display()),
-        format!("look:     git diff HEAD...{branch}"),
+        format!("show:     git diff HEAD...{branch}"),
         format!("merge:    git merge {branch}"),
         "remove:   ralph clean".to_string(),
     ]

@@ -1,6 +1,6 @@
 //! One life of a run in this process: from the locks to the last line of the journal.
 //!
-//! `run` opens a new run, `resume` takes one up; both go through [`live`].
+//! `open` starts a new run, `resume` continues one; both go through [`live`].
 
 use crate::catalog;
 use crate::control::Control;
@@ -80,8 +80,8 @@ pub fn open(
     let workspace_lock = lock_workspace(home, &run, conduct)?;
     if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
         reporter.warn(&format!(
-            "run {before} was cut short here, and this one begins with what it left\n\
-             to carry on with that one instead: ralph resume {before}"
+            "run {before} was interrupted here; this run starts with the files it left\n\
+             to continue that run instead: ralph resume {before}"
         ));
     }
     if let Plan::Stories(_) = run.plan {
@@ -92,7 +92,7 @@ pub fn open(
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
         place::switch_to(&run.workspace, branch)?;
-        reporter.aside(&format!("ralph: switched to the branch {}", printable(branch)));
+        reporter.aside(&format!("ralph: switched to branch {}", printable(branch)));
     }
     let run_dir = home.run(&run.id);
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
@@ -187,7 +187,7 @@ pub fn resume(
     is_resumable(&run, &replayed.state, conduct.seat.map_or(id, |seat| &seat.name))?;
     root::check_all(&run)?;
     let workspace_lock = match replayed.state.position.steps_begun {
-        // It was killed while its worktree was laid out, or right after that.
+        // It was killed while its worktree was created, or right after that.
         0 if run.place != Place::Here => {
             let workspace_lock = lock_workspace(home, &run, conduct)?;
             lay_out(&run, &lock)?;
@@ -241,7 +241,7 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
     else {
         return match state.resumable() {
             Resumable::Never => Err(CliError::failed(format!("run {id} is already complete"))
-                .hint(format!("start another with `ralph {}`", door(&run.plan)))),
+                .hint(format!("start a new run with `ralph {}`", door(&run.plan)))),
             Resumable::Now | Resumable::WithHigherLimit => Ok(()),
         };
     };
@@ -379,7 +379,7 @@ fn live(
         (Err(cause), Some(_)) => return Err(trouble(&cause)),
         // Ctrl+C is enough where there is a terminal.
         (Err(cause), None) => {
-            reporter.warn(&format!("this run cannot be controlled from elsewhere: {cause}"));
+            reporter.warn(&format!("cannot listen for commands from other terminals: {cause}"));
             None
         }
     };
@@ -474,9 +474,10 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let failed =
         |reason| matches!(reason, StopReason::Error | StopReason::Authentication | StopReason::Halted);
     let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
-        message: stopped.note.clone().unwrap_or_else(|| "something went wrong".into()),
+        message: stopped.note.clone().unwrap_or_else(|| "an unexpected error".into()),
         cause: None,
-        hint: refusal_advice(&run, &state).or_else(|| Some(format!("carry on: ralph resume {}", run.id))),
+        hint: refusal_advice(&run, &state)
+            .or_else(|| Some(format!("continue with: ralph resume {}", run.id))),
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
@@ -508,9 +509,7 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
     [home.root().to_path_buf(), home.runs(), home.locks()]
         .iter()
         .try_for_each(|dir| fsx::private_dir(dir))
-        .map_err(|cause| {
-            cannot_write(home.root(), &cause).hint("set RALPH_HOME to a directory that can be written")
-        })
+        .map_err(|cause| cannot_write(home.root(), &cause).hint("set RALPH_HOME to a writable directory"))
 }
 
 /// Makes the worktree that a run works in.
@@ -523,18 +522,18 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
     let project = Project::at(run.workspace.clone());
     if !place::is_whole(run) {
         return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
-            .hint("put it back to carry on, or start another run"));
+            .hint("restore it to continue, or start a new run"));
     }
     fsx::check_inside(project.dir(), &project.ralph_dir()).map_err(|cause| {
         CliError::usage("cannot use the project's .ralph directory")
             .cause(cause)
-            .hint("remove the link, or replace it by a directory: ralph writes below the project only")
+            .hint("replace the link with a directory: ralph only writes inside the project")
     })?;
     let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
     probed.map_err(|cause| {
-        CliError::usage(format!("cannot write into the project: {}", project.dir().display()))
+        CliError::usage(format!("cannot write to the project directory: {}", project.dir().display()))
             .cause(cause)
-            .hint("an agent could not work there either; make it writable, or choose another with -C")
+            .hint("make it writable, or choose another directory with -C")
     })?;
     if let Err(cause @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
         && run.git
@@ -544,7 +543,7 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
     if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
         repository
             .exclude_runtime_files(&run.workspace)
-            .map_err(|cause| CliError::usage("cannot exclude ralph's own files from git").cause(cause))?;
+            .map_err(|cause| CliError::usage("cannot exclude ralph's files from git").cause(cause))?;
     }
     Ok(())
 }
@@ -581,12 +580,9 @@ pub fn already_alive(id: &str) -> CliError {
 fn lock_error(error: &LockError) -> CliError {
     let shown = CliError::from_error(error, Code::Usage);
     match error {
-        LockError::WorkspaceTaken { .. } => shown.hint(
-            "work in a tree of your own with --worktree; --share-workspace if you know that they do not meet",
-        ),
-        LockError::RunAlive { run } => {
-            shown.hint(format!("it is not paused; watch it with: ralph logs {run} -f"))
-        }
+        LockError::WorkspaceTaken { .. } => shown
+            .hint("use --worktree to work in a separate tree, or --share-workspace if they won't conflict"),
+        LockError::RunAlive { run } => shown.hint(format!("watch it with: ralph logs {run} -f")),
         LockError::Io { .. } => shown,
     }
 }

@@ -1,4 +1,4 @@
-//! Names that somebody may have meant.
+//! Names that the user may have meant.
 
 /// Longer ones are no typing errors, and comparing them would take long.
 const LONGEST: usize = 64;
@@ -18,7 +18,7 @@ pub fn nearest<N: AsRef<str>>(typed: &str, known: impl IntoIterator<Item = N>) -
     known.into_iter().filter_map(near).min_by_key(|(slips, _)| *slips).map(|(_, name)| name)
 }
 
-/// A hint for a name that nobody has: the one that may have been meant, and where all of them are.
+/// A hint for an unknown name: the one that may have been meant, and where all of them are.
 pub fn hint(meant: Option<&str>, all: &str) -> String {
     meant.map_or_else(|| all.to_string(), |meant| format!("did you mean {meant}? {all}"))
 }

@@ -65,10 +65,12 @@ impl Story {
                 Err(cause @ NoRepository::Untrusted { .. }) => {
                     place::no_repository(&cause, &self.run.workspace)
                 }
-                Ok(_) | Err(NoRepository::None) => missing("its directory is no git repository, or is gone"),
+                Ok(_) | Err(NoRepository::None) => {
+                    missing("its directory is not a git repository, or is gone")
+                }
             }
         })?;
-        if shadow.exists() { Ok(shadow) } else { Err(missing("none was taken, or they were cleaned away")) }
+        if shadow.exists() { Ok(shadow) } else { Err(missing("none were taken, or they were cleaned up")) }
     }
 
     /// The stories of `specs/` that were done before an iteration, or when the run ended.
@@ -99,10 +101,10 @@ impl Story {
         let later: Vec<&str> = self.trees.range(iteration + 1..).map(|(_, tree)| tree.as_str()).collect();
         let kept = shadow.first_of(&later);
         let kept = kept.and_then(|kept| self.trees.range(iteration + 1..).find(|(_, tree)| *tree == kept));
-        let gone = format!("the tree before iteration {iteration} of run {} is no longer kept", self.run.id);
-        let gone = CliError::failed(gone).cause("the oldest checkpoints go first (keepCheckpoints)");
+        let gone = format!("the checkpoint before iteration {iteration} of run {} was removed", self.run.id);
+        let gone = CliError::failed(gone).cause("the oldest checkpoints are removed first (keepCheckpoints)");
         Err(match kept {
-            Some((of, _)) => gone.hint(format!("the next that is kept is the one before iteration {of}")),
+            Some((of, _)) => gone.hint(format!("the oldest one left is the one before iteration {of}")),
             None => gone,
         })
     }
@@ -112,13 +114,10 @@ impl Story {
             let last = self.trees.keys().next_back().copied().unwrap_or(0);
             let hint = match last {
                 0 => "checkpoints need a git repository and the setting `checkpoints`".to_string(),
-                _ => format!("recorded are 1 to {last}"),
+                _ => format!("there are checkpoints for iterations 1 to {last}"),
             };
-            CliError::failed(format!(
-                "no tree is recorded before iteration {iteration} of run {}",
-                self.run.id
-            ))
-            .hint(hint)
+            CliError::failed(format!("no checkpoint before iteration {iteration} of run {}", self.run.id))
+                .hint(hint)
         })
     }
 }

@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 impl Target {
-    /// It should be running or could go on, and nobody is there to do it.
+    /// It should be running or could continue, but its process is gone.
     pub fn is_abandoned(&self) -> bool {
         !self.alive && self.state.reason.is_none()
     }
@@ -62,7 +62,7 @@ impl Target {
         let word = self.state.status.word();
         match &self.state.reason {
             _ if self.is_abandoned() => {
-                format!("{word}, but its loop is gone: ralph resume {}", self.name)
+                format!("{word}, but its process is gone; continue with: ralph resume {}", self.name)
             }
             Some(reason) if reason != word => format!("{word} ({reason})"),
             _ => word.to_string(),
@@ -130,7 +130,7 @@ pub fn find_or_here(home: &Home, name: Option<&str>, dir: &Path) -> Result<Targe
     }
     only(here(home, dir)?)?.ok_or_else(|| {
         CliError::failed(format!("no run is running in this directory: {}", dir.display()))
-            .hint("name a worker (`ralph ls`) or a run (`ralph runs`)")
+            .hint("give the name of a worker (`ralph ls`) or a run id (`ralph runs`)")
     })
 }
 
@@ -160,8 +160,11 @@ pub fn here(home: &Home, dir: &Path) -> Result<Vec<Target>, CliError> {
 pub fn only(mut found: Vec<Target>) -> Result<Option<Target>, CliError> {
     if found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
-        return Err(CliError::failed(format!("several runs in this directory: {}", names.join(", ")))
-            .hint("name one of them"));
+        return Err(CliError::failed(format!(
+            "several runs are running in this directory: {}",
+            names.join(", ")
+        ))
+        .hint("give the id of one of them"));
     }
     Ok(found.pop())
 }

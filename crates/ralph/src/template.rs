@@ -122,7 +122,7 @@ fn render(template: &str, gaps: Value) -> Result<String, TemplateError> {
 /// How all templates are read.
 pub fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
-    // A name that nobody fills in is a slip, not an empty text.
+    // An unknown name is a mistake, not empty text.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build()?);
     Ok(environment)

@@ -34,9 +34,9 @@ const NOTHING_STAYS: &[&str] =
 pub enum TmuxError {
     #[error(transparent)]
     Tool(#[from] ToolError),
-    #[error("tmux says: {0}")]
+    #[error("tmux: {0}")]
     Refused(String),
-    #[error("cannot find ralph's own program: {0}")]
+    #[error("cannot find the ralph program: {0}")]
     Own(io::Error),
 }
 
@@ -48,7 +48,7 @@ pub struct Tmux<'h> {
 /// Whether tmux can be relied on.
 pub fn check() -> Result<(), CliError> {
     let missing = || {
-        CliError::usage("spawn needs tmux, and it is not installed")
+        CliError::usage("spawn needs tmux, which is not installed")
             .hint("install it (apt install tmux, brew install tmux), or use `ralph run` in a terminal")
     };
     let said = Tool::new("tmux").arg("-V").timeout(TIMEOUT).run().map_err(|_| missing())?;
@@ -59,7 +59,7 @@ pub fn check() -> Result<(), CliError> {
             Err(CliError::usage(format!("tmux is too old: {said}"))
                 .hint(format!("ralph needs {major}.{minor} or newer")))
         }
-        // `tmux master`: whoever builds it knows.
+        // `tmux master` is assumed to be new enough.
         Some(_) | None => Ok(()),
     }
 }
@@ -89,7 +89,7 @@ impl Tmux<'_> {
         let window = [&["new-window", "-d", "-t", &target, "-n", name][..], &follow].concat();
         let session =
             [&["new-session", "-d", "-s", SESSION, "-n", name][..], &follow, NOTHING_STAYS].concat();
-        // Two workers may be spawned at once: whoever comes second finds the session there.
+        // Two workers may be spawned at once: the second one finds the session.
         for args in [&window, &session, &window] {
             if self.tmux(args)?.success() {
                 return Ok(());
@@ -111,7 +111,7 @@ impl Tmux<'_> {
         }
     }
 
-    /// Detaches who looks at a worker's window: tmux would show them another worker once it closes.
+    /// Detaches the clients that show a worker's window: tmux would show them another worker once it closes.
     pub fn detach_from(&self, name: &str) {
         let Some(window) = self.window(name) else { return };
         let format = "#{window_id} #{client_name}";
@@ -126,7 +126,7 @@ impl Tmux<'_> {
         }
     }
 
-    /// Gives this terminal to tmux, showing a worker, until somebody detaches.
+    /// Gives this terminal to tmux, showing a worker, until the user detaches.
     pub fn attach(&self, name: &str) -> Result<Exit, CliError> {
         let failed = |cause: &dyn std::fmt::Display| {
             CliError::failed("cannot attach with tmux")

@@ -1,4 +1,4 @@
-//! Amp's `--stream-json`: made to be read by whoever reads Claude Code's.
+//! Amp's `--stream-json`: compatible with readers of Claude Code's.
 //!
 //! So it is: this is Claude's reader, told of the one thing that means something else. Amp says
 //! the prompt again as a `user` text, where Claude Code puts what hooks and signals say.

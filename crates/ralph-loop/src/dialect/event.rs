@@ -19,7 +19,7 @@ const SUMMARY_CHARS: usize = 200;
 /// One thing that an agent did or said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentEvent<'a> {
-    /// A session began, or began anew in the same process.
+    /// A session started, or restarted in the same process.
     Session {
         id: Cow<'a, str>,
         model: Cow<'a, str>,
@@ -60,7 +60,7 @@ pub enum AgentEvent<'a> {
         resets_at: Option<i64>,
         kind: Cow<'a, str>,
     },
-    /// A tool call was refused, by a rule or for want of somebody to ask.
+    /// A tool call was refused, by a rule or because no one can be asked.
     Denied {
         tool: Cow<'a, str>,
         why: Cow<'a, str>,

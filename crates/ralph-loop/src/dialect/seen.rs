@@ -121,13 +121,13 @@ pub enum Answer {
     Failed {
         why: String,
     },
-    /// A usage limit: the service refuses for now. Nobody's failure.
+    /// A usage limit: the service refuses for now. Not a failure.
     Limited {
         why: String,
         /// Unix seconds, where the service has said.
         until: Option<i64>,
     },
-    /// The service is overloaded or cannot be reached. Nobody's failure either.
+    /// The service is overloaded or cannot be reached. Not a failure either.
     Unavailable {
         why: String,
     },
@@ -175,7 +175,7 @@ pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen, complaint: Option<&Comp
     } else if !exit.is_success() {
         failed(exit.to_string())
     } else if result_missing {
-        failed("ended without a result".to_owned())
+        failed("exited without a result".to_owned())
     } else if seen.text {
         Answer::Said
     } else {
@@ -193,7 +193,7 @@ impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Exit::Signal(signal) => write!(f, "killed by signal {signal}"),
         }
     }
 }
@@ -228,11 +228,11 @@ mod tests {
         for (exit, seen, expected) in [
             (Exit::Code(0), &said, Answer::Said),
             (Exit::Code(0), &empty, Answer::Empty),
-            (Exit::Code(0), &cut, why("ended without a result")),
+            (Exit::Code(0), &cut, why("exited without a result")),
             (Exit::Code(0), &error, why("API error 429: slow down")),
             (Exit::Code(1), &error, why("API error 429: slow down")),
             (Exit::Code(3), &said, why("exit code 3")),
-            (Exit::Signal(9), &cut, why("ended by signal 9")),
+            (Exit::Signal(9), &cut, why("killed by signal 9")),
         ] {
             for dialect in [Dialect::Claude, Dialect::Codex, Dialect::Amp] {
                 assert_eq!(answer(dialect, exit, seen, None), expected, "{}", dialect.name());
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said, None), why("exit code 2"));
         let matched = Seen { matched: true, ..Seen::default() };
         assert_eq!(answer(Dialect::Plain, Exit::Code(2), &matched, None), Answer::Said);
-        assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched, None), why("ended by signal 9"));
+        assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched, None), why("killed by signal 9"));
     }
 
     #[test]

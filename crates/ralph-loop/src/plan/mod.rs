@@ -76,11 +76,11 @@ impl Item {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStep {
-    /// Take over what stands there; after an errand, only what an agent without a mode may do.
+    /// Accept the file on disk; after an errand, only what an agent without a mode may do.
     ReadTasks,
     /// Hold what an agent has left against what was there, and undo what it may not do.
     CompareTasks,
-    /// Write what was there before an agent that nobody will judge.
+    /// Restore what was there before an agent that will not be judged.
     PutBackTasks,
     AmendTasks(Amendment),
 }
@@ -123,7 +123,7 @@ pub enum PlanFact<'a> {
     Resumed {
         had_stopped: bool,
     },
-    /// Somebody has changed what was asked for.
+    /// The user has changed the request.
     Changed(&'a Changes),
     /// Nothing of the run was at work for a while.
     Waited,
@@ -214,9 +214,7 @@ impl Plan {
     pub fn without_words(&self, state: &PlanState) -> Option<&'static str> {
         match (self, state) {
             (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.completion(plan) {
-                Completion::Response(_) => {
-                    Some("make it print text, or let the checks decide with --checks-only")
-                }
+                Completion::Response(_) => Some("make it print text, or use --checks-only"),
                 // A pattern is looked for in JSON as well.
                 Completion::Pattern(_) | Completion::ChecksOnly | Completion::Never => None,
             },
@@ -273,7 +271,7 @@ impl Plan {
             }
             (Plan::Tasks(plan), _) if plan.commit_left => {
                 let story = item.story().unwrap_or_default();
-                Some(format!("wip: [{story}] what iteration {iteration} left"))
+                Some(format!("wip: [{story}] uncommitted work of iteration {iteration}"))
             }
             (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
         }
@@ -307,7 +305,7 @@ impl PlanState {
         })
     }
 
-    /// What stands in them has to be known anew before the checks of an agent that has ended.
+    /// Whether the files must be read again before the checks of an agent that has ended.
     pub fn wants_to_look(&self) -> Option<PlanStep> {
         self.wants(true).filter(|step| *step == PlanStep::ReadTasks)
     }
@@ -328,7 +326,7 @@ impl PlanState {
         }
     }
 
-    /// Attempts that have halted the run, and that are counted anew for whoever resumes it.
+    /// Attempts that have halted the run, and whose count starts again when it is resumed.
     pub fn counted_anew(&self) -> u32 {
         match self {
             PlanState::Prompt(_) | PlanState::Tasks(_) => 0,

@@ -18,7 +18,7 @@ pub struct PromptPlan {
 pub enum PromptSource {
     /// Given when the run began; kept beside the journal, by hash.
     Text { hash: String },
-    /// Read anew for each iteration.
+    /// Re-read every iteration.
     File { path: PathBuf },
 }
 
@@ -80,7 +80,7 @@ impl PromptPlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptState {
     done: bool,
-    /// What somebody has put in the place of what the run began with.
+    /// What has replaced the initial value.
     source: Option<PromptSource>,
     completion: Option<Completion>,
 }

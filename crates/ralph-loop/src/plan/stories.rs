@@ -84,26 +84,29 @@ fn failure(id: StoryId, evidence: &Evidence<'_>) -> Option<String> {
     if let Verdict::AgentFailed { why } = verdict {
         return Some(why.clone());
     }
-    let mismatched = |said: &Option<String>| said.as_ref().filter(|said| **said != id.to_string()).cloned();
+    let mismatched = |said: &Option<String>| {
+        let other = said.as_ref().filter(|said| **said != id.to_string())?;
+        Some(if other.is_empty() { "no story".to_string() } else { other.clone() })
+    };
     match &claim.story {
         StorySignal::None => {
             Some(silence.map_or(NO_SIGNAL.into(), |silence| format!("the agent was {silence}")))
         }
         StorySignal::Done(said) => match (mismatched(said), verdict) {
-            (Some(other), _) => Some(format!("the agent says DONE of {other}, not of {id}")),
+            (Some(other), _) => Some(format!("the agent reported DONE for {other} instead of {id}")),
             (None, Verdict::Green { .. }) => None,
             (None, Verdict::Red { failed }) => {
                 let failures = match failed.len() {
-                    1 => "a check failed".into(),
+                    1 => "1 check failed".into(),
                     n => format!("{n} checks failed"),
                 };
-                Some(format!("the agent says DONE, but {failures}: {}", named(failed, checks)))
+                Some(format!("the agent reported DONE, but {failures}: {}", named(failed, checks)))
             }
             (None, Verdict::AgentFailed { why }) => Some(why.clone()),
         },
         StorySignal::Failed { id: said, why } => Some(match mismatched(said) {
-            Some(other) => format!("the agent says FAIL of {other}, not of {id}: {why}"),
-            None if why.is_empty() => "the agent says FAIL and not why".into(),
+            Some(other) => format!("the agent reported FAIL for {other} instead of {id}: {why}"),
+            None if why.is_empty() => "the agent reported FAIL without a reason".into(),
             None => why.clone(),
         }),
     }
@@ -143,7 +146,7 @@ pub struct StoriesState {
 impl StoriesState {
     pub(super) fn pick(&self) -> Pick {
         if let Some(id) = self.current.filter(|_| self.retries >= self.max_retries) {
-            return Pick::Stuck(format!("story {id} failed {} times", self.retries));
+            return Pick::Stuck(format!("story {id} failed {}", text::counted(self.retries.into(), "time")));
         }
         let mut left = self.left.iter().filter_map(|index| self.todo.get(*index));
         let Some(first) = left.clone().next() else { return Pick::Done };
@@ -155,7 +158,7 @@ impl StoriesState {
             Some(story) => Pick::Work(Item::Story { id: story.id, attempt: self.attempt(story.id) }),
             None => {
                 let needed = waits_for(first).map_or_else(String::new, |id| id.to_string());
-                Pick::Stuck(format!("story {} waits for {needed}, which is not done", first.id))
+                Pick::Stuck(format!("story {} depends on {needed}, which is not done", first.id))
             }
         }
     }
@@ -181,7 +184,7 @@ impl StoriesState {
                 }
             }
             PlanFact::Judged(judgement) => self.judged(judgement),
-            // A person has seen to it: the attempts are counted anew.
+            // The user has looked at it: the count of attempts starts again.
             PlanFact::Resumed { had_stopped: true } if self.counted_anew() > 0 => self.retries = 0,
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)
@@ -280,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_can_never_begin_is_told_with_what_it_waits_for() {
-        let stuck = Pick::Stuck("story 1.2 waits for 9.9, which is not done".into());
+        let stuck = Pick::Stuck("story 1.2 depends on 9.9, which is not done".into());
         assert_eq!(plan("1.2<9.9", "").start().pick(), stuck);
     }
 
@@ -344,15 +347,15 @@ mod tests {
         check(done(Some("8.3")), &green(), None);
         check(done(Some("8.3")), &Verdict::Green { checks: 0 }, None);
         check(done(None), &green(), None);
-        check(done(Some("8.4")), &green(), Some("the agent says DONE of 8.4, not of 8.3"));
+        check(done(Some("8.4")), &green(), Some("the agent reported DONE for 8.4 instead of 8.3"));
         let red = Verdict::Red { failed: vec![0] };
-        check(done(Some("8.3")), &red, Some("the agent says DONE, but a check failed: make test"));
+        check(done(Some("8.3")), &red, Some("the agent reported DONE, but 1 check failed: make test"));
         let four = Verdict::Red { failed: vec![0, 1, 2, 3] };
-        let told = "the agent says DONE, but 4 checks failed: make test, sh -c ' lint', c and 1 more";
+        let told = "the agent reported DONE, but 4 checks failed: make test, sh -c ' lint', c and 1 more";
         check(done(Some("8.3")), &four, Some(told));
         check(fail(Some("8.3"), "no network"), &green(), Some("no network"));
-        check(fail(None, "the agent says [FAIL]"), &green(), Some("the agent says [FAIL]"));
-        check(fail(Some("8.4"), "x"), &green(), Some("the agent says FAIL of 8.4, not of 8.3: x"));
+        check(fail(None, "the agent reported [FAIL]"), &green(), Some("the agent reported [FAIL]"));
+        check(fail(Some("8.4"), "x"), &green(), Some("the agent reported FAIL for 8.4 instead of 8.3: x"));
         check(StorySignal::None, &green(), Some(NO_SIGNAL));
         let dead = Verdict::AgentFailed { why: "timed out after 1800s".into() };
         check(done(Some("8.3")), &dead, Some("timed out after 1800s"));
@@ -368,7 +371,7 @@ mod tests {
             let evidence = Evidence { claim: &claim, verdict: &verdict, silence, checks: &[] };
             plan.judge(&plan.start(), &evidence)
         };
-        let why = "the agent was silent for 2s while a tool ran".to_string();
+        let why = "the agent was silent for 2s while running a tool".to_string();
         assert_eq!(judge(StorySignal::None), Settlement::Retry { why });
         assert_eq!(judge(StorySignal::Done(None)), Settlement::Settled);
     }

@@ -1,13 +1,13 @@
 //! What an iteration may change in the task list, and what it may not.
 //!
-//! [`violations`] is asked twice: by the Stop hook, so that the agent can mend things while it
+//! [`violations`] is asked twice: by the Stop hook, so that the agent can fix things while it
 //! runs, and by the engine once it has ended, which then believes [`restore`]'s list and not
 //! the agent's. Both compare with a snapshot that ralph took, never with anything that the
 //! agent can write.
 //!
 //! Check 1 is the schema, check 2 what must hold of any list, check 2.5 what may become of
-//! one in an iteration of a mode. What was wrong in the snapshot already is nobody's
-//! violation: the agent did not do it and may not be allowed to mend it. Its stories must have ids
+//! one in an iteration of a mode. What was wrong in the snapshot already is not a
+//! violation: the agent did not do it and may not be allowed to fix it. Its stories must have ids
 //! of their own, though: by them they are found again.
 
 mod glance;
@@ -37,7 +37,7 @@ pub struct Terms<'a> {
     pub mode: Mode,
     /// The story that was given out; where only one may change, it is the first choice.
     pub story: Option<&'a str>,
-    /// No reviews: `passes` is set by whoever implements.
+    /// No reviews: implement iterations set `passes`.
     pub skip_review: bool,
     pub review_cap: u32,
 }
@@ -62,7 +62,7 @@ pub enum Rule {
     NotApproved,
     /// Check 2: `approved` without `passes`.
     OutOfSync,
-    /// Check 2: changes requested, and nobody says which.
+    /// Check 2: changes requested without feedback.
     FeedbackRequired,
     /// Check 2: more reviews than there can have been.
     TooManyReviews,
@@ -125,14 +125,13 @@ fn reserved(before: &TaskList, after: &TaskList) -> impl Iterator<Item = Violati
     let changed = RESERVED.into_iter().filter(|name| before.field(name) != after.field(name));
     changed.map(|name| {
         let message = format!(
-            "The task list: {name} was changed. It is for people to change: put it back as it was, and \
-             say in notes what it should be."
+            "The task list: {name} was changed. Only the user may change it: restore it, and write in notes what it should be."
         );
         Violation { rule: Rule::Reserved, story: None, message }
     })
 }
 
-/// Checks 1 and 2: what is wrong with a list, whoever made it so.
+/// Checks 1 and 2: what is wrong with a list, whatever caused it.
 pub fn standing(list: Result<&TaskList, &Unreadable>, terms: &Terms<'_>) -> Vec<Violation> {
     let list = match list {
         Ok(list) => list,

@@ -58,7 +58,7 @@ fn mend_fields(list: &mut TaskList, before: &TaskList) {
 }
 
 /// Fields without their shape become what they were. Entries that are no story of their own,
-/// and new ones that nobody could work on, go.
+/// and new ones that cannot be worked on are removed.
 fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
     let mut ids = HashSet::new();
     list.stories.retain(|story| !story.id().is_empty() && ids.insert(story.id().to_owned()));

@@ -139,7 +139,7 @@ fn check_2_a_request_says_what_it_wants_and_counts_stay_within_the_cap() {
     );
     let negative = list("a new 0").to_text().replace("\"reviewCount\": 0", "\"reviewCount\": -1");
     let found = violations(None, Ok(&TaskList::parse(&negative).unwrap()), &IMPLEMENT);
-    assert_eq!(found[0].message, "Story a: reviewCount must be an integer that is not negative, not -1");
+    assert_eq!(found[0].message, "Story a: reviewCount must be a non-negative integer, not -1");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn check_1_is_asked_in_every_mode() {
         stands(
             terms,
             "a approved 1 silent",
-            &["Story a: notes must not be empty where passes=true: say what was done"],
+            &["Story a: notes must not be empty if passes=true: say what was done"],
         );
         let why = Unreadable::Missing;
         let found = violations(Some(&list("a new 0")), Err(&why), &terms);
@@ -300,7 +300,7 @@ fn the_last_review_approves_and_leaves_its_concerns_to_a_person() {
         cap,
         "a needs 0",
         "a changes 1",
-        &[(Rule::AtCap, "begin reviewFeedback with [AUTO-APPROVED AT CAP]")],
+        &[(Rule::AtCap, "start reviewFeedback with [AUTO-APPROVED AT CAP]")],
         "a approved 1",
     );
     let (restored, _) = restore(&list("a needs 0"), Ok(&list("a changes 1")), &cap);

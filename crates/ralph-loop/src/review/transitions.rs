@@ -217,8 +217,7 @@ impl<'a> Change<'a> {
             Some(count) if !self.new.passes() && count >= u64::from(review_cap) => {
                 let details = format!(
                     "review {count} is the last one, as the review cap is {review_cap}. Approve the story \
-                     (reviewStatus \"approved\", passes true) and begin reviewFeedback with {AT_CAP}, so that \
-                     a person sees what is left"
+                     (reviewStatus \"approved\", passes true) and start reviewFeedback with {AT_CAP}, so that the user sees what is left"
                 );
                 Opinion::Mended(Violation::of(Rule::AtCap, self.id(), in_review(self.id(), &details)))
             }
@@ -257,8 +256,7 @@ fn in_review(id: &str, details: &str) -> String {
 fn vanished(story: &Story) -> Violation {
     let id = story.id();
     let message = format!(
-        "Story {id} is gone and was not finished. Put it back; a story that is split keeps its id and gets \
-         new ones beside it."
+        "Story {id} is gone and was not finished. Put it back; a story that is split keeps its id, and its parts get new ids."
     );
     Violation::of(Rule::Vanished, id, message)
 }

@@ -200,7 +200,7 @@ impl State {
     /// The run's work would not be where it was asked for.
     fn switched_branch(&self, now: &Branch) -> Option<String> {
         let was = self.work.branch.as_ref()?;
-        (was != now).then(|| format!("the branch was switched from {was} to {now} meanwhile"))
+        (was != now).then(|| format!("the branch was switched from {was} to {now} during the run"))
     }
 
     fn refuse(&mut self, flight: &Flight, end: &AgentEnd, now: u64) {

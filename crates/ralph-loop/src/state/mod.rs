@@ -62,23 +62,23 @@ pub enum Resumable {
 /// A fact that cannot follow from those before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Illegal {
-    #[error("a journal begins with `opened`")]
+    #[error("a journal must start with `opened`")]
     NotOpened,
-    #[error("written by journal version {0}, this program knows up to {VERSION}")]
+    #[error("written with journal version {0}, this ralph supports up to {VERSION}")]
     Version(u32),
-    #[error("event {found} where {expected} was due")]
+    #[error("expected event {expected}, found {found}")]
     Sequence { expected: u64, found: u64 },
-    #[error("epoch {found} where {expected} was due")]
+    #[error("expected epoch {expected}, found {found}")]
     Epoch { expected: u32, found: u32 },
-    #[error("time runs backwards")]
+    #[error("time goes backwards")]
     Backwards,
-    #[error("the run had stopped")]
+    #[error("the run has already stopped")]
     AlreadyStopped,
-    #[error("a run that ended as `{0}` does not go on")]
+    #[error("a run that ended as `{0}` cannot be resumed")]
     NotResumable(&'static str),
-    #[error("`{0}` does not fit where the run stood")]
+    #[error("`{0}` is not possible at this point")]
     OutOfPlace(&'static str),
-    #[error("step {0} was not in flight")]
+    #[error("step {0} is not running")]
     NoSuchStep(StepId),
 }
 

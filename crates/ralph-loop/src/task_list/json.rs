@@ -242,7 +242,7 @@ fn object<'de, A: MapAccess<'de>>(mut map: A) -> Result<Object, A::Error> {
         };
         if twice {
             let name = key.name().escape_debug();
-            return Err(de::Error::custom(format!("the key is there twice: {name}")));
+            return Err(de::Error::custom(format!("duplicate key: {name}")));
         }
         fields.push((key, map.next_value()?));
     }

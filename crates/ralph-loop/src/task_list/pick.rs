@@ -134,7 +134,7 @@ impl fmt::Display for Blocked<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let story = self.story;
         match &self.why {
-            Why::Unknown(ids) => write!(f, "{story} depends on {}, which no story has", ids.join(", ")),
+            Why::Unknown(ids) => write!(f, "{story} depends on {}, which does not exist", ids.join(", ")),
             Why::Cycle { way, more } => {
                 write!(f, "{story} depends on itself: {} → ", way.join(" → "))?;
                 if *more > 0 {
@@ -144,13 +144,13 @@ impl fmt::Display for Blocked<'_> {
             }
             Why::WaitsFor(ids) => write!(f, "{story} waits for {}", ids.join(", ")),
             Why::Contradiction => {
-                write!(f, "{story} has a passes and a reviewStatus that contradict each other")
+                write!(f, "{story}: passes and reviewStatus contradict each other")
             }
         }
     }
 }
 
-/// How many iterations the rest of a list may take: told at the start, promised to nobody.
+/// How many iterations the rest of a list may take: shown at the start, not a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     pub stories: usize,

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 /// Why the later one of two stories is wrong.
-pub const TWICE: &str = "is there twice; ids must be unique";
+pub const TWICE: &str = "is used twice; ids must be unique";
 
 /// Something in the list that breaks the schema: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ pub(super) fn problems(list: &TaskList) -> Vec<Problem> {
             found.push(problem((field::ID, TWICE.to_owned())));
         }
         if story.passes() && story.notes().trim().is_empty() {
-            let why = "must not be empty where passes=true: say what was done".to_owned();
+            let why = "must not be empty if passes=true: say what was done".to_owned();
             found.push(problem((field::NOTES, why)));
         }
     }
@@ -86,7 +86,7 @@ const RULES: [(&str, &str, Fits); 8] = [
     (field::PRIORITY, "must be a number", |json| matches!(json, Json::Number(_))),
     (
         field::ACCEPTANCE_CRITERIA,
-        "must be a list that is not empty",
+        "must be a non-empty list",
         |json| matches!(json, Json::Array(items) if !items.is_empty()),
     ),
     (field::REVIEW_STATUS, "must be null, \"needs_review\", \"changes_requested\" or \"approved\"", |json| {
@@ -98,7 +98,7 @@ const RULES: [(&str, &str, Fits); 8] = [
     }),
     (
         field::REVIEW_COUNT,
-        "must be an integer that is not negative",
+        "must be a non-negative integer",
         |json| matches!(json, Json::Number(number) if number.is_u64()),
     ),
     (field::REVIEW_FEEDBACK, "must be a string", is_string),

@@ -77,11 +77,11 @@ fn what_cannot_be_read_is_told_with_its_place() {
     );
     check(
         "{\"userStories\": [\n  {\"passes\": false,\n   \"passes\": true}]}",
-        "the task list is not valid JSON: the key is there twice: passes at line 3 column 11",
+        "the task list is not valid JSON: duplicate key: passes at line 3 column 11",
     );
     check(
         r#"{"x": {"y": [{"a": 1, "a": 1}]}, "userStories": []}"#,
-        "the task list is not valid JSON: the key is there twice: a at line 1 column 25",
+        "the task list is not valid JSON: duplicate key: a at line 1 column 25",
     );
     assert!(TaskList::parse_bytes(b"\xff").unwrap_err().to_string().contains("utf-8"));
     assert!(TaskList::parse_bytes("\u{FEFF}{\"userStories\": []}".as_bytes()).is_ok());
@@ -94,7 +94,7 @@ fn a_key_is_also_found_twice_among_very_many() {
     assert!(TaskList::parse(&text("other")).is_ok());
     for twice in ["k0", "k30", "k999", "userStories"] {
         let why = TaskList::parse(&text(twice)).unwrap_err().to_string();
-        assert!(why.contains(&format!("twice: {twice} at")), "{why}");
+        assert!(why.contains(&format!("duplicate key: {twice} at")), "{why}");
     }
 }
 
@@ -130,7 +130,7 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
     check(
         "[\n        \"it works\"\n      ]",
         "[]",
-        "Story US-001: acceptanceCriteria must be a list that is not empty, not an empty list",
+        "Story US-001: acceptanceCriteria must be a non-empty list, not an empty list",
     );
     check(
         r#""reviewStatus": null"#,
@@ -138,7 +138,7 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
         "Story US-001: reviewStatus must be null, \"needs_review\", \"changes_requested\" or \"approved\", \
          not \"done\"",
     );
-    let count = "Story US-001: reviewCount must be an integer that is not negative";
+    let count = "Story US-001: reviewCount must be a non-negative integer";
     check(r#""reviewCount": 0"#, r#""reviewCount": -1"#, &format!("{count}, not -1"));
     check(r#""reviewCount": 0"#, r#""reviewCount": 1.5"#, &format!("{count}, not 1.5"));
     check(r#""reviewFeedback": "","#, "", "Story US-001: reviewFeedback is missing; it must be a string");
@@ -146,7 +146,7 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
     check(
         r#""passes": false"#,
         r#""passes": true"#,
-        "Story US-001: notes must not be empty where passes=true: say what was done",
+        "Story US-001: notes must not be empty if passes=true: say what was done",
     );
 }
 
@@ -156,7 +156,7 @@ fn ids_are_unique_and_fields_that_nobody_asks_for_may_be_absent() {
     list.stories.push(list.stories[0].clone());
     let found = list.problems();
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].to_string(), "Story US-001: id is there twice; ids must be unique");
+    assert_eq!(found[0].to_string(), "Story US-001: id is used twice; ids must be unique");
     let without = TEMPLATE.replace(",\n      \"dependsOn\": []", "").replace("      \"notes\": \"\"", "");
     let without = without.replace("\"reviewFeedback\": \"\",\n", "\"reviewFeedback\": \"\"\n");
     assert_eq!(TaskList::parse(&without).unwrap().problems(), []);
@@ -233,7 +233,7 @@ fn what_is_stuck_says_why() {
     picks(
         &["a new open 1 x", "b new open 1 a", "c approved passes 1"],
         false,
-        "a depends on x, which no story has; b waits for a",
+        "a depends on x, which does not exist; b waits for a",
     );
     picks(&["a new open 1 a"], false, "a depends on itself: a → a");
     picks(
@@ -242,7 +242,7 @@ fn what_is_stuck_says_why() {
         "a depends on itself: a → b → c → a; b depends on itself: b → c → a → b; \
          c depends on itself: c → a → b → c",
     );
-    picks(&["a new passes 1"], false, "a has a passes and a reviewStatus that contradict each other");
+    picks(&["a new passes 1"], false, "a: passes and reviewStatus contradict each other");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn dead_ends_are_told_even_while_something_else_can_be_worked_on() {
         assert_eq!(told, wanted);
     }
     check(&["a new open 1", "b new open 1 a"], &[]);
-    check(&["a new open 1", "b new open 1 x"], &["b depends on x, which no story has"]);
+    check(&["a new open 1", "b new open 1 x"], &["b depends on x, which does not exist"]);
     check(&["a new open 1", "b new open 1 b a", "c new open 1 b"], &["b depends on itself: b → b"]);
     // What is done holds nobody up, whatever it depends on.
     check(&["a approved passes 1 b x", "b new open 1 a"], &[]);

@@ -251,7 +251,7 @@ fn a_step_that_was_lost_is_run_again() {
 #[test]
 fn losses_in_a_row_end_the_run() {
     assert_eq!(LOSSES_ENDURED, 3);
-    let gone = "stop error (the process that watches over agents keeps dying)";
+    let gone = "stop error (the process that supervises agents keeps dying)";
     check("", "start lost lost lost", "agent 1.4");
     check("", "start lost lost lost lost", gone);
     check("checks:1", "start lost lost talk lost lost lost", "check 1.1");
@@ -303,7 +303,7 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
     check("worktree", "start stop stop ended", "stop interrupted");
     check("worktree", "start stop talk stop lost", "stop interrupted");
     // What was lost is tried again, but not for ever.
-    let gone = "stop error (the process that watches over agents keeps dying)";
+    let gone = "stop error (the process that supervises agents keeps dying)";
     check("worktree", "start done lost", "commit rest");
     check("worktree", "start done lost did", "stop completed");
     check("worktree", "start lost lost lost lost", "commit rest");
@@ -323,7 +323,7 @@ fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
 
 #[test]
 fn an_iteration_that_would_mostly_cost_more_than_is_left_is_not_begun() {
-    let note = "another iteration would cost about $0.5100, more than is left";
+    let note = "the next iteration would cost about $0.5100, more than is left";
     check(
         "max-cost:1 checks:1",
         "start talk$0.51 red",
@@ -341,7 +341,7 @@ fn an_iteration_that_would_mostly_cost_more_than_is_left_is_not_begun() {
 fn an_estimate_counts_like_a_report_and_is_told_as_one() {
     check("max-cost:1 checks:1", "start talk~1.00 red", "judged 1 red 1, stop budget_exhausted");
     check("max-cost:1", "start stop stop ended~1 resumed", "stop budget_exhausted");
-    let note = "another iteration would cost about ~$0.5100, more than is left";
+    let note = "the next iteration would cost about ~$0.5100, more than is left";
     let follows = format!("judged 1 red 1, stop budget_exhausted ({note})");
     check("max-cost:1 checks:1", "start talk~0.51 red", &follows);
     for (words, spent) in [

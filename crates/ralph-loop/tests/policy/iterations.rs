@@ -292,8 +292,8 @@ fn the_tree_at_the_end_is_recorded_too() {
     check("git scm:commit", "start tree:A done tree:B message did", "snapshot 2");
 }
 
-const JSON_STOP: &str = "stop error (all that the agent printed is JSON in a format that ralph does not know: \
-                         make it print text, or let the checks decide with --checks-only)";
+const JSON_STOP: &str = "stop error (the agent prints only JSON in a format ralph does not know: \
+                         make it print text, or use --checks-only)";
 
 #[test]
 fn an_agent_that_prints_json_alone_is_run_once_where_its_word_counts() {
@@ -306,7 +306,7 @@ fn an_agent_that_prints_json_alone_is_run_once_where_its_word_counts() {
     check("checks:1 checks-only", "start json red", "judged 1 red 1, agent 2");
     check("never", "start json", "judged 1 green, agent 2");
     check("pattern:x", "start json", "judged 1 green, agent 2");
-    let stop = "stop error (all that the agent printed is JSON in a format that ralph does not know: make it print text)";
+    let stop = "stop error (the agent prints only JSON in a format ralph does not know: make it print text)";
     check("stories:1.1", "start json", &format!("judged 1 retry (No completion signal in output), {stop}"));
 }
 

@@ -30,8 +30,8 @@ fn a_false_done_is_a_failed_attempt() {
     let checked = "stories:1.1 checks:1 backoff:0-0 git";
     check(checked, "start tree:A@main told:DONE-1.1@main", "check 1.1");
     let told = "start tree:A@main told:DONE-1.1@main red";
-    check(checked, told, "judged 1 retry (the agent says DONE, but a check failed: check 1), restore 2");
-    let other = "judged 1 retry (the agent says DONE of 1.2, not of 1.1), restore 2";
+    check(checked, told, "judged 1 retry (the agent reported DONE, but 1 check failed: check 1), restore 2");
+    let other = "judged 1 retry (the agent reported DONE for 1.2 instead of 1.1), restore 2";
     check(TWO, "start tree:A@main told:DONE-1.2@main", other);
 }
 
@@ -153,7 +153,7 @@ fn without_git_there_is_nothing_to_put_back() {
 
 #[test]
 fn a_branch_that_is_switched_stops_the_run() {
-    let why = "stop error (the branch was switched from main to x meanwhile)";
+    let why = "stop error (the branch was switched from main to x during the run)";
     check(TWO, "start tree:A@main told:DONE-1.1@x", why);
     check(TWO, "start tree:A@main told:DONE-1.1@main tree:B@x", why);
     check(TWO, "start tree:A@main told:DONE-1.1@main tree:B@x resumed", "snapshot 2");
@@ -190,13 +190,13 @@ fn iterations_that_were_asked_for_are_a_success_unless_the_last_attempt_failed()
 
 #[test]
 fn an_agent_that_says_both_done_and_fail_has_failed() {
-    let why = "the agent says both DONE and FAIL: too hard";
+    let why = "the agent reported both DONE and FAIL: too hard";
     check(TWO, "start tree:A@main told:BOTH-1.1@main", &format!("judged 1 retry ({why}), restore 2"));
 }
 
 #[test]
 fn what_waits_for_something_that_is_not_done_is_not_begun() {
-    let waits = "stop halted (story 1.2 waits for 9.9, which is not done)";
+    let waits = "stop halted (story 1.2 depends on 9.9, which is not done)";
     check("stories:1.2<9.9", "start", waits);
 }
 

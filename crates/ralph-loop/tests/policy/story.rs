@@ -30,7 +30,7 @@
 //! | `badkey` `root`         | the agent tries a refused key; ends as it may not be root|
 //! | `pause` `continue`      | somebody asks by the worker's name; also `leave` `kill`  |
 //! | `set:n=7` `set:done=X`  | somebody changes a limit, the done pattern               |
-//! | `say:X` `matched`       | a note for the next prompt; the agent's words match      |
+//! | `say:X` `matched`       | a note for the next prompt; the agent's output matches      |
 //! | `disk:100`              | so many bytes are free from now on; no event             |
 //! | `stop` `resumed` `woke` | a signal; a new process takes the run up; a timer        |
 //! | `due`                   | a timer, at the moment that the policy asked for         |
@@ -484,7 +484,7 @@ pub fn end(word: &str, step: &Step) -> End {
         ("root", Step::Agent { .. }) => {
             agent(Answer::Refused { why: "no root".into(), about: Refusal::Root }, None)
         }
-        ("ended", Step::Agent { .. }) => failed("ended by signal 15"),
+        ("ended", Step::Agent { .. }) => failed("killed by signal 15"),
         ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
         ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
         ("ended", Step::Check { .. }) => check_end(Exit::Signal(15)),

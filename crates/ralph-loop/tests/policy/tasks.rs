@@ -49,7 +49,8 @@ fn an_approval_with_red_checks_goes_back_with_their_output() {
 fn at_the_cap_a_person_is_asked_instead_of_approving_what_is_red() {
     let capped = "start list:A=waiting4 tree:X talk list:A=right5 red list:A=right5";
     check(TASKS, capped, "judged 1 red 1, request changes A");
-    let why = "stop halted (A has had its 5 reviews and its checks are red: it needs a person)";
+    let why =
+        "stop halted (A reached its review cap of 5 and its checks still fail: a person has to look at it)";
     check(TASKS, &format!("{capped} list:A=back5 list:A=back5 left list:A=back5 tree:Y"), why);
     let resumed = format!("{capped} list:A=back5 list:A=back5 left list:A=back5 tree:Y resumed list:A=back5");
     check(TASKS, &resumed, "review-fix A in 2");
@@ -110,7 +111,7 @@ fn what_a_person_changes_while_the_run_waits_is_read_before_the_next_agent() {
     check(TASKS, paused, "wait");
     check(TASKS, &format!("{paused} continue"), "read");
     check(TASKS, &format!("{paused} continue list:A=new tree:Y"), "implement A in 2");
-    // Also where an agent that said nothing would have been sent again.
+    // Also where an agent that gave no answer would have been sent again.
     let silent = "start list:A=new tree:X empty list:A=new tree:X";
     check(TASKS, silent, "implement A in 1");
     let paused = "start list:A=new tree:X pause empty list:A=new";

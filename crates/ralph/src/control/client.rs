@@ -1,4 +1,4 @@
-//! The end of whoever asks.
+//! The client side.
 
 use super::{Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
 use crate::layout::RunDir;
@@ -13,9 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(8);
 #[derive(Debug, Error)]
 pub enum TalkError {
     /// No loop is there to be talked to.
-    #[error("its loop is not running")]
+    #[error("it is not running")]
     Nobody,
-    #[error("its loop does not answer: {0}")]
+    #[error("it does not answer: {0}")]
     Broken(#[source] io::Error),
 }
 
@@ -34,8 +34,8 @@ pub fn talk(run: &RunDir, command: &Command) -> Result<Answer, TalkError> {
     })
 }
 
-/// Ends the process of a loop that does not answer any more: whoever listens on its socket, as the
-/// system knows it. False if nobody does. Its keeper ends the rest.
+/// Ends the process of a loop that does not answer any more: the one that listens on its socket, as the
+/// system knows it. False if there is none. Its keeper ends the rest.
 #[cfg(target_os = "linux")]
 pub fn end_listener(run: &RunDir) -> bool {
     let listener = || {

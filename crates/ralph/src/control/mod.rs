@@ -4,7 +4,7 @@
 //! each way: a [`Command`], an [`Answer`]. Only the loop writes its journal: it answers once
 //! what was asked is recorded.
 //!
-//! Invariant: nobody who connects can hold the loop up. Connections are read beside it, are few,
+//! Invariant: no client can block the loop. Connections are read beside it, are few,
 //! small and short.
 
 mod client;
@@ -66,7 +66,7 @@ impl Sender {
     pub fn refusal(&self, of: &str) -> Option<&'static str> {
         match self {
             Sender::User => None,
-            Sender::Agent { run } if run == of => Some("an agent cannot control the run that it works for"),
+            Sender::Agent { run } if run == of => Some("an agent cannot control its own run"),
             Sender::Agent { .. } => Some("an agent cannot control other runs"),
         }
     }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 /// So many may be talking at once.
 const CONNECTIONS: usize = 16;
 
-/// Whoever has connected speaks at once, and hears the answer as soon as it is recorded.
+/// A client sends its request at once, and gets the answer as soon as it is recorded.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the end of a loop waits for answers to be heard.
@@ -37,7 +37,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// To be called within a runtime, by whoever holds the run's lock: a socket that is there
+    /// To be called within a runtime, by the holder of the run's lock: a socket that is there
     /// already was left by a life that is over.
     pub fn listen(run: &RunDir) -> io::Result<Control> {
         let _ = fsx::remove(&run.control());
@@ -59,7 +59,7 @@ impl Control {
 }
 
 impl Control {
-    /// The loop is about to end: nobody new is let in, and whoever was answered gets to hear it.
+    /// The loop is about to end: no new client is accepted, and clients still get their answers.
     pub async fn farewell(&mut self) {
         self.accepting.abort();
         self.requests.close();
@@ -112,10 +112,10 @@ async fn serve(mut stream: UnixStream, requests: &mpsc::Sender<Request>, run: &R
     let answer = match serde_json::from_slice::<Line<Asking>>(&line) {
         Ok(Line { v: VERSION, body }) => match ask(requests, body.command, sender).await {
             Some(answer) => answer,
-            None => refused("the loop does not answer"),
+            None => refused("the run does not answer"),
         },
-        Ok(Line { v, .. }) => refused(&format!("version {v} of the language is not known here")),
-        Err(_) => refused("that cannot be understood"),
+        Ok(Line { v, .. }) => refused(&format!("unsupported protocol version: {v}")),
+        Err(_) => refused("invalid request"),
     };
     if let Ok(mut text) = serde_json::to_vec(&Line { v: VERSION, body: Answering { answer } }) {
         text.push(b'\n');

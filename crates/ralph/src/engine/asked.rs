@@ -19,7 +19,7 @@ impl RealHost<'_> {
             Ok(Weighed::Ask(ask)) => Ok(ask),
             Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
-                Err(cause) => Err(Answer::Refused { why: format!("the note cannot be kept: {cause}") }),
+                Err(cause) => Err(Answer::Refused { why: format!("cannot save the note: {cause}") }),
             },
             Err(answer) => Err(answer),
         };
@@ -29,7 +29,7 @@ impl RealHost<'_> {
                 Some(Fact::Asked(ask))
             }
             Err(refused) => {
-                // Whoever has left does not need the answer.
+                // A client that has left does not need the answer.
                 let _ = answer.send(refused);
                 None
             }
@@ -94,7 +94,7 @@ fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<
             Some(why) => refused(&why),
         },
         Command::Say { .. } if state.asked.notes.len() >= MOST_NOTES => {
-            refused("too many notes wait for the next prompt")
+            refused("too many notes are waiting for the next prompt")
         }
         Command::Say { text } if text.len() > LONGEST_NOTE => refused("the note is too long"),
         Command::Say { text } => Ok(Weighed::Note(text)),
@@ -107,8 +107,7 @@ pub fn why_not(run: &Run, changes: &Changes) -> Option<String> {
     match &run.plan {
         Plan::Prompt(_) => {}
         Plan::Stories(_) | Plan::Tasks(_) if of_prompt => {
-            let why =
-                format!("it works through {}: they have no prompt file and no done pattern", run.plan.name());
+            let why = format!("{} runs have no prompt file and no done pattern", run.plan.name());
             return Some(why);
         }
         Plan::Stories(_) | Plan::Tasks(_) => {}

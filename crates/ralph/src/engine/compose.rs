@@ -30,13 +30,13 @@ pub(super) enum ComposeError {
     WorkersPromptFile { path: PathBuf, cause: io::Error },
     #[error("cannot read the prompt file: {}: {cause}", path.display())]
     PromptFile { path: PathBuf, cause: io::Error },
-    #[error("there is nothing left to ask for")]
+    #[error("nothing is left to do")]
     NothingToDo,
     #[error("the prompt file is empty: {}", .0.display())]
     EmptyFile(PathBuf),
-    #[error("cannot read a text of this run: {0}")]
+    #[error("cannot read one of the run's files: {0}")]
     Text(#[from] io::Error),
-    #[error("the prompt template cannot be filled in: {0}")]
+    #[error("cannot fill in the prompt template: {0}")]
     Template(#[from] TemplateError),
 }
 
@@ -93,7 +93,7 @@ pub(super) fn prompt(
     }))
 }
 
-/// What counts now: somebody may have changed it.
+/// The current value: the user may have changed it.
 fn source<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a PromptSource {
     match &state.plan {
         PlanState::Prompt(state) => state.source(plan),
@@ -186,21 +186,21 @@ fn task_text(
     let title = tasks.known.as_ref().and_then(|known| known.list.story(id)).map_or("", |story| story.title());
     let list = plan.dir.join("tasks.json");
     let mut head = format!(
-        "This is iteration {iteration} of {of}. Its mode is **{mode}**, its story {id}: {title}\n\
-         The task list is {}; work on this story and no other.\n",
+        "This is iteration {iteration} of {of}. Mode: **{mode}**. Story {id}: {title}\n\
+         The task list is {}. Work on this story only.\n",
         list.display()
     );
     let mode_rule = match (mode, plan.skip_review) {
         (_, true) => {
-            "There are no reviews in this loop: when the story is done and its verifyCommands succeed, \
-                      set passes to true yourself and write into notes what was done. Leave reviewStatus at null."
+            "This loop has no reviews: when the story is done and its verifyCommands succeed, set passes to \
+             true yourself and write in notes what you did. Leave reviewStatus at null."
         }
         (Mode::Implement, false) => {
             "When it is implemented, set its reviewStatus to \"needs_review\". Only a review sets passes."
         }
-        (Mode::Review, false) => "Review it with fresh eyes, and change no code.",
+        (Mode::Review, false) => "Review it with fresh eyes. Do not change any code.",
         (Mode::ReviewFix, false) => {
-            "Fix what its reviewFeedback says. Then clear reviewFeedback and set reviewStatus to \"needs_review\"."
+            "Fix everything in its reviewFeedback. Then clear reviewFeedback and set reviewStatus to \"needs_review\"."
         }
     };
     let _ = writeln!(head, "{mode_rule}");
@@ -210,15 +210,17 @@ fn task_text(
     if run.git && !agent_can_commit(run, state) {
         let _ = writeln!(
             head,
-            "Your sandbox does not let you commit: leave your changes as they are. {}",
+            "You cannot commit in your sandbox: leave your changes uncommitted. {}",
             match plan.commit_left {
-                true => "Ralph commits them when you have ended.",
-                false => "A person commits them.",
+                true => "Ralph commits them after you exit.",
+                false => "The user commits them.",
             }
         );
     }
     if !tasks.violations.is_empty() {
-        head.push_str("\nThe iteration before this one broke rules, and this was undone in the task list:\n");
+        head.push_str(
+            "\nThe previous iteration broke these rules, so its changes to the task list were reverted:\n",
+        );
         for violation in &tasks.violations {
             let _ = writeln!(head, "- {violation}");
         }

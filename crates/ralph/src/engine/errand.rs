@@ -50,7 +50,7 @@ impl Errand {
 /// An errand on its way.
 pub(super) struct ErrandStep {
     pub(super) errand: Errand,
-    /// What it writes to, and nobody finds by a name.
+    /// What it writes to: a file without a name.
     pub(super) output: File,
 }
 
@@ -61,7 +61,7 @@ impl ErrandStep {
         let end = serde_json::from_slice(&said).ok();
         match end.filter(|end| exit == Exit::Code(0) && self.errand.is_ended_by(end)) {
             Some(end) => end,
-            None if cut => End::Lost { why: "it was ended".to_string(), cost: None, estimate: None },
+            None if cut => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
             None => self.failed(without_an_outcome(exit, &said)),
         }
     }
@@ -94,8 +94,8 @@ pub(super) fn rest_failed(why: String) -> End {
 fn without_an_outcome(exit: Exit, said: &[u8]) -> String {
     const LONGEST: usize = 160;
     let said = String::from_utf8_lossy(said);
-    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    format!("its process did not tell how it went ({exit}): {}", clip(&printable(first), LONGEST))
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+    format!("its process gave no result ({exit}): {}", clip(&printable(first), LONGEST))
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub trait Host {
 pub enum EngineError {
     #[error("cannot write the journal")]
     Journal(#[source] io::Error),
-    #[error("the loop contradicts itself: {0}")]
+    #[error("internal error: {0}")]
     Illegal(#[from] Illegal),
 }
 

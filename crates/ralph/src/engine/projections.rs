@@ -1,7 +1,7 @@
 //! Files that tell of a run inside its project, written from the facts.
 //!
 //! They are never read back as truth. What is due is written while the loop waits for the
-//! next agent, not between two of them; a resumed run writes them anew from its journal.
+//! next agent, not between two of them; a resumed run rewrites them from its journal.
 
 use super::story_files::StoryFiles;
 use crate::fsx;
@@ -52,7 +52,7 @@ impl Projections {
 
     /// Writes what is due. The first time in a process the file is replaced as a whole:
     /// another run's, or one that a crash has torn. An agent that tidies up takes the file
-    /// with it, or a part of it; then it is written anew from `journal`.
+    /// with it, or a part of it; then it is rewritten from `journal`.
     pub fn write(&mut self, project: &Project, journal: &RunDir) -> io::Result<()> {
         // A project that an agent has removed is not made again.
         if !project.dir().is_dir() {

@@ -102,7 +102,7 @@ impl RawLog {
 fn cut(older: &Path, newest: &Path) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (older, newest) = (name(older), name(newest));
-    format!("\n[ralph] continued in {older} and {newest}: only the end is kept (keepStreams)\n")
+    format!("\n[ralph] continued in {older} and {newest}: output in between was dropped (keepStreams)\n")
 }
 
 #[cfg(test)]
@@ -123,8 +123,7 @@ mod tests {
         (dir, found, log.kept())
     }
 
-    const CUT: &str =
-        "\n[ralph] continued in 1-1.out.tail.1 and 1-1.out.tail: only the end is kept (keepStreams)\n";
+    const CUT: &str = "\n[ralph] continued in 1-1.out.tail.1 and 1-1.out.tail: output in between was dropped (keepStreams)\n";
 
     #[test]
     fn what_fits_is_one_file() {

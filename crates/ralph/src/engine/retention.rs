@@ -162,7 +162,7 @@ impl Shelf {
         }
     }
 
-    /// Whether there is too much, or nobody has looked yet.
+    /// Whether there is too much, or it has not been measured yet.
     fn is_over(&self, most: Size) -> bool {
         let now = self.found.map(|mut found| {
             found.add(self.added);

@@ -120,7 +120,7 @@ impl Task {
 
 /// Why a task that cannot be taken back is not begun.
 pub(super) fn unsettled(cause: &io::Error) -> String {
-    format!("the journal cannot be written: {cause}")
+    format!("cannot write the journal: {cause}")
 }
 
 /// Whether a commit would be empty; where that cannot be told, it is tried.

@@ -145,8 +145,7 @@ impl AgentStep {
         if raw.has_gap() && !std::mem::replace(&mut self.gap_told, true) {
             let most = report::bytes(self.room.most);
             reporter.warn(&format!(
-                "of what the agent prints only the beginning and the end are kept: it is too much for {most} \
-                 (keepStreams)"
+                "the agent's output exceeds {most} (keepStreams): keeping only its start and end"
             ));
         }
         Ok(())
@@ -173,7 +172,7 @@ impl AgentStep {
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         reporter.rest();
         if let Some(cause) = self.problem {
-            return End::Impossible { why: format!("cannot keep what the agent printed: {cause}") };
+            return End::Impossible { why: format!("cannot save the agent's output: {cause}") };
         }
         // One that was ended because it would not go has answered all the same.
         let judged = if after_answer { Exit::Code(0) } else { exit };
@@ -228,7 +227,7 @@ impl AgentStep {
 
     /// The agent's program could not be started: the agent's failure, not ralph's.
     pub(super) fn not_started(self, error: &str) -> End {
-        let why = format!("could not be started: {error}");
+        let why = format!("cannot start it: {error}");
         End::Agent(Box::new(AgentEnd {
             exit: Exit::Code(127),
             answer: Answer::Failed { why },
@@ -301,7 +300,7 @@ impl CheckStep {
                 end.excerpt = Some(hash);
                 End::Check(end)
             }
-            Err(cause) => End::Impossible { why: format!("cannot keep the output of a check: {cause}") },
+            Err(cause) => End::Impossible { why: format!("cannot save the output of a check: {cause}") },
         }
     }
 }

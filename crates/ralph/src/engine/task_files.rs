@@ -22,15 +22,15 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum TaskFileError {
-    #[error("{}: {why}: mend it, then resume", file.display())]
+    #[error("{}: {why}: fix it, then run `ralph resume`", file.display())]
     Unreadable { file: PathBuf, why: Unreadable },
-    #[error("{}: {problem}: mend it, then resume", file.display())]
+    #[error("{}: {problem}: fix it, then run `ralph resume`", file.display())]
     Wrong { file: PathBuf, problem: String },
     #[error("cannot write the task list: {0}")]
     Write(#[source] io::Error),
-    #[error("cannot keep the task list: {0}")]
+    #[error("cannot save a copy of the task list: {0}")]
     Text(#[from] io::Error),
-    #[error("the task list was not read yet")]
+    #[error("the task list has not been read yet")]
     NotRead,
 }
 
@@ -175,7 +175,7 @@ fn compare(
     Ok(TasksEnd { violations, reworded, displaced, edited, ..TasksEnd::of(known) })
 }
 
-/// Far more than anybody can work through; an agent may put anything there.
+/// Far more than a real list needs; an agent may write anything there.
 const LARGEST: u64 = 16 << 20;
 
 fn look(file: &Path) -> Result<(TaskList, String), Unreadable> {
@@ -204,8 +204,8 @@ fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
     Ok(Known { text: texts.put(text)?, list: Arc::new(outline(list)) })
 }
 
-/// Writes the list. What stands there and is neither that nor `expected` is kept: it may be a
-/// person's, who has been at it while nobody was.
+/// Writes the list. A file that is neither that nor `expected` is kept: it may be the user's
+/// work from while nothing was running.
 fn replace(
     file: &Path,
     text: &str,
@@ -239,7 +239,7 @@ fn write(file: &Path, text: &str) -> Result<(), TaskFileError> {
 }
 
 /// The list was behind no link when the run began. One that an agent has put there would have
-/// ralph read and write the list of somebody else.
+/// ralph read and write the list of another project.
 fn put_links_aside(workspace: &Path, dir: &Path) -> io::Result<()> {
     let mut path = workspace.to_path_buf();
     for part in dir.components() {
@@ -276,9 +276,9 @@ fn unsay(story: &mut Story) {
     story.set_review_count(count.saturating_sub(1));
 }
 
-/// What the failed checks say, as feedback for whoever mends it.
+/// What the failed checks say, as feedback for the agent that fixes it.
 fn red_checks(run: &Run, state: &State, texts: &Texts) -> io::Result<String> {
-    let mut out = String::from("Approved by a review, but these checks are red:\n");
+    let mut out = String::from("Approved by a review, but these checks fail:\n");
     for failed in &state.work.feedback {
         let Some(check) = run.checks.get(failed.index) else { continue };
         let excerpt = failed.excerpt.as_deref().map(|hash| texts.get(hash)).transpose()?.unwrap_or_default();

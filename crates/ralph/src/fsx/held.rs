@@ -32,7 +32,7 @@ impl Held {
     pub fn open_inside(root: &Path, path: &Path) -> io::Result<Held> {
         let (root, real) = (root.canonicalize()?, path.canonicalize()?);
         let below = real.strip_prefix(&root);
-        let below = below.map_err(|_| io::Error::other("a link leads out of the project"))?;
+        let below = below.map_err(|_| io::Error::other("a link points outside the project"))?;
         if below.as_os_str().is_empty() {
             return Held::open(&root);
         }

@@ -27,11 +27,11 @@ pub struct Kept {
 
 #[derive(Debug, Error)]
 pub enum RestoreGitError {
-    #[error("there is a repository already: {}", .0.display())]
+    #[error("a repository already exists: {}", .0.display())]
     Exists(PathBuf),
-    #[error("nothing was kept of the repository")]
+    #[error("no copy of the repository was kept")]
     Nothing,
-    #[error("the repository that this worktree belongs to is gone, too: {}", .0.display())]
+    #[error("the main repository of this worktree is gone too: {}", .0.display())]
     MainGone(PathBuf),
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -129,7 +129,7 @@ impl Repository {
         if deletions.is_empty() {
             return Ok(());
         }
-        // No hook is asked: it would be told of refs that nobody but ralph knows.
+        // No hook is asked: it would see refs that only ralph knows.
         let update = git(&self.top).args(["-c", "core.hooksPath=/dev/null", "update-ref", "--stdin"]);
         checked("update-ref", update.stdin(&deletions)).map(drop)
     }
@@ -142,9 +142,9 @@ pub enum GitError {
     Tool(#[from] ToolError),
     #[error("git {what} failed: {message}")]
     Refused { what: String, message: String },
-    #[error("a merge is not resolved: {path}")]
+    #[error("unresolved merge conflict: {path}")]
     Unmerged { path: String },
-    #[error("this is no worktree any more: {}", .0.display())]
+    #[error("not a worktree any more: {}", .0.display())]
     NoWorktree(PathBuf),
     #[error("{0}")]
     Io(#[source] io::Error),
@@ -372,7 +372,7 @@ impl Repository {
         checked("add", git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&unstaged)).map(drop)
     }
 
-    /// A commit that asks nobody: no hook, no signature, an identity if there is none.
+    /// A commit without questions: no hook, no signature, an identity if there is none.
     pub fn commit_plainly(&self, message: &str) -> Result<(), GitError> {
         checked("commit", self.plain_commit().args(["-m", message])).map(drop)
     }

@@ -26,10 +26,10 @@ pub enum RestoreError {
     #[error("the repository is gone: {} (ralph undo RUN --restore-git restores it)", .0.display())]
     Gone(PathBuf),
     #[error(
-        "a commit or tree that the story began with is gone from the repository, and nothing was changed: {0}"
+        "the commit or tree the story started from is gone from the repository; nothing was changed: {0}"
     )]
     Pruned(String),
-    #[error("the branch was switched from {was} to {is}: git switch {was}, then resume")]
+    #[error("the branch was switched from {was} to {is}: run `git switch {was}`, then `ralph resume`")]
     Switched { was: Branch, is: Branch },
 }
 
@@ -122,19 +122,19 @@ pub fn put_back(
         && *index != tree
         && committed.as_ref() != Some(index)
     {
-        parents.push(repository.commit_tree(index, found.commit.as_slice(), "ralph: what was staged")?);
+        parents.push(repository.commit_tree(index, found.commit.as_slice(), "ralph: staged changes")?);
     }
     let beginning = match (began_at, &target.head.commit) {
         (Some(commit), _) => commit.clone(),
         (None, commit) => {
-            repository.commit_tree(target.tree, commit.as_slice(), "ralph: what the attempt began with")?
+            repository.commit_tree(target.tree, commit.as_slice(), "ralph: start of the attempt")?
         }
     };
     let began = parents.iter().position(|parent| *parent == beginning).unwrap_or_else(|| {
         parents.push(beginning);
         parents.len() - 1
     });
-    let left = repository.commit_tree(&of_attempt, &parents, "ralph: what an attempt has left")?;
+    let left = repository.commit_tree(&of_attempt, &parents, "ralph: failed attempt")?;
     checked("update-ref", quiet(&repository.top).args(["update-ref", &kept, &left]))?;
     let prepared = shadow.prepare(&changes, &tree, target.tree, &own_files)?;
     for command in unfinished {
@@ -195,7 +195,7 @@ impl Repository {
         UNFINISHED.iter().filter(|(sign, _)| begun(sign)).map(|(_, command)| *command).collect()
     }
 
-    /// Commits everything that agents have left, asking nobody. A git of theirs that was killed has
+    /// Commits everything that agents have left, without hooks or prompts. A git of theirs that was killed has
     /// left its lock as well.
     pub fn commit_all(&self, message: &str) -> Result<(), GitError> {
         let commit = || self.stage_all().and_then(|()| self.commit_plainly(message));
@@ -245,7 +245,7 @@ impl Repository {
 
     /// HEAD is on its branch again, and that where it was, if it still is where it was found.
     fn move_head(&self, tip: Option<&str>, to: &Head) -> Result<(), GitError> {
-        let why = "ralph: back to where the work began";
+        let why = "ralph: reset to where the story started";
         if let (Branch::Named(name), None) = (&to.branch, self.branch_of_head()) {
             let head = ["symbolic-ref", "-m", why, "HEAD", &format!("refs/heads/{name}")];
             checked("symbolic-ref", quiet(&self.top).args(head))?;
@@ -304,7 +304,7 @@ impl Shadow {
     }
 }
 
-/// A command on the user's repository that runs nobody's hooks and starts no housekeeping.
+/// A command on the user's repository that runs no hooks and starts no housekeeping.
 pub(super) fn quiet(top: &Path) -> Tool<'static> {
     git(top).args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
 }

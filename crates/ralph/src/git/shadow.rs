@@ -25,9 +25,9 @@ pub enum ShadowError {
     Git(#[from] GitError),
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the checkpoint cannot be read, and nothing was changed: {0}")]
+    #[error("cannot read the checkpoint; nothing was changed: {0}")]
     Unreadable(GitError),
-    #[error("this directory cannot be written, and nothing was changed: {}", .0.display())]
+    #[error("cannot write to this directory; nothing was changed: {}", .0.display())]
     NotWritable(PathBuf),
     #[error(
         "this file can be neither replaced nor removed (immutable, a mount, or another user's), and nothing \

@@ -23,7 +23,7 @@ pub(super) fn monitor(around: &Surroundings, input: &Input) -> Answer {
         None => (None, None),
         Some(text) => match text.trim().parse() {
             Ok(window) => (Some(window), None),
-            Err(_) => (None, Some(format!("{WINDOW} is no number of tokens: {text}"))),
+            Err(_) => (None, Some(format!("{WINDOW} is not a number of tokens: {text}"))),
         },
     };
     let answer = usage(&input.transcript_path)
@@ -48,7 +48,7 @@ fn tell_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<Answe
         memory.note(&fired(alert.threshold))
     };
     // What cannot be remembered would be said after every tool call, so it is not said.
-    match is_news().map_err(|cause| format!("cannot remember which alerts there were: {cause}"))? {
+    match is_news().map_err(|cause| format!("cannot record the alert: {cause}"))? {
         true => Ok(Answer::context(event(input), &alert.to_string())),
         false => Ok(Answer::nothing()),
     }

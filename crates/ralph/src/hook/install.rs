@@ -13,7 +13,7 @@ pub fn claude_settings(program: &Path) -> Value {
     json!({"hooks": hooks(program)})
 }
 
-/// For `codex -c`: a line an event. There is no file that could be left behind in somebody's
+/// For `codex -c`: a line an event. There is no file that could be left behind in a
 /// project.
 pub fn codex_config(program: &Path) -> Vec<String> {
     let Value::Object(events) = hooks(program) else { return Vec::new() };
@@ -21,7 +21,7 @@ pub fn codex_config(program: &Path) -> Vec<String> {
 }
 
 /// Whether Codex would find hooks of the project's own. To have ours called it must trust all
-/// there are, also those that nobody has looked at: an agent can write them.
+/// there are, also unreviewed ones: an agent can write them.
 pub fn codex_has_own(workspace: &Path) -> bool {
     let is_top = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
     let top = workspace.ancestors().find(is_top).unwrap_or(workspace);
@@ -95,7 +95,7 @@ mod tests {
             fsx::dir(&dir.join(".codex")).unwrap();
             fsx::write_whole(&dir.join(".codex").join(name), text.as_bytes()).unwrap();
         };
-        // Above the repository nobody looks.
+        // codex does not look above the repository.
         write(&above, "hooks.json", "{}");
         write(&top, "config.toml", "model = \"x\"");
         fsx::dir(&below).unwrap();

@@ -127,7 +127,7 @@ pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> Answer {
         (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),
         (Hook::SessionStart, Ok(input)) => session::start(&around, &input),
         (Hook::ContextMonitor | Hook::SessionStart, Err(why)) => {
-            Answer::failed(format!("cannot read what the agent says: {why}"))
+            Answer::failed(format!("cannot read the hook's input: {why}"))
         }
     }
 }

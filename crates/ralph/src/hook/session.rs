@@ -1,4 +1,4 @@
-//! `ralph hook session-start`: a context that begins anew may be warned anew.
+//! `ralph hook session-start`: a fresh context may be warned again.
 
 use super::context::fired;
 use super::state::{Memory, forget_old};
@@ -17,6 +17,6 @@ pub(super) fn start(around: &Surroundings, input: &Input) -> Answer {
     forget_old(around);
     match forgotten {
         Ok(()) => Answer::nothing(),
-        Err(cause) => Answer::failed(format!("cannot begin the session anew: {cause}")),
+        Err(cause) => Answer::failed(format!("cannot reset the state of the session: {cause}")),
     }
 }

@@ -25,7 +25,7 @@ impl<'a> Memory<'a> {
     }
 
     fn path(&self, what: &str) -> io::Result<std::path::PathBuf> {
-        let home = self.around.home.as_ref().ok_or_else(|| io::Error::other("there is no home directory"))?;
+        let home = self.around.home.as_ref().ok_or_else(|| io::Error::other("no home directory"))?;
         Ok(home.hook_mark(&self.session, what))
     }
 
@@ -55,7 +55,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Removes what sessions of long ago have left. Nobody depends on it, so nothing is said of
+/// Removes what sessions of long ago have left. Nothing depends on it, so nothing is said of
 /// what cannot be removed.
 pub(super) fn forget_old(around: &Surroundings) {
     let Some(entries) = around.home.as_ref().and_then(|home| fs_err::read_dir(home.hooks()).ok()) else {

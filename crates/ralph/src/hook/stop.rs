@@ -2,7 +2,7 @@
 //!
 //! The engine looks again once the agent has ended, so a hook that is gone, tricked or given up
 //! on loses nothing but time. That is why it gives up: after five blocks in a session the agent
-//! will not mend it, and Codex has no limit of its own.
+//! will not fix it, and Codex has no limit of its own.
 
 use super::assignment::{ASSIGNMENT, Given};
 use super::marker::Marker;
@@ -41,7 +41,7 @@ pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> Answe
     }
     let mut found = Found::default();
     let input = input.unwrap_or_else(|why| {
-        found.remarks.push(format!("cannot read what the agent says: {why}"));
+        found.remarks.push(format!("cannot read the hook's input: {why}"));
         Input::default()
     });
     match variable(ASSIGNMENT) {
@@ -86,9 +86,9 @@ fn seen_at_a_glance(given: &Given, terms: &Terms<'_>) -> io::Result<bool> {
     Ok(glance(&given.before.read(was)?, &after.read(is)?, terms))
 }
 
-/// The agent cannot mend this, but ending would be taken for consent.
+/// The agent cannot fix this, but letting it stop would count as approval.
 fn no_assignment(path: &Path, cause: &io::Error) -> String {
-    format!("ralph cannot read what this agent was sent to do ({}): {cause}", path.display())
+    format!("ralph cannot read the assignment of this agent ({}): {cause}", path.display())
 }
 
 fn by_marker(project: &Project, found: &mut Found) {
@@ -140,7 +140,7 @@ fn look_for_uncommitted(tasks_file: &Path, found: &mut Found) {
     match repository.has_uncommitted() {
         Ok(uncommitted) => found.uncommitted = uncommitted,
         Err(cause) => {
-            found.violations.push(format!("ralph cannot tell whether everything is committed: {cause}"));
+            found.violations.push(format!("ralph cannot check for uncommitted changes: {cause}"));
         }
     }
 }
@@ -155,7 +155,7 @@ const COMMIT: &str = "\
 There are uncommitted changes. Before you stop:
 1. Update ralph/progress.txt with what was accomplished and what was learned.
 2. Consider whether any lasting pattern belongs in CLAUDE.md or .claude/rules/.
-3. Commit ALL changes, including progress.txt and the updates of tasks.json.";
+3. Commit ALL changes, including progress.txt and tasks.json updates.";
 
 impl Found {
     fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
@@ -167,8 +167,8 @@ impl Found {
         match (list.is_empty(), self.uncommitted) {
             (true, false) => None,
             (true, true) => Some(COMMIT.to_owned()),
-            (false, false) => Some(format!("The task list is not in order:{list}")),
-            (false, true) => Some(format!("The task list is not in order:{list}\n\n{COMMIT}")),
+            (false, false) => Some(format!("The task list has errors:{list}")),
+            (false, true) => Some(format!("The task list has errors:{list}\n\n{COMMIT}")),
         }
     }
 }
@@ -184,7 +184,7 @@ fn block(around: &Surroundings, input: &Input, reason: &str) -> Answer {
             Ok(false) => {}
             // Blocks that cannot be counted could go on for ever: there is one.
             Err(cause) => {
-                let remark = format!("cannot count the blocks of this session: {cause}");
+                let remark = format!("cannot count how often this session was blocked: {cause}");
                 return match input.stop_hook_active {
                     true => Answer::nothing().remark(remark).remark(reason),
                     false => Answer::block(reason).remark(remark),

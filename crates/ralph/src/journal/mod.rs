@@ -61,7 +61,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Only the loop writes here: what somebody else has added, an agent for one, never happened.
+    /// Only the loop writes here: what another process has added, such as an agent, never happened.
     fn drop_what_others_wrote(&self) -> io::Result<()> {
         match self.file.metadata()?.len() {
             length if length > self.whole => self.file.set_len(self.whole),

@@ -17,16 +17,18 @@ pub enum JournalError {
         #[source]
         cause: io::Error,
     },
-    #[error("the journal is damaged in line {line}: {path}")]
+    #[error("the journal is damaged at line {line}: {path}")]
     Damaged {
         path: PathBuf,
         line: u64,
         #[source]
         cause: serde_json::Error,
     },
-    #[error("the journal was written by a newer ralph (version {found}, this one knows {VERSION}): {path}")]
+    #[error(
+        "the journal was written by a newer ralph (version {found}, this one supports {VERSION}): {path}"
+    )]
     Newer { path: PathBuf, found: u32 },
-    #[error("the journal contradicts itself in line {line}: {path}")]
+    #[error("the journal is inconsistent at line {line}: {path}")]
     Illegal {
         path: PathBuf,
         line: u64,

@@ -222,7 +222,7 @@ fn wait_at_most(process: &Child, limit: Duration) {
     else {
         return;
     };
-    // After an interruption it waits anew: only SIGCHLD comes here, and not often.
+    // After an interruption it waits again: only SIGCHLD comes here, and not often.
     let _ = rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout)));
 }
 

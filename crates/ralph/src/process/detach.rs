@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// It is in nobody's pane, and no part of a run that it was started from.
+/// It is in no terminal, and no part of the run that it was started from.
 const NOT_ITS_OWN: &[&str] =
     &["TMUX", "TMUX_PANE", "RALPH_RUN", "RALPH_ITERATION", "RALPH_MAX_ITERATIONS", "RALPH_STORY"];
 

@@ -4,7 +4,7 @@
 //! own, and a thread waits for each. What an agent moves into another session escapes.
 //!
 //! Invariant: a group is signalled only while its leader has not been reaped, so its number
-//! cannot belong to anybody else.
+//! cannot belong to another process.
 #![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
 
 use std::ffi::OsString;

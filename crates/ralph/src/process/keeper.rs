@@ -33,7 +33,7 @@ use super::{Command, Exit, exit_of};
 
 /// The body of the hidden subcommand `ralph __keeper`. Standard input is the socket.
 pub fn keeper_main() -> ExitCode {
-    // There is nobody to tell: the engine sees the socket end.
+    // There is no one to report to: the engine sees the socket close.
     match Server::new() {
         Ok(mut server) => {
             server.serve();
@@ -91,7 +91,7 @@ impl Server {
                 self.reap();
             }
             if woken.request && !self.answer() {
-                // The engine is gone, and nobody needs to know how anything ended.
+                // The engine is gone, so there is no one to report to.
                 sweep(|_| false, |_, _| ());
                 return;
             }
@@ -204,11 +204,11 @@ impl Server {
             .collect();
         // Descriptors are cut off when this process may not open as many.
         if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
-            return Err(io::Error::other("the request did not arrive whole at the keeper"));
+            return Err(io::Error::other("the keeper received an incomplete request"));
         }
         match Request::decode(&self.body[..received.bytes]) {
             Some(request) => Ok(Some((request, descriptors))),
-            None => Err(io::Error::other("the request is not one that the keeper knows")),
+            None => Err(io::Error::other("the keeper received an unknown request")),
         }
     }
 
@@ -226,10 +226,10 @@ impl Server {
 
     fn start(&self, command: &Command, descriptors: Vec<OwnedFd>) -> io::Result<Current> {
         if self.current.is_some() {
-            return Err(io::Error::other("the keeper already runs a process"));
+            return Err(io::Error::other("the keeper is already running a process"));
         }
         let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(descriptors) else {
-            return Err(io::Error::other("the request has not three descriptors"));
+            return Err(io::Error::other("the request does not have three file descriptors"));
         };
         let Some((program, args)) = command.argv.split_first() else {
             return Err(io::Error::other("the command is empty"));

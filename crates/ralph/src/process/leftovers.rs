@@ -1,7 +1,7 @@
 //! Processes of a run whose engine and keeper were both killed at once.
 //!
 //! They are found by `RALPH_RUN=<id>` in the environment they were started with. That
-//! catches what nobody tried to hide; a sandbox is for the rest.
+//! catches what did not try to hide; a sandbox is for the rest.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -48,7 +48,7 @@ pub fn end_leftovers(run_id: &str) -> u32 {
 ///
 /// It is over when every process of one list has been looked at. A single pass is not
 /// enough: who hands over to a new process every few milliseconds is gone when its turn
-/// comes, but whoever took over is in the next list.
+/// comes, but the new process is in the next list.
 fn freeze(marker: &[u8], spared: &[Pid], deadline: Instant) -> Vec<(Pid, OwnedFd)> {
     let mut frozen: Vec<(Pid, OwnedFd)> = Vec::new();
     let mut seen: HashSet<Pid> = spared.iter().copied().collect();

@@ -141,15 +141,15 @@ pub enum KeeperEvent {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    #[error("cannot make the keeper's socket")]
+    #[error("cannot create the keeper's socket")]
     Socket(#[source] io::Error),
     #[error("cannot start the keeper")]
     Start(#[source] io::Error),
-    #[error("cannot become the reaper of orphaned processes")]
+    #[error("cannot become the subreaper of orphaned processes")]
     Reaper(#[source] io::Error),
-    #[error("the command is too long: {bytes} bytes of at most {limit}")]
+    #[error("the command is too long: {bytes} bytes, the limit is {limit}")]
     TooLong { bytes: usize, limit: usize },
-    #[error("the keeper already runs a process")]
+    #[error("the keeper is already running a process")]
     Busy,
     #[error("the keeper is gone")]
     Gone,

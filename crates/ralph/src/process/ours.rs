@@ -5,7 +5,7 @@
 //! left behind, what was there before ralph was exec'ed. These are told apart by keeping a
 //! list of the latter: whatever is not on it was the dead keeper's.
 //!
-//! Invariant: a child is on the list before anybody can see it without its being there.
+//! Invariant: a child is on the list before another thread could miss it there.
 //! So one lock covers both spawning and listing, and a sweeper asks after it has looked.
 
 use std::io;

@@ -86,7 +86,7 @@ fn wait_for(pid: Pid) -> Option<Exit> {
         match waitpid(Some(pid), WaitOptions::empty()) {
             Ok(Some((_, status))) => return exit_of(status),
             Ok(None) | Err(Errno::INTR) => {}
-            Err(_) => return None, // Somebody else of this process has waited for it.
+            Err(_) => return None, // Another thread has waited for it.
         }
     }
 }

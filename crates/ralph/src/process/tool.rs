@@ -56,9 +56,9 @@ impl ToolOutput {
 pub enum ToolError {
     #[error("cannot start the program: {}", program.display())]
     NotStarted { program: OsString, source: io::Error },
-    #[error("cannot talk to the program: {}", program.display())]
+    #[error("cannot communicate with the program: {}", program.display())]
     Broken { program: OsString, source: io::Error },
-    #[error("ended after {} s without an answer: {}", after.as_secs_f32(), program.display())]
+    #[error("killed after {} s without an answer: {}", after.as_secs_f32(), program.display())]
     TimedOut { program: OsString, after: Duration },
 }
 
@@ -107,7 +107,7 @@ impl<'a> Tool<'a> {
     }
 
     /// Gives the program a descriptor as its standard input, to hold for as long as it lives: a
-    /// lock that must not be free before the program has ended, whoever waits for it.
+    /// lock that must not be free before the program has ended, whether or not ralph waits for it.
     pub fn holding(mut self, descriptor: OwnedFd) -> Self {
         self.held = Some(descriptor);
         self

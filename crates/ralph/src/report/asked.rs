@@ -1,11 +1,11 @@
-//! What the user has asked of a run from elsewhere, for the terminal that it runs in.
+//! Requests from another terminal, shown in the terminal of the run.
 
 use super::bytes;
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::time::span;
 use ralph_loop::{Run, State};
 
-/// Nothing for what is told otherwise.
+/// `None` for requests that are shown elsewhere.
 pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
     Some(match ask {
         Ask::Pause => {
@@ -16,7 +16,7 @@ pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
             format!("paused{first}; continue with: ralph resume {}", run.id)
         }
         Ask::Continue => "resumed".to_string(),
-        Ask::Kill => "killed: ending everything now".to_string(),
+        Ask::Kill => "killed: stopping everything now".to_string(),
         Ask::Say { .. } => "received a note for the next iteration".to_string(),
         Ask::Set(changes) => {
             let told: Vec<String> =

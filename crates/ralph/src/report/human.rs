@@ -1,4 +1,4 @@
-//! A run told to a person, as it happens.
+//! Shows a run to a person as it happens.
 
 use super::at_work::AtWork;
 use super::plans;
@@ -22,7 +22,7 @@ use ralph_loop::{Run, State, next, wake_at};
 use std::io::Write;
 use std::time::Duration;
 
-/// How a run is told.
+/// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Telling {
     /// The result only.
@@ -58,8 +58,8 @@ struct ToldOnce {
 /// Columns that `[HH:MM:SS] ` takes.
 const TIMESTAMP: usize = 11;
 
-/// A terminal's status line is redrawn so often: a silent agent is no reason to wake up
-/// every second. Where there is none, a sign of life now and then has to do.
+/// How often the terminal's status line is redrawn: a silent agent is no reason to wake up
+/// every second. Without a status line, a line now and then shows that the run is alive.
 const REDRAW: Duration = Duration::from_secs(2);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
@@ -72,7 +72,7 @@ impl Human {
         Human::on(Screen::new(status, telling.timestamps), style, telling)
     }
 
-    /// Writes all of it to a file, as it would go to a pipe.
+    /// Writes everything to a file, as it would go to a pipe.
     pub fn to_file(file: Box<dyn Write + Send>) -> Human {
         let telling = Telling { quiet: false, stream: true, timestamps: false };
         Human::on(Screen::to_file(file), Style::plain(), telling)
@@ -117,7 +117,7 @@ impl Human {
                 text += &format!(" ({model})");
             }
             if agent.autonomous && agent.dialect != Dialect::Plain {
-                text += ", acts without asking (agent.autonomous)";
+                text += ", runs tools without asking (agent.autonomous)";
             }
             self.line(&field("agent", &text));
         }
@@ -134,7 +134,7 @@ impl Human {
             self.line(&field("place", &format!("a worktree, branch {branch}")));
         }
         if !run.git {
-            self.line(&field("note", "not a git repository: no checkpoints, and a stall is not noticed"));
+            self.line(&field("note", "not a git repository: no checkpoints and no stall detection"));
         }
     }
 
@@ -143,7 +143,7 @@ impl Human {
         match step {
             Step::Agent { iteration, attempt, item, .. } => {
                 if std::mem::take(&mut self.told_once.low_disk) {
-                    self.line("  there is room again");
+                    self.line("  enough disk space again");
                 }
                 let title = plans::title(
                     run,
@@ -161,7 +161,7 @@ impl Human {
                 let name = run.checks.get(*index).map_or("", |check| &check.command);
                 self.line(&self.style.paint(Tone::Quiet, &format!("  running check: {}", printable(name))));
             }
-            Step::Message { .. } => self.line("  asking for a commit message"),
+            Step::Message { .. } => self.line("  asking the agent for a commit message"),
             Step::Scm { task, .. } => {
                 let named = run
                     .scm
@@ -205,10 +205,10 @@ impl Human {
         let mark = if complete { self.style.ok() } else { self.style.bad() };
         let word = ended.unwrap_or_else(|| match &end.answer {
             Answer::Said => "Complete".to_string(),
-            Answer::Empty => format!("{agent} said nothing"),
+            Answer::Empty => format!("{agent} gave no answer"),
             Answer::Failed { why } => format!("{agent} failed: {}", printable(why)),
             Answer::Limited { why, .. } => format!("Usage limit: {}", printable(why)),
-            Answer::Unavailable { why } => format!("Service is down: {}", printable(why)),
+            Answer::Unavailable { why } => format!("Service unavailable: {}", printable(why)),
             Answer::Refused { why, .. } => format!("Refused: {}", printable(why)),
         });
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
@@ -218,11 +218,11 @@ impl Human {
         }
         if end.swept > 0 {
             let what = counted(end.swept.into(), "process");
-            self.line(&format!("  ended what it left running: {what}"));
+            self.line(&format!("  killed what it left running: {what}"));
         }
     }
 
-    /// A service that refuses is no failure: what happens instead.
+    /// Says how long the run waits when a service refuses; that is not a failure.
     fn refused(&mut self, run: &Run, state: &State, answer: &Answer) {
         let waits = matches!(answer, Answer::Limited { .. } | Answer::Unavailable { .. });
         if !waits || !next(run, state).is_empty() {
@@ -230,7 +230,7 @@ impl Human {
         }
         if let Some(at) = wake_at(run, state) {
             let wait = span(at.saturating_sub(state.position.up_ms));
-            self.line(&format!("  waiting {wait}, then the same iteration again (nothing is used up)"));
+            self.line(&format!("  waiting {wait}, then retrying the same iteration (it does not count)"));
         }
     }
 
@@ -247,18 +247,18 @@ impl Human {
                 self.line(&line);
             }
             outcome @ (CheckOutcome::Failed(_) | CheckOutcome::TimedOut { .. }) => {
-                let action = match check.fail_action {
-                    FailAction::Append => "APPEND",
-                    FailAction::Prepend => "PREPEND",
-                    FailAction::Replace => "REPLACE",
+                let then = match check.fail_action {
+                    FailAction::Append => "  output goes into the next prompt",
+                    FailAction::Prepend => "  output goes before the next prompt",
+                    FailAction::Replace => "  output replaces the next prompt",
                 };
-                let line =
-                    format!("{} check: {name} {outcome} ({took}), fail action: {action}", self.style.bad());
+                let line = format!("{} check: {name} {outcome} ({took})", self.style.bad());
                 self.line(&line);
                 if let Some(summary) = &end.summary {
                     let line = format!("{}{}", self.style.under(), fit(summary, self.style.edge() - 4));
                     self.line(&self.style.paint(Tone::Quiet, &line));
                 }
+                self.line(&self.style.paint(Tone::Quiet, then));
             }
         }
     }
@@ -267,10 +267,10 @@ impl Human {
         if let Some(problem) = &end.problem
             && !std::mem::replace(&mut self.told_once.snapshot_problem, true)
         {
-            self.warn(&format!("the tree could not be recorded: {problem}"));
+            self.warn(&format!("cannot take a checkpoint: {problem}"));
         }
         if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
-            let names = format!("  not in the checkpoints: {}", printable(&end.left_out.join(", ")));
+            let names = format!("  left out of checkpoints: {}", printable(&end.left_out.join(", ")));
             self.line(&names);
         }
     }
@@ -292,20 +292,20 @@ impl Human {
                     && state.ledger.judged < state.ledger.limits.iterations;
                 let wait = run.limits.backoff.wait_ms(state.ledger.streaks.failures);
                 self.line(&if goes_on {
-                    format!("{failures}, next try in {}", span(wait))
+                    format!("{failures}, retrying in {}", span(wait))
                 } else {
                     failures
                 });
             }
             (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
                 let agent = printable(self.at_work.called(run, "The agent"));
-                self.line(&format!("  {agent} says it is done; the checks say it is not."));
+                self.line(&format!("  {agent} says it is done, but checks fail."));
             }
             (Verdict::Green { checks }, Settlement::Continue)
                 if *checks > 0 && judgement.item == Item::Prompt =>
             {
                 let agent = printable(self.at_work.called(run, "the agent"));
-                self.line(&format!("  The checks pass; {agent} does not say that it is done."));
+                self.line(&format!("  All checks pass, but {agent} has not said it is done."));
             }
             (Verdict::Red { .. } | Verdict::Green { .. } | Verdict::AgentFailed { .. }, _) => {}
         }
@@ -319,7 +319,7 @@ impl Human {
             }
             MessageOutcome::NothingToCommit => {}
             MessageOutcome::Failed { why } => {
-                self.warn(&format!("no commit message, so the scm tasks are left out: {why}"));
+                self.warn(&format!("no commit message, skipping the scm tasks: {why}"));
             }
         }
     }
@@ -330,14 +330,14 @@ impl Human {
         if !std::mem::replace(&mut self.told_once.estimate, true) {
             let estimate = Estimate::of(list, skip);
             let needs = match estimate.iterations() {
-                0 => "nothing: every story is done".to_string(),
+                0 => "nothing: all stories are done".to_string(),
                 _ => estimate.to_string(),
             };
             self.line(&format!("  {:<7} {needs}", "needs"));
             let left = run.limits.iterations.saturating_sub(state.ledger.judged) as usize;
             if estimate.iterations() > left {
                 let word = if left == 1 { "iteration" } else { "iterations" };
-                self.warn(&format!("{left} {word} will hardly be enough: raise the number with -n"));
+                self.warn(&format!("{left} {word} may not be enough: raise the limit with -n"));
             }
         }
         if !end.filled.is_empty() {
@@ -351,28 +351,28 @@ impl Human {
             self.line(&self.style.paint(Tone::Warn, &line));
         }
         for violation in &end.violations {
-            let line = format!("{} undone in the task list: {}", self.style.bad(), printable(violation));
+            let line = format!("{} reverted in the task list: {}", self.style.bad(), printable(violation));
             self.line(&line);
         }
     }
 
     fn restored(&mut self, end: &RestoreEnd) {
         if let Some(command) = end.diff_command() {
-            self.line("  the tree is back where the story began; what was there is kept:");
+            self.line("  files reset to where the story started; the attempt is kept:");
             self.line(&format!("  {command}"));
         }
         if !end.spared.is_empty() {
             let paths = printable(&end.spared.join(", ")).into_owned();
-            self.warn(&format!("not put back, because no checkpoint holds what is there: {paths}"));
+            self.warn(&format!("not reset, because no checkpoint has a copy: {paths}"));
         }
     }
 
     fn rest_ended(&mut self, outcome: &TaskOutcome) {
         match outcome {
-            TaskOutcome::Done => self.line("  committed what was left in the worktree"),
+            TaskOutcome::Done => self.line("  committed the remaining changes in the worktree"),
             TaskOutcome::NothingToCommit => {}
             TaskOutcome::Failed { why } => {
-                self.warn(&format!("cannot commit what is left in the worktree: {why}"));
+                self.warn(&format!("cannot commit the remaining changes in the worktree: {why}"));
             }
         }
     }
@@ -385,7 +385,7 @@ impl Human {
                 self.line(&line);
             }
             TaskOutcome::NothingToCommit => {
-                self.line(&format!("  scm: {task}: skipped, there is nothing to commit"));
+                self.line(&format!("  scm: {task}: skipped, nothing to commit"));
             }
             TaskOutcome::Failed { why } => self.warn(&format!("scm: {task}: {why}")),
         }
@@ -422,7 +422,7 @@ impl Reporter for Human {
                     }
                 }
                 End::Lost { why, .. } if state.asked.stops == 0 => {
-                    self.warn(&format!("the step is run again: {why}"));
+                    self.warn(&format!("running the step again: {why}"));
                 }
                 End::Lost { .. } | End::Impossible { .. } => {}
             },
@@ -431,9 +431,7 @@ impl Reporter for Human {
             Fact::Cancelled { why, .. } if *why != Why::Answered => self.cancelled = Some(*why),
             Fact::Cancelled { .. } => {
                 let agent = printable(self.at_work.called(run, "the agent"));
-                self.line(&format!(
-                    "  {agent} has answered and does not end: it is ended, its answer is kept"
-                ));
+                self.line(&format!("  {agent} answered but did not exit: killing it, its answer is kept"));
             }
             Fact::LowDisk(_) => {
                 if let Some(shortage) = newly_low(state, event) {
@@ -441,7 +439,7 @@ impl Reporter for Human {
                     let told = printable(&low_disk(shortage)).into_owned();
                     let line = format!("{} {told}", self.style.bad());
                     self.line(&line);
-                    self.line("  the run waits, and goes on by itself once there is room");
+                    self.line("  waiting; the run continues on its own once there is enough space");
                 }
             }
             Fact::Answered { .. }
@@ -489,20 +487,20 @@ impl Reporter for Human {
             self.screen.show_status(describe(run, state, up_ms));
         } else {
             self.line(
-                &self.style.paint(Tone::Quiet, &format!("  still at it: {}", doing(run, state, up_ms))),
+                &self.style.paint(Tone::Quiet, &format!("  still running: {}", doing(run, state, up_ms))),
             );
             self.screen.flush();
         }
     }
 }
 
-/// What became of an agent that was not let finish; nothing if it had answered.
+/// Why ralph stopped an agent; `None` if the agent had answered.
 fn ended_by_ralph(agent: &str, why: Why) -> Option<String> {
     match why {
         Why::Timeout { after_ms } => Some(format!("{agent} failed: timed out after {}", seconds(after_ms))),
-        Why::MaxTime => Some(format!("{agent} ended: the run is out of time")),
-        Why::StopAsked | Why::Killed => Some(format!("{agent} ended: as asked")),
-        Why::Silent(silence) => Some(format!("{agent} ended: {silence}")),
+        Why::MaxTime => Some(format!("{agent} stopped: the time limit of the run is reached")),
+        Why::StopAsked | Why::Killed => Some(format!("{agent} stopped: as requested")),
+        Why::Silent(silence) => Some(format!("{agent} stopped: {silence}")),
         // Its answer tells more.
         Why::Answered | Why::Blocked(_) => None,
     }
@@ -515,7 +513,7 @@ fn denied(calls: u32, first: Option<&str>, asks: bool) -> String {
         n => format!("{n} tool calls were denied"),
     };
     match (asks, first) {
-        (true, _) => format!("  {calls}; the setting agent.autonomous allows them"),
+        (true, _) => format!("  {calls}; to allow them, set agent.autonomous to true"),
         (false, Some(first)) => format!("  {calls}: {}", printable(first).replace('\n', " ")),
         (false, None) => format!("  {calls} by a hook or a rule in the agent's own settings"),
     }

@@ -1,4 +1,4 @@
-//! A run told in a file as well, a line an event, each with its time.
+//! Writes a run to a log file as well, one line per event, with its time.
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
@@ -10,7 +10,7 @@ use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
 use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Stage;
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
@@ -41,32 +41,32 @@ impl<'r> Logged<'r> {
     }
 }
 
-/// What an event is to a log.
+/// The log line of an event.
 fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<String> {
     let agent = at_work.called(run, "the agent");
     match &event.fact {
-        Fact::Opened(run) => Some(format!("run {} begins: {}", run.id, work(run))),
-        Fact::Resumed { .. } => Some(format!("run {} goes on at iteration {}", run.id, state.iteration())),
+        Fact::Opened(run) => Some(format!("run {} started: {}", run.id, work(run))),
+        Fact::Resumed { .. } => Some(format!("run {} resumed at iteration {}", run.id, state.iteration())),
         Fact::Began { step: Step::Agent { iteration, attempt, agent, item }, .. } => {
             let name = run.agents.get(*agent).map_or("agent", |agent| &agent.name);
-            let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
+            let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
             Some(format!("iteration {iteration}{again}: {name} {}", on(run, item)))
         }
         Fact::Ended { end, .. } => ended(run, state, end, agent),
         Fact::Judged(judgement) => Some(judged(run, judgement, agent)),
-        Fact::StopAsked => Some("asked to stop".into()),
+        Fact::StopAsked => Some("stop requested".into()),
         Fact::Asked(ask) => Some(match ask {
-            Ask::Pause => "asked to pause".into(),
-            Ask::Continue => "asked to go on".into(),
-            Ask::Leave => "asked to stop, to be resumed".into(),
-            Ask::Kill => "asked to end at once".into(),
-            Ask::Set(_) => "what was asked for was changed".into(),
-            Ask::Say { .. } => "given a note for the next prompt".into(),
+            Ask::Pause => "pause requested".into(),
+            Ask::Continue => "resume requested".into(),
+            Ask::Leave => "stop requested, to resume later".into(),
+            Ask::Kill => "kill requested".into(),
+            Ask::Set(_) => "limits or settings of the run changed".into(),
+            Ask::Say { .. } => "received a note for the next prompt".into(),
         }),
-        Fact::Silent { .. } => Some(format!("{agent} shows no sign of life: it is ended")),
+        Fact::Silent { .. } => Some(format!("{agent} has been silent for too long: stopping it")),
         Fact::Blocked { by, .. } => Some(match by {
-            Some(Blocker::Login) => format!("the service refuses the key of {agent}: it is ended"),
-            Some(Blocker::Network) => format!("{agent} waits for the network"),
+            Some(Blocker::Login) => format!("the service rejects the API key of {agent}: stopping it"),
+            Some(Blocker::Network) => format!("{agent} is waiting for the network"),
             None => format!("{agent} reaches its service again"),
         }),
         Fact::LowDisk(_) => {
@@ -74,7 +74,7 @@ fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
         }
         Fact::Stopped { reason, note } => {
             let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-            Some(format!("run {} ends: {}{note}", run.id, reason.word()))
+            Some(format!("run {} ended: {}{note}", run.id, reason.word()))
         }
         Fact::Began { .. } | Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke => None,
     }
@@ -82,8 +82,8 @@ fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
 
 fn work(run: &Run) -> String {
     match &run.plan {
-        Plan::Prompt(_) => format!("at most {} iterations", run.limits.iterations),
-        Plan::Stories(plan) => format!("{} stories to do", plan.todo.len()),
+        Plan::Prompt(_) => format!("at most {}", counted(run.limits.iterations.into(), "iteration")),
+        Plan::Stories(plan) => format!("{} to do", counted(plan.todo.len() as u64, "story")),
         Plan::Tasks(plan) => format!("the tasks in {}", plan.dir.display()),
     }
 }
@@ -112,13 +112,13 @@ fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
         }
         End::Restore(end) => {
             let kept = end.kept.as_ref()?;
-            Some(format!("the tree is back where the story began; what was there is kept as {kept}"))
+            Some(format!("files reset to where the story started; the attempt is kept as {kept}"))
         }
         End::Lost { why, .. } | End::Impossible { why } => Some(why.clone()),
-        End::Snapshot(end) => end.problem.as_ref().map(|why| format!("the tree was not recorded: {why}")),
+        End::Snapshot(end) => end.problem.as_ref().map(|why| format!("cannot take a checkpoint: {why}")),
         End::Plan(end) => {
             let PlanEnd::Tasks(end) = &**end;
-            let undone = end.violations.iter().map(|text| format!("undone in the task list: {text}"));
+            let undone = end.violations.iter().map(|text| format!("reverted in the task list: {text}"));
             let reworded = end.reworded.iter().map(ToString::to_string);
             let edited = end.edited.then(|| EDITED.to_string());
             let filled = match &run.plan {
@@ -151,14 +151,14 @@ fn judged(run: &Run, judgement: &Judgement, agent: &str) -> String {
             format!("story {id} failed: {why} (attempt {attempt}/{of})")
         }
         (_, Settlement::Settled) if judgement.verdict == (Verdict::Green { checks: 0 }) => {
-            format!("iteration {iteration} is said to be done")
+            format!("iteration {iteration}: the agent says it is done")
         }
-        (_, Settlement::Settled) => format!("iteration {iteration} is proven done"),
+        (_, Settlement::Settled) => format!("iteration {iteration}: done, all checks pass"),
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
         (_, Settlement::Continue) if let Some(silence) = judgement.silence => {
             format!("iteration {iteration} failed: {agent} was {silence}")
         }
-        (_, Settlement::Continue) => format!("iteration {iteration} is over, and the work goes on"),
+        (_, Settlement::Continue) => format!("iteration {iteration} ended: not done yet"),
     }
 }
 

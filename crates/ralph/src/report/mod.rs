@@ -47,7 +47,7 @@ pub trait Reporter {
     /// A fact of the run, already recorded and folded.
     fn event(&mut self, run: &Run, state: &State, event: &Event);
 
-    /// The reporter that this one stands before: it is told whatever this one does not take.
+    /// The wrapped reporter, which gets everything that this one does not handle.
     fn behind(&mut self) -> Option<&mut dyn Reporter> {
         None
     }
@@ -107,25 +107,27 @@ pub trait Reporter {
 /// The answer to a signal, whatever the format.
 fn stop_asked(state: &State) -> &'static str {
     match state.asked.stops {
-        1 => "Received signal, shutting down...\n(the current step is finished first; once more ends it now)",
-        _ => "Received signal, ending everything now.",
+        1 => {
+            "Received signal, shutting down...\n(finishing the current step; press Ctrl+C again to stop now)"
+        }
+        _ => "Received signal, stopping now.",
     }
 }
 
-/// That a person has had a hand in the task list.
-const EDITED: &str = "the task list was changed between iterations; that counts";
+/// Shown when the user has edited the task list.
+const EDITED: &str = "the task list was edited between iterations; using the new version";
 
-/// That a person's task list left out fields, which were added.
+/// Shown when fields that the task list did not have were added.
 fn filled_in(plan: &TasksPlan, fields: &[String]) -> String {
     let list = plan.dir.join("tasks.json");
-    format!("added to {} what it left out: {}", list.display(), fields.join(", "))
+    format!("added missing fields to {}: {}", list.display(), fields.join(", "))
 }
 
 /// A disk that is nearly full, in words.
 pub fn low_disk(shortage: &Shortage) -> String {
     let Shortage { free, least, at } = shortage;
     let (free, least) = (bytes(*free), bytes(*least));
-    format!("low disk: {free} free, {least} wanted (minFreeSpace): {}", at.display())
+    format!("low disk space: {free} free, {least} required (minFreeSpace): {}", at.display())
 }
 
 /// A shortage that was not there at the look before: a wait is told once.
@@ -155,10 +157,10 @@ fn left(run: &Run, end: &LeftEnd) -> Option<String> {
         n => format!("{n} files"),
     };
     match (&end.problem, end.committed, end.paths) {
-        (Some(why), _, _) => Some(format!("what was left uncommitted could not be committed: {why}")),
+        (Some(why), _, _) => Some(format!("cannot commit what the agent left uncommitted: {why}")),
         (None, _, 0) => None,
         (None, true, _) if matches!(run.plan, Plan::Stories(_)) => Some(format!("committed: {files}")),
-        (None, true, _) => Some(format!("committed what was left: {files}")),
+        (None, true, _) => Some(format!("committed what the agent left: {files}")),
         (None, false, _) => Some(format!("left uncommitted: {files}")),
     }
 }
@@ -166,19 +168,19 @@ fn left(run: &Run, end: &LeftEnd) -> Option<String> {
 /// What went wrong without ending the run, for reports that tell nothing else.
 fn trouble(state: &State, event: &Event) -> Option<String> {
     if let Some(shortage) = newly_low(state, event) {
-        return Some(format!("{}; the run waits for room", low_disk(shortage)));
+        return Some(format!("{}; waiting for free space", low_disk(shortage)));
     }
     let Fact::Ended { end, .. } = &event.fact else { return None };
     match end {
         End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, .. }) => {
-            Some(format!("no commit message, so the scm tasks are left out: {why}"))
+            Some(format!("no commit message, skipping the scm tasks: {why}"))
         }
         End::Scm(TaskOutcome::Failed { why }) => Some(format!("an scm task failed: {why}")),
         End::Rest(TaskOutcome::Failed { why }) => {
-            Some(format!("cannot commit what is left in the worktree: {why}"))
+            Some(format!("cannot commit the remaining changes in the worktree: {why}"))
         }
         End::Snapshot(SnapshotEnd { problem: Some(why), .. }) => {
-            Some(format!("the tree could not be recorded: {why}"))
+            Some(format!("cannot take a checkpoint: {why}"))
         }
         _ => None,
     }

@@ -43,7 +43,7 @@ impl Out {
         self.flush();
     }
 
-    /// Whether anybody is there to read, as far as is known.
+    /// Whether there is still a reader, as far as is known.
     pub fn is_heard(&self) -> bool {
         self.buffer.is_some()
     }
@@ -56,7 +56,7 @@ impl Out {
     }
 }
 
-/// Lines on standard error, folded for a terminal. If even that is gone there is nobody to tell.
+/// Lines on standard error, folded for a terminal. If even that is closed, the text is dropped.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", fold(text, stderr_edge()));
 }

@@ -1,4 +1,4 @@
-//! What is said of a plan, whatever says it: what is to be done, what is worked on, how it went.
+//! Texts about a plan, for all reporters: what to do, what is in progress, how it went.
 
 use super::style::{Style, Tone, fit};
 use ralph_loop::plan::prompt::Completion;
@@ -20,7 +20,7 @@ pub fn door(plan: &Plan) -> &'static str {
     }
 }
 
-/// What is to be done, as names and texts of the banner.
+/// What to do, as names and texts of the banner.
 pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
     match &run.plan {
         Plan::Prompt(plan) => {
@@ -28,11 +28,14 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
                 Completion::Response(word) if run.checks.is_empty() => format!("the agent says {word}"),
                 Completion::Response(word) => format!("the checks pass and the agent says {word}"),
                 Completion::ChecksOnly => "the checks pass".to_string(),
-                Completion::Pattern(pattern) => format!("the agent's words match {pattern}"),
+                Completion::Pattern(pattern) => format!("the agent's output matches {pattern}"),
                 Completion::Never => {
                     return vec![(
                         "until",
-                        format!("{} have run", counted(state.ledger.limits.iterations.into(), "iteration")),
+                        match state.ledger.limits.iterations {
+                            1 => "1 iteration has run".to_string(),
+                            n => format!("{n} iterations have run"),
+                        },
                     )];
                 }
             };
@@ -53,7 +56,7 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
         }
         Plan::Tasks(plan) => vec![
             ("tasks", format!("{}, {}", plan.dir.join("tasks.json").display(), reviews(plan))),
-            ("place", "here: no sandbox keeps the agent from the rest of the machine".to_string()),
+            ("place", "here, without a sandbox: the agent can reach the whole machine".to_string()),
         ],
     }
 }
@@ -64,13 +67,13 @@ fn attempts(state: &State, plan: &StoriesPlan) -> String {
     let each =
         state.ledger.limits.agent_timeout_ms.map_or_else(String::new, |ms| format!("{} each, ", span(ms)));
     let word = if best == 1 { "attempt" } else { "attempts" };
-    format!("{best} {word} at best, {most} at most; {each}{} a story", plan.max_retries)
+    format!("at least {best} {word}, at most {most}; {each}{} per story", plan.max_retries)
 }
 
 fn reviews(plan: &TasksPlan) -> String {
     match plan.skip_review {
         true => "no reviews".to_string(),
-        false => format!("every story is reviewed, at most {} times", plan.review_cap),
+        false => format!("each story gets at most {}", counted(plan.review_cap.into(), "review")),
     }
 }
 
@@ -106,7 +109,7 @@ pub(super) fn title(
     fit(&title, style.width.saturating_sub(8))
 }
 
-/// How an iteration over a story went; nothing for a prompt, of which the checks tell all.
+/// How an iteration over a story went; nothing for a prompt, where the checks say it all.
 pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: Style) -> Vec<String> {
     match (&judgement.item, &run.plan, &judgement.settlement) {
         (Item::Story { id, .. }, Plan::Stories(plan), Settlement::Settled) => {
@@ -131,13 +134,13 @@ pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: St
     }
 }
 
-/// Where a story of a task list stands.
+/// The status of a story in a task list.
 fn standing(story: &Story, red: bool) -> &'static str {
     match story.review_status() {
-        _ if red && story.passes() => "is said to be right; the checks are red",
+        _ if red && story.passes() => "was approved, but checks fail",
         Some(ReviewStatus::Approved) => "is approved",
-        Some(ReviewStatus::ChangesRequested) => "goes back with feedback",
-        Some(ReviewStatus::NeedsReview) => "waits for a review",
+        Some(ReviewStatus::ChangesRequested) => "needs changes",
+        Some(ReviewStatus::NeedsReview) => "needs review",
         Some(ReviewStatus::Unreviewed) | None if story.passes() => "is done",
         Some(ReviewStatus::Unreviewed) | None => "is not done",
     }

@@ -1,4 +1,4 @@
-//! What to do about an agent that refuses for good.
+//! What to do about an agent that will keep refusing.
 
 use crate::request::root;
 use ralph_loop::dialect::{Dialect, Refusal};
@@ -18,15 +18,13 @@ pub fn advice(run: &Run, state: &State) -> Option<String> {
             format!("{log_in}, then: ralph resume {id}")
         }
         Refusal::Model => {
-            "choose a model that the account can use (-m MODEL, agent.model) and start another \
-                           run: a resumed one keeps its model"
+            "choose a model your account can use (-m MODEL, agent.model) and start a new run; a resumed run keeps its model"
                 .into()
         }
         Refusal::Quota => format!("add credit or raise the plan's limit, then: ralph resume {id}"),
-        Refusal::Root => format!("{}; then start another run", root::ADVICE),
+        Refusal::Root => format!("{}; then start a new run", root::ADVICE),
         Refusal::Flag => {
-            "remove the flag (agent.flags, or after --) and start another run: a resumed one keeps \
-                          its command"
+            "remove the flag (agent.flags, or after --) and start a new run; a resumed run keeps its command"
                 .into()
         }
         Refusal::Address => {

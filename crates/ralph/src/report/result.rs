@@ -41,7 +41,7 @@ pub struct ErrorReport {
 }
 
 impl RunResult {
-    /// A run that could not begin, or not go on.
+    /// A run that could not start or continue.
     pub fn refused(run: Option<String>, error: ErrorReport) -> RunResult {
         RunResult {
             run,
@@ -60,12 +60,12 @@ impl RunResult {
     }
 }
 
-/// What the closing lines tell.
+/// What the closing lines are made of.
 pub struct Summary {
     /// Of the worker; a run in a terminal goes by its id.
     pub name: String,
     pub reason: StopReason,
-    /// The run has done what was asked.
+    /// The run did what was requested.
     pub success: bool,
     /// Stories, if that is what it was about.
     pub stories: Option<StoriesLeft>,
@@ -101,7 +101,7 @@ pub struct StoriesLeft {
 }
 
 impl StoriesLeft {
-    /// Nothing if all are done: that is told in large letters.
+    /// `None` if all are done: the banner says that.
     fn line(&self) -> Option<String> {
         let done = match self.of {
             0 => "none to do".to_string(),
@@ -130,7 +130,7 @@ impl Summary {
         let last = format!("{mark} {word}: {}", self.why());
         let took = format!("({iterations}, cost: {}, time: {})", self.cost, span(self.up_ms));
         lines.push(String::new());
-        // What it took is not torn apart.
+        // Cost and time stay on one line.
         match printable(&last).width() + 1 + took.width() <= style.edge() {
             true => lines.push(format!("{last} {took}")),
             false => lines.extend([last, format!("  {took}")]),
@@ -142,7 +142,7 @@ impl Summary {
         lines
     }
 
-    /// What nobody should miss in the morning.
+    /// What the user must not miss.
     fn banner(&self, style: Style) -> Vec<String> {
         let Some(stories) = &self.stories else { return Vec::new() };
         match (self.reason, stories.failed) {
@@ -155,8 +155,8 @@ impl Summary {
                     String::new(),
                     style.paint(Tone::Bad, "MAX RETRIES EXCEEDED"),
                     "Human intervention required.".to_string(),
-                    "What the last attempt left is where it left it.".to_string(),
-                    format!("When story {id} can be done: {way_on}"),
+                    "The files are as the last attempt left them.".to_string(),
+                    format!("When story {id} is unblocked: {way_on}"),
                 ]
             }
             (StopReason::Completed, _) if stories.is_complete() => {
@@ -171,32 +171,38 @@ impl Summary {
             return printable(note).into_owned();
         }
         match self.reason {
-            StopReason::Completed if self.checked => "proven done".into(),
-            StopReason::Completed => "said to be done, without checks".into(),
-            StopReason::MaxIterations if self.success => "as many iterations as were asked for".into(),
+            StopReason::Completed if self.checked => "done, all checks pass".into(),
+            StopReason::Completed => "the agent says it is done; no checks were run".into(),
+            StopReason::MaxIterations if self.success => "ran all requested iterations".into(),
             StopReason::MaxIterations => match self.stories.as_ref().and_then(|stories| stories.failed) {
-                Some(id) => format!("the iterations are used up, story {id} failed its last attempt"),
-                None => "the iterations are used up".into(),
+                Some(id) => format!("reached the iteration limit, the last attempt at story {id} failed"),
+                None => "reached the iteration limit".into(),
             },
-            StopReason::BudgetExhausted => "the budget is used up".into(),
-            StopReason::Timeout => "the time is used up".into(),
-            StopReason::TooManyFailures => format!("the agent failed {} times in a row", self.max_failures),
+            StopReason::BudgetExhausted => "reached the cost limit".into(),
+            StopReason::Timeout => "reached the time limit".into(),
+            StopReason::TooManyFailures => {
+                format!("the agent failed {} in a row", counted(self.max_failures.into(), "time"))
+            }
             StopReason::Stalled if self.tasks.is_some() => {
-                format!("{} iterations in a row brought no story further", self.stall_after)
+                format!(
+                    "no story made progress in the last {}",
+                    counted(self.stall_after.into(), "iteration")
+                )
             }
             StopReason::Stalled if self.stories.is_some() => {
-                format!("{} in a row failed alike", counted(self.stall_after.into(), "attempt"))
+                format!("{} in a row failed the same way", counted(self.stall_after.into(), "attempt"))
             }
             StopReason::Stalled => {
-                format!("{} iterations changed nothing and failed alike", self.stall_after)
+                let iterations = counted(self.stall_after.into(), "iteration");
+                format!("{iterations} in a row changed nothing and failed the same way")
             }
-            StopReason::Halted => "nothing that is left can be begun".into(),
-            StopReason::Outage => "the agent's service has been down for too long".into(),
-            StopReason::Authentication => "the agent's service does not let it in".into(),
+            StopReason::Halted => "none of the remaining work can be started".into(),
+            StopReason::Outage => "the agent's service was unavailable for too long".into(),
+            StopReason::Authentication => "the agent is not logged in".into(),
             StopReason::Paused => "paused".into(),
-            StopReason::Killed => "killed as asked".into(),
-            StopReason::Interrupted => "stopped as asked".into(),
-            StopReason::Error => "something went wrong".into(),
+            StopReason::Killed => "stopped by `ralph kill`".into(),
+            StopReason::Interrupted => "stopped as requested".into(),
+            StopReason::Error => "an unexpected error".into(),
         }
     }
 
@@ -216,13 +222,13 @@ impl Summary {
             | StopReason::TooManyFailures
             | StopReason::Halted
             | StopReason::Outage
-            | StopReason::Error => Some(format!("carry on: ralph resume {name}")),
+            | StopReason::Error => Some(format!("continue with: ralph resume {name}")),
             StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => {
-                let more = self.more.as_ref().map(|command| format!("to go on: {command}"));
-                Some(more.unwrap_or_else(|| format!("to go on: ralph resume {name}")))
+                let more = self.more.as_ref().map(|command| format!("continue with: {command}"));
+                Some(more.unwrap_or_else(|| format!("continue with: ralph resume {name}")))
             }
             StopReason::Stalled => {
-                Some(format!("see what happened with `ralph show {name}`; to go on: ralph resume {name}"))
+                Some(format!("see what happened: ralph show {name}; continue with: ralph resume {name}"))
             }
         }
     }

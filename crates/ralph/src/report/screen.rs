@@ -4,7 +4,7 @@
 //! terminal, the status line below them. The loop only hands over what is to be shown. A
 //! reader that stops reading (a pager, Ctrl+S, a dead connection) is waited for once, for a
 //! moment; after that what does not fit is left out and counted, because a signal or a limit
-//! must never wait for somebody to read. A slow reader holds the loop up no longer than that
+//! must never wait for a reader. A slow reader holds the loop up no longer than that
 //! between two looks for signals. The record of the run has everything.
 
 use super::out::{Out, say};
@@ -26,7 +26,7 @@ pub(super) struct Screen {
     queue: Arc<Queue>,
     /// What is left of the time for which a reader may hold the loop up.
     patience: Duration,
-    /// Nobody reads: nothing is waited for until there is room again.
+    /// The reader is stuck: do not wait until there is room again.
     stuck: bool,
     left_out: u64,
     printer: Option<JoinHandle<()>>,
@@ -172,7 +172,7 @@ impl Screen {
             Ok(()) => {
                 self.stuck = false;
                 if self.left_out > 0 {
-                    let note = format!("(nobody was reading: {} bytes are not shown here)\n", self.left_out);
+                    let note = format!("(the terminal was not reading: {} bytes skipped)\n", self.left_out);
                     self.left_out = 0;
                     // If even this does not fit, the next one says it.
                     let _ = self.queue.put(Job::Out(note.into_bytes()), Duration::ZERO);

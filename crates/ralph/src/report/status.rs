@@ -1,4 +1,4 @@
-//! The line at the bottom of a terminal: where the run stands, while it stands there.
+//! The status line at the bottom of a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_loop::event::Step;
@@ -40,7 +40,7 @@ impl StatusLine {
     }
 }
 
-/// Where the run stands, on one line.
+/// The status of the run, on one line.
 pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
     let iteration = state.iteration().min(state.ledger.limits.iterations);
     let of = state.ledger.limits.iterations;
@@ -60,18 +60,18 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
             return "paused, continue with: ralph resume".to_string();
         }
         let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
-        let what = if state.ledger.low_disk.is_some() { "waiting for room on the disk" } else { "waiting" };
+        let what = if state.ledger.low_disk.is_some() { "waiting for disk space" } else { "waiting" };
         return format!("{what}, {} left", whole(left));
     };
     let what = match step {
         Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |agent| &agent.name),
         Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),
-        Step::Snapshot { .. } => "recording the tree",
+        Step::Snapshot { .. } => "taking a checkpoint",
         Step::Message { .. } => "commit message",
-        Step::CommitRest => "committing what is left",
-        Step::Restore { .. } => "putting the tree back",
-        Step::Plan { .. } => "the task list",
-        Step::Left { .. } => "what was left uncommitted",
+        Step::CommitRest => "committing the rest",
+        Step::Restore { .. } => "resetting the files",
+        Step::Plan { .. } => "reading the task list",
+        Step::Left { .. } => "checking for uncommitted changes",
         Step::Scm { task, .. } => {
             run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
         }

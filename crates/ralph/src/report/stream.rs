@@ -6,7 +6,7 @@
 use super::screen::Screen;
 use super::style::{Style, Tone, fit};
 use ralph_loop::dialect::{AgentEvent, TodoItem, TodoStatus};
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use std::collections::HashMap;
 
@@ -66,7 +66,7 @@ impl StreamView {
             }
             AgentEvent::Notice { text } => screen.line(&style.paint(Tone::Quiet, &printable(text))),
             AgentEvent::Unparsed { bytes, sample } => {
-                let line = format!("not understood ({bytes} bytes): {}", printable(sample));
+                let line = format!("unknown output ({bytes} bytes): {}", printable(sample));
                 screen.line(&style.paint(Tone::Quiet, &fit(&line, style.width)));
             }
             AgentEvent::Text { parent: Some(_), .. }
@@ -80,9 +80,9 @@ impl StreamView {
     fn tool_ended(&self, screen: &mut Screen, name: &str, output: &str, is_error: bool) {
         let style = self.style;
         let mark = if is_error { style.bad() } else { style.ok() };
-        let (lines, chars) = (line_count(output), output.chars().count());
+        let (lines, chars) = (counted(line_count(output) as u64, "line"), output.chars().count());
         let arrow = if style.emoji { "←" } else { "<-" };
-        screen.line(&format!("{mark} Result {arrow} {name} ({lines} lines, {chars} chars)"));
+        screen.line(&format!("{mark} Result {arrow} {name} ({lines}, {chars} chars)"));
         let mut left = TOOL_CHARS;
         for line in output.trim_end().lines().take(TOOL_LINES) {
             // A control sequence ends with its line at the latest, so a line can be cleaned alone.

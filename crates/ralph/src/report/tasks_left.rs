@@ -1,4 +1,4 @@
-//! How far a run over a task list has come, and what its reviews were worth.
+//! How far a run over a task list has come, and how its reviews went.
 
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
 use ralph_loop::review::{Reworded, Wording};
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct TaskResult {
     pub id: String,
     pub done: bool,
-    /// How often fresh eyes have looked at it, in this run and before.
+    /// Number of reviews, in this run and before.
     pub reviews: u64,
     /// What agents have changed of what is asked of it, in this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -24,7 +24,7 @@ pub struct TasksLeft {
     pub review_cap: u64,
 }
 
-/// From here on a story's reviews have something to tell.
+/// Stories with at least this many reviews are worth a look.
 const MANY: u64 = 3;
 
 impl TasksLeft {
@@ -71,11 +71,11 @@ impl TasksLeft {
         // What has gone back after its only review will cost more.
         let at_once = |story: &&&TaskResult| story.done && story.reviews == 1;
         if reviewed.iter().filter(at_once).count() * 2 > reviewed.len() {
-            lines.push("mostly one review a story: they were cheap".to_string());
+            lines.push("most stories passed their first review".to_string());
         }
         if reviewed.iter().any(|story| story.reviews >= MANY) {
             let many = ids(&|story| story.reviews >= MANY);
-            lines.push(format!("{MANY} reviews or more, look at: {many}"));
+            lines.push(format!("{MANY} or more reviews, worth a look: {many}"));
         }
         let capped = ids(&|story| story.reviews >= self.review_cap.max(1));
         if !capped.is_empty() {
@@ -129,7 +129,7 @@ mod tests {
             &[
                 "stories: 2 of 3 done, left: C",
                 "reviews: A 1, B 1, C 2",
-                "mostly one review a story: they were cheap",
+                "most stories passed their first review",
             ],
         );
         check(
@@ -137,7 +137,7 @@ mod tests {
             &[
                 "stories: 2 of 2 done",
                 "reviews: A 1, B 5",
-                "3 reviews or more, look at: B",
+                "3 or more reviews, worth a look: B",
                 "reached the review cap of 5: B",
             ],
         );

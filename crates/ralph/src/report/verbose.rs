@@ -7,12 +7,12 @@ use ralph_loop::dialect::{Blocker, Exit, Invocation, Wants, command_line};
 use ralph_loop::event::{End, Event, Fact, Step, Why};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::state::Stage;
-use ralph_loop::text::{head, printable};
+use ralph_loop::text::{counted, head, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
 
-/// Tells another reporter's listener more.
+/// Adds more detail to another reporter.
 pub struct Verbose<'r> {
     inner: &'r mut dyn Reporter,
     at_work: AtWork,
@@ -68,15 +68,15 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
         }
         Fact::Cancelled { why, .. } => match why {
             Why::Timeout { after_ms } => {
-                format!("Ending the step: it took longer than {}", seconds(*after_ms))
+                format!("Stopping the step: it took longer than {}", seconds(*after_ms))
             }
-            Why::MaxTime => "Ending the step: the run is out of time".to_string(),
-            Why::StopAsked => "Ending the step at once".to_string(),
-            Why::Answered => format!("Ending {agent}: it has answered and does not end"),
-            Why::Silent(silence) => format!("Ending {agent}: {silence}"),
-            Why::Blocked(Blocker::Login) => format!("Ending {agent}: its key was refused"),
-            Why::Blocked(Blocker::Network) => format!("Ending {agent}: it waits for the network"),
-            Why::Killed => "Ending everything".to_string(),
+            Why::MaxTime => "Stopping the step: the time limit of the run is reached".to_string(),
+            Why::StopAsked => "Stopping the step now".to_string(),
+            Why::Answered => format!("Stopping {agent}: it answered but did not exit"),
+            Why::Silent(silence) => format!("Stopping {agent}: {silence}"),
+            Why::Blocked(Blocker::Login) => format!("Stopping {agent}: its API key was rejected"),
+            Why::Blocked(Blocker::Network) => format!("Stopping {agent}: it is waiting for the network"),
+            Why::Killed => "Stopping everything".to_string(),
         },
         Fact::Ended { end: End::Agent(end), .. } => {
             let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
@@ -88,17 +88,17 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
         Fact::Ended { end: End::Check(end), .. } => {
             let how = match end.exit {
                 Exit::Code(code) => format!("exited with code {code}"),
-                Exit::Signal(signal) => format!("ended by signal {signal}"),
+                Exit::Signal(signal) => format!("killed by signal {signal}"),
             };
             format!("{} {how} ({})", noun(run, state, end), span(end.duration_ms))
         }
         Fact::Ended { end: End::Snapshot(end), .. } => {
-            format!("Tree: {}", end.tree.as_deref().unwrap_or("not recorded"))
+            format!("Checkpoint: {}", end.tree.as_deref().unwrap_or("none"))
         }
         Fact::Judged(Judgement { iteration, verdict, settlement, silence, .. }) => {
             let found = match verdict {
-                Verdict::Green { checks } => format!("{checks} checks green"),
-                Verdict::Red { failed } => format!("{} checks red", failed.len()),
+                Verdict::Green { checks } => format!("{} passed", counted(*checks as u64, "check")),
+                Verdict::Red { failed } => format!("{} failed", counted(failed.len() as u64, "check")),
                 Verdict::AgentFailed { why } => format!("{agent} failed: {why}"),
             };
             let silent = silence.map(|silence| format!("{agent} was {silence}, ")).unwrap_or_default();

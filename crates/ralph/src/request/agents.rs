@@ -52,16 +52,16 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
     let has_place = flags.iter().any(|flag| flag.contains("{model}"));
     if dialect == Dialect::Plain && has_place && model.is_none() {
         return Err(CliError::usage(format!(
-            "the agent's command has {{model}}, and no model is set: {program}"
+            "the agent's command uses {{model}}, but no model is set: {program}"
         ))
-        .hint("give it with -m, RALPH_MODEL or agent.model in the settings"));
+        .hint("set it with -m, RALPH_MODEL or agent.model in the settings"));
     }
     if let (Dialect::Plain, Some(model)) = (dialect, &model)
         && !has_place
     {
-        return Err(CliError::usage(format!("the agent cannot be told its model: {program}"))
-            .cause(format!("the model is {model}, and the command has no place for it"))
-            .hint("write {model} where it belongs: -- COMMAND --model {model}"));
+        return Err(CliError::usage(format!("cannot pass the model to the agent: {program}"))
+            .cause(format!("the model is {model}, but the command has no {{model}} placeholder"))
+            .hint("put {model} where it belongs: -- COMMAND --model {model}"));
     }
     // A path is the project's, wherever the agent will work.
     let program = match path.to_str() {
@@ -78,10 +78,10 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
 
 fn how_to_install(program: &str) -> String {
     match program {
-        "claude" => "npm install -g @anthropic-ai/claude-code, or name another program after --".into(),
-        "codex" => "npm install -g @openai/codex, or name another program after --".into(),
-        "amp" => "npm install -g @sourcegraph/amp, or name another program after --".into(),
-        "gemini" => "npm install -g @google/gemini-cli, or name another program after --".into(),
-        _ => "install it, or name another program after --".into(),
+        "claude" => "npm install -g @anthropic-ai/claude-code, or give another program after --".into(),
+        "codex" => "npm install -g @openai/codex, or give another program after --".into(),
+        "amp" => "npm install -g @sourcegraph/amp, or give another program after --".into(),
+        "gemini" => "npm install -g @google/gemini-cli, or give another program after --".into(),
+        _ => "install it, or give another program after --".into(),
     }
 }

@@ -36,12 +36,13 @@ pub(super) fn checks(
     let checks: Vec<CheckSpec> = guardrails.chain(flags).collect();
     for check in &checks {
         if check.command.trim().is_empty() {
-            return Err(CliError::usage("a check is empty").hint("give a command: --check \"make test\""));
+            return Err(CliError::usage("the command of a check is empty")
+                .hint("give it a command: --check \"make test\""));
         }
         if let Some(missing) = missing_program(&check.command, dir) {
-            return Err(CliError::usage(format!("a check names a program that is not there: {missing}"))
+            return Err(CliError::usage(format!("the program of a check is not installed: {missing}"))
                 .cause(format!("the check is: {}", check.command))
-                .hint("install it, mend the name, or write ./NAME for one that the agent is to create"));
+                .hint("install it, fix the name, or write ./NAME if the agent will create it"));
         }
     }
     Ok(checks)

@@ -59,7 +59,7 @@ pub struct Terms {
     pub tool_silence: Option<u64>,
     /// A command that tells people how it goes.
     pub notify: Option<String>,
-    /// For a worker, whom nobody watches: it is not silent for long.
+    /// For a worker, which runs unattended: it is not silent for long.
     pub seated: bool,
     /// Spawned without a plan's name: its iterations are the work, unless it is told when it is done.
     pub unplanned: bool,
@@ -170,8 +170,8 @@ pub fn tool_timeout_warning(run: &Run) -> Option<String> {
     let names: Vec<&str> = plain.map(|agent| agent.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "--tool-timeout has no effect, because the agent prints plain text and does not say when a tool \
-             runs: {} (--inactivity-timeout applies)",
+            "--tool-timeout has no effect, because the agent does not report when a tool runs: {} \
+             (--inactivity-timeout applies)",
             names.join(", ")
         )
     })
@@ -181,12 +181,12 @@ fn hook_warning(run: &Run) -> Option<String> {
     let wants_hooks = matches!(&run.plan, Plan::Tasks(plan) if plan.hooks);
     let is_codex = run.agents.iter().any(|agent| agent.dialect == Dialect::Codex);
     (wants_hooks && is_codex && hook::codex_has_own(run.origin())).then(|| {
-        "codex is not told of ralph's hooks: it would also run those in .codex/, which nobody may have looked at"
+        "not passing ralph's hooks to codex: it would also run the hooks in .codex/, which you may not have reviewed"
             .to_string()
     })
 }
 
-/// More of them are worth a word where nobody watches.
+/// Unattended runs with more iterations get a warning.
 const MANY_ITERATIONS: u32 = 50;
 
 fn cost_warnings(run: &Run) -> Vec<String> {
@@ -196,7 +196,10 @@ fn cost_warnings(run: &Run) -> Vec<String> {
     let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
     silent
         .map(|agent| {
-            format!("the agent tells neither cost nor tokens, so --max-cost cannot hold it: {}", agent.name)
+            format!(
+                "the agent reports neither cost nor tokens, so --max-cost has no effect on it: {}",
+                agent.name
+            )
         })
         .collect()
 }

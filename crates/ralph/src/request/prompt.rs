@@ -52,8 +52,7 @@ pub fn check_spawned(asked: &PromptRequest) -> Result<(), CliError> {
 }
 
 fn no_limit() -> CliError {
-    CliError::usage("spawn requires --max-iterations")
-        .hint("nobody watches it: say when it is enough, as in -n 20")
+    CliError::usage("spawn requires --max-iterations").hint("unattended runs need a limit, such as -n 20")
 }
 
 fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), CliError> {
@@ -69,11 +68,11 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
     match given[..] {
         [] if asked.terms.unplanned => {
             return Err(CliError::usage("spawn requires --prompt-file")
-                .hint("`ralph init prompt` writes one to begin with; or say it in words with --prompt"));
+                .hint("`ralph init prompt` creates one; or pass the text with --prompt"));
         }
         [] => {
             return Err(CliError::usage("no prompt was given").hint(
-                "say what to do: ralph run \"fix the failing test\", or name a file with --prompt-file",
+                "say what to do: ralph run \"fix the failing test\", or pass a file with --prompt-file",
             ));
         }
         [_] => {}
@@ -90,13 +89,13 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
             let the = if asked.terms.unplanned { "" } else { "the " };
             CliError::usage(format!("cannot read {the}prompt file: {}", path.display()))
                 .cause(cause)
-                .hint(format!("name a file that can be read with {flag}, or pass the text with --prompt"))
+                .hint(format!("pass a readable file with {flag}, or the text with --prompt"))
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
         if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.unplanned {
             return Err(CliError::usage(format!("the prompt file is empty: {}", path.display()))
-                .hint("say in it what is to be done; `ralph template` prints one to begin with"));
+                .hint("write what to do in it; `ralph template` prints a starter prompt"));
         }
         return Ok((PromptSource::File { path }, None));
     }
@@ -117,7 +116,7 @@ fn completion(
     if asked.checks_only {
         if checks.is_empty() {
             return Err(CliError::usage("--checks-only needs a check")
-                .hint("give one with --check COMMAND, or `guardrails` in .ralph/settings.json"));
+                .hint("add one with --check COMMAND or `guardrails` in .ralph/settings.json"));
         }
         return Ok(Completion::ChecksOnly);
     }
@@ -132,7 +131,7 @@ fn completion(
     let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
     if word.is_empty() {
         return Err(CliError::usage("the completion response is empty")
-            .hint("name the word that the agent says when it is done, or pass --checks-only"));
+            .hint("set the word the agent says when it is done, or pass --checks-only"));
     }
     // No more than this of a tag is kept, so a longer word would never be recognized.
     const LONGEST: usize = 200;
@@ -145,9 +144,9 @@ fn completion(
 pub fn bad_pattern(cause: &DonePatternError) -> CliError {
     let shown = CliError::usage(cause.to_string());
     match cause {
-        DonePatternError::Unsupported(_) => shown.hint("write the pattern without it"),
+        DonePatternError::Unsupported(_) => shown.hint("rewrite the pattern without it"),
         DonePatternError::Empty | DonePatternError::Invalid(_) => {
-            shown.hint("a plain text such as \"All tasks complete\" is a pattern too")
+            shown.hint("plain text such as \"All tasks complete\" works too")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Claude Code as root: unless it is told that it is in a sandbox, it refuses to skip permissions.
+//! Claude Code as root: unless it is in a sandbox, it refuses to skip permissions.
 //!
 //! What is found out here is what Claude itself looks at, so that a run is refused before it begins
 //! and not by its first agent. Invariant: a run that would work is never refused. Where it is not
@@ -117,7 +117,7 @@ fn sets(settings: &Value, name: &str) -> bool {
     }
 }
 
-/// Not a script of somebody's that calls it: Claude is a binary, or a script for node.
+/// Not a wrapper script: Claude is a binary, or a script for node.
 fn is_claude_itself(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = fs_err::File::open(path).and_then(|file| file.take(100).read_to_end(&mut start));

@@ -56,8 +56,8 @@ pub fn build(
     project: &Project,
 ) -> Result<StoriesAsked, CliError> {
     if asked.branch.is_some() && asked.terms.worktree {
-        return Err(CliError::usage("--branch and --worktree do not go together")
-            .hint("a worktree has a branch of its own, named after the run"));
+        return Err(CliError::usage("--branch cannot be used with --worktree")
+            .hint("a worktree gets its own branch, named after the run"));
     }
     let mut warnings = Vec::new();
     let order = order(settings)?;
@@ -101,8 +101,8 @@ pub fn build(
     run.log = run.log.or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
     if commit && !run.git {
-        return Err(CliError::usage("there is no git repository to commit stories to")
-            .hint("run `git init`, or leave out --commit and `stories.commit`"));
+        let message = format!("committing stories needs a git repository: {}", project.dir().display());
+        return Err(CliError::usage(message).hint("run `git init`, or drop --commit and `stories.commit`"));
     }
     let branch = asked.branch.clone().or_else(|| own_branch(&run, project).filter(|_| commit));
     Ok(StoriesAsked { asked: Asked { run, texts, branch }, warnings })
@@ -151,24 +151,24 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliEr
     let changes = format!("{}: {named}{more}", counted(paths.len() as u64, "uncommitted change"));
     let them = if paths.len() == 1 { "it" } else { "them" };
     match (&run.place, &run.plan) {
-        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}; the worktree does not have {them}"))),
+        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}, not in the worktree"))),
         (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => Err(CliError::usage(
-            "stories are to be committed, and there are uncommitted changes",
+            "cannot commit stories while there are uncommitted changes",
         )
         .cause(changes)
         .hint(match left_by(project) {
             Some(id) => format!(
-                "run {id} left off here: continue it with `ralph resume {id}`, or commit or stash {them}"
+                "run {id} stopped here: continue it with `ralph resume {id}`, or commit or stash {them}"
             ),
             None => format!(
-                "commit {them}, or stash {them} with `git stash -u`: {they} would become part of a \
+                "commit {them}, or stash {them} with `git stash -u`: {they} would end up in a \
                          story's commit",
                 they = if paths.len() == 1 { "it" } else { "they" },
             ),
         })),
-        (Place::Here, _) => Ok(Some(format!(
-            "{changes}; every attempt begins with {them}, and an agent that commits may commit {them} too"
-        ))),
+        (Place::Here, _) => {
+            Ok(Some(format!("{changes}; every attempt starts with {them}, and an agent may commit {them}")))
+        }
     }
 }
 
@@ -188,16 +188,16 @@ fn most_attempts(stories: usize, max_retries: u32) -> u32 {
 pub fn order(settings: &Settings) -> Result<Vec<StoryId>, CliError> {
     let read = |id: &String| id.parse::<StoryId>();
     settings.stories.order.iter().map(read).collect::<Result<_, _>>().map_err(|cause| {
-        CliError::usage(format!("stories.order in the settings: {cause}"))
-            .hint("`ralph config show` tells which file it is in")
+        CliError::usage(format!("invalid stories.order in the settings: {cause}"))
+            .hint("`ralph config show` shows which file it is in")
     })
 }
 
 pub fn read_backlog(project: &Project, order: &[StoryId]) -> Result<Backlog, CliError> {
     let specs = project.specs();
     backlog::read(project, order).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CliError::usage(format!("there are no specs: {}", specs.display()))
-            .hint("`ralph init stories` lays them out; -C names another project"),
+        io::ErrorKind::NotFound => CliError::usage(format!("no specs: {}", specs.display()))
+            .hint("`ralph init stories` creates them; -C chooses another project"),
         _ => CliError::usage(format!("cannot read the specs: {}", specs.display())).cause(cause),
     })
 }
@@ -215,10 +215,10 @@ fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>
             errors.iter().find(|problem| !problem.hint.is_empty()).map(|problem| problem.hint.clone());
         let all: Vec<String> = errors.iter().map(|problem| format!("\n  {}", told(problem))).collect();
         let message = match errors.len() {
-            1 => format!("a story cannot be run as it is{}", all.concat()),
-            n => format!("stories cannot be run as they are: {n} problems{}", all.concat()),
+            1 => format!("cannot run a story{}", all.concat()),
+            n => format!("cannot run the stories: {n} problems{}", all.concat()),
         };
-        let way_out = "mend them (`ralph stories check` tells all), or skip these stories with --keep-going";
+        let way_out = "fix them (`ralph stories check` lists all), or skip these stories with --keep-going";
         return Err(CliError::usage(message)
             .hint(first.filter(|_| errors.len() == 1).unwrap_or_else(|| way_out.into())));
     }
@@ -247,9 +247,8 @@ fn choose(
         [] => backlog.specs.iter().collect(),
         order => order.iter().filter_map(spec).collect(),
     };
-    let unknown = |id: StoryId| {
-        CliError::usage(format!("there is no story {id}")).hint("`ralph stories list` shows them")
-    };
+    let unknown =
+        |id: StoryId| CliError::usage(format!("no such story: {id}")).hint("`ralph stories list` lists them");
     if let Some(id) = asked.only {
         specs = vec![spec(&id).ok_or_else(|| unknown(id))?];
     } else {
@@ -264,11 +263,11 @@ fn choose(
     let story = |spec: &Spec| {
         let mut depends_on = spec.depends_on.clone();
         if overrides {
-            // Those that nobody will do in this run.
+            // Those that this run will not do.
             depends_on.retain(|needed| {
                 let met = done.contains(needed) || (asked.only.is_none() && chosen.contains(needed));
                 if !met {
-                    warnings.push(format!("story {} is begun although {needed} is not done", spec.id));
+                    warnings.push(format!("story {} starts although {needed} is not done", spec.id));
                 }
                 met
             });
@@ -285,8 +284,9 @@ fn read_template(project: &Project) -> Result<Option<String>, CliError> {
     }
     let wrong = |what: &str| CliError::usage(format!("{what}: {}", project.shown(&path).display()));
     let text = fsx::read_regular(&path).map_err(|cause| wrong("cannot read the template").cause(cause))?;
-    let text = String::from_utf8(text).map_err(|cause| wrong("the template is no text").cause(cause))?;
-    template::check_story(&text).map_err(|cause| wrong("the template cannot be filled in").cause(cause))?;
+    let text =
+        String::from_utf8(text).map_err(|cause| wrong("the template is not UTF-8 text").cause(cause))?;
+    template::check_story(&text).map_err(|cause| wrong("cannot fill in the template").cause(cause))?;
     Ok(Some(text))
 }
 
@@ -297,5 +297,5 @@ fn missing_instructions(dialect: Option<Dialect>, project: &Project) -> Option<S
         Dialect::Codex | Dialect::Amp | Dialect::Plain => "AGENTS.md",
     };
     let missing = !project.dir().join(name).exists();
-    missing.then(|| format!("there is no {name}: the agent knows of the project only what the specs say"))
+    missing.then(|| format!("no {name}: the agent knows only what the specs say about the project"))
 }

@@ -52,7 +52,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
         (Some(list), Some(branch)) => can_be_done(list, asked, project, &here, |file| {
             Repository::around(project.dir())?.content_on(branch, file)
         })
-        .map_err(|why| why.hint(format!("switch to the branch {branch} and fix it there"))),
+        .map_err(|why| why.hint(format!("run `git switch {branch}` and fix it there"))),
         (None, _) | (_, None) => {
             can_be_done(list, asked, project, &here, |file| fsx::read_regular(file).ok())
         }
@@ -95,7 +95,7 @@ pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError>
         None => return Ok(usual),
     };
     let absolute = asked.canonicalize().map_err(|cause| {
-        CliError::usage(format!("cannot enter the directory of the tasks: {}", asked.display())).cause(cause)
+        CliError::usage(format!("cannot open the tasks directory: {}", asked.display())).cause(cause)
     })?;
     absolute.strip_prefix(project.dir()).map(Path::to_path_buf).map_err(|_| outside(&absolute))
 }
@@ -106,7 +106,7 @@ pub fn new_dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliEr
         return dir(asked, project);
     };
     let cannot = |cause: io::Error| {
-        CliError::usage(format!("cannot find the directory of the tasks: {}", asked.display())).cause(cause)
+        CliError::usage(format!("cannot find the tasks directory: {}", asked.display())).cause(cause)
     };
     let absolute = std::path::absolute(asked).map_err(cannot)?;
     let above = absolute.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
@@ -118,8 +118,8 @@ pub fn new_dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliEr
 }
 
 fn outside(dir: &Path) -> CliError {
-    CliError::usage(format!("the tasks are not in the project: {}", dir.display()))
-        .hint("name a directory below the project's with --ralph-dir, or the project with -C")
+    CliError::usage(format!("the tasks directory is outside the project: {}", dir.display()))
+        .hint("choose a directory inside the project with --ralph-dir, or the project with -C")
 }
 
 /// A list that a loop can begin with, or what is wrong with it.
@@ -127,7 +127,7 @@ fn read(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
     let list = parse(project, dir)?;
     let text = fsx::read_regular(&dir.list()).unwrap_or_default();
     in_order(list, &String::from_utf8_lossy(&text))
-        .map_err(|why| wrong(dir, &why).hint("`ralph tasks check` tells all that is wrong"))
+        .map_err(|why| wrong(dir, &why).hint("`ralph tasks check` lists all problems"))
 }
 
 fn in_order(list: TaskList, text: &str) -> Result<TaskList, Vec<String>> {
@@ -163,14 +163,14 @@ fn can_be_done(
     let stuck = dead_ends(&list, asked.skip_review).into_iter();
     let in_circles = stuck.filter(|stuck| matches!(stuck.why, Why::Cycle { .. })).map(|stuck| {
         let line = line_of(&list, &text(&dir.list()), stuck.story);
-        format!("{}: story {stuck}: it can never be worked on", shown(&dir.list(), line))
+        format!("{}: story {stuck}: it can never start", shown(&dir.list(), line))
     });
     let unwritten = placeholder::in_prd(&text(&dir.prd())).into_iter();
     let unwritten = unwritten.map(|found| format!("{}: {}", shown(&dir.prd(), Some(found.line)), found.text));
     let why: Vec<String> = in_circles.chain(unwritten).collect();
     match why.as_slice() {
         [] => Ok(list),
-        why => Err(CliError::usage("the tasks cannot be run as they are").cause(why.join("\n  "))),
+        why => Err(CliError::usage("cannot run the tasks").cause(why.join("\n  "))),
     }
 }
 
@@ -180,9 +180,9 @@ fn on_branch(project: &Project, branch: &str, dir: &TasksDir) -> Result<Option<T
     let there = Repository::around(project.dir()).and_then(|found| found.content_on(branch, &file));
     let Some(bytes) = there else { return Ok(None) };
     let wrong = |why: Vec<String>| {
-        CliError::usage(format!("the task list on the branch {branch} is wrong: {}", file.display()))
+        CliError::usage(format!("the task list on branch {branch} is invalid: {}", file.display()))
             .cause(why.join("\n  "))
-            .hint("switch to it and mend it there, or stay on this branch with --stay")
+            .hint("switch to that branch and fix it there, or stay on this branch with --stay")
     };
     let list = TaskList::parse_bytes(&bytes).map_err(|why| vec![why.to_string()]);
     let text = String::from_utf8_lossy(&bytes);
@@ -213,22 +213,22 @@ pub fn parse(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
 }
 
 pub fn wrong(dir: &TasksDir, why: &[String]) -> CliError {
-    CliError::usage(format!("the task list is wrong: {}", dir.list().display())).cause(why.join("\n  "))
+    CliError::usage(format!("invalid task list: {}", dir.list().display())).cause(why.join("\n  "))
 }
 
-/// The branch to switch to, if it is not checked out already. A tree with changes of somebody's
-/// is not taken along.
+/// The branch to switch to, if it is not checked out already. Uncommitted changes
+/// are not taken along.
 fn switching(project: &Project, branch: &str) -> Result<Option<String>, CliError> {
     let Some(repository) = Repository::around(project.dir()) else { return Ok(None) };
     if repository.branch() == Branch::Named(branch.to_string()) {
         return Ok(None);
     }
     if !repository.allows_branch(branch) {
-        return Err(CliError::usage(format!("git allows no branch of this name: {branch}"))
-            .hint("mend branchName in tasks.json, or pass --stay"));
+        return Err(CliError::usage(format!("not a valid branch name: {branch}"))
+            .hint("fix branchName in tasks.json, or pass --stay"));
     }
     if repository.has_uncommitted().unwrap_or(true) {
-        let message = format!("the tasks want the branch {branch}, and there are uncommitted changes");
+        let message = format!("cannot switch to branch {branch}: there are uncommitted changes");
         return Err(CliError::usage(message).hint("commit or stash them, or stay on this branch with --stay"));
     }
     Ok(Some(branch.to_string()))

@@ -34,7 +34,7 @@ impl Desk<'_> {
         let Some(record) = self.record.as_ref().filter(|_| self.trims) else { return };
         if let Err(cause) = output::trim(&record.dir().output(), self.most_output) {
             self.trims = false;
-            self.inner.warn(&format!("cannot begin another file for the worker's output: {cause}"));
+            self.inner.warn(&format!("cannot start a new output file for the worker: {cause}"));
         }
     }
 }
@@ -74,7 +74,7 @@ impl Reporter for Desk<'_> {
         self.trim_output();
     }
 
-    /// Nobody watches a worker's clock, and an idle one should sleep.
+    /// A worker shows no clock, and an idle one should sleep.
     fn tick_every(&mut self) -> Option<Duration> {
         if self.record.is_some() { None } else { self.inner.tick_every() }
     }

@@ -22,7 +22,7 @@ impl<'r> Kept<'r> {
         let log = match Writer::open(run_dir.output(), run.keep_streams) {
             Ok(file) => Some(Human::to_file(Box::new(file))),
             Err(cause) => {
-                inner.warn(&format!("`ralph logs` will show nothing of this run: {cause}"));
+                inner.warn(&format!("`ralph logs` will not work for this run: {cause}"));
                 None
             }
         };

@@ -1,7 +1,7 @@
-//! A worker: the same loop as any other, in a process that nobody's terminal holds.
+//! A worker: the same loop as any other, in a process without a terminal.
 //!
 //! `ralph spawn` starts `ralph __worker NAME -- …` with the words of any loop command, or with the
-//! flags of a prompt alone. That process leaves its session, takes its name, and lives the run; whoever spawned it sees its
+//! flags of a prompt alone. That process leaves its session, takes its name, and lives the run; the spawning process sees its
 //! complaints until the run is open, and nothing of it afterwards. What can be known of a worker
 //! is its run's journal and lock: `state.json` and `iterations.log` are projections of the
 //! former, written by [`record`].
@@ -41,14 +41,14 @@ pub struct Seat {
     pub name: String,
     /// It was spawned without a plan's name, with the flags of a prompt.
     pub unplanned: bool,
-    /// To whoever has spawned it, until the run is open.
+    /// To the process that spawned it, until the run is open.
     spawner: Mutex<Option<File>>,
     _name: NameLock,
 }
 
 static SEAT: OnceLock<Seat> = OnceLock::new();
 
-/// What a worker tells whoever has spawned it, once its run is open.
+/// What a worker tells the process that spawned it, once its run is open.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Opened {
     pub run: String,
@@ -87,7 +87,7 @@ pub fn current() -> Option<&'static Seat> {
 
 /// Makes this process the worker of that name. Its standard input is the way to its spawner.
 pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
-    let failed = |cause: io::Error| CliError::failed("cannot become a worker").cause(cause);
+    let failed = |cause: io::Error| CliError::failed("cannot start the worker").cause(cause);
     // A process that was started by a shell may lead its group and then keeps its session.
     let _ = rustix::process::setsid();
     let spawner = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|e| failed(e.into()))?;
@@ -100,7 +100,7 @@ pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
     let lock = NameLock::acquire(home, name).map_err(failed)?.ok_or_else(|| workers::name_taken(name))?;
     let seat =
         Seat { name: name.to_string(), unplanned, spawner: Mutex::new(Some(spawner.into())), _name: lock };
-    SEAT.set(seat).map_err(|_| CliError::failed("a process can be one worker only"))
+    SEAT.set(seat).map_err(|_| CliError::failed("this process is already a worker"))
 }
 
 /// How a worker begins.

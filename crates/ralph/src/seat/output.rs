@@ -2,7 +2,7 @@
 //!
 //! It goes to `output.log`. A file that has reached half of the cap is put aside as
 //! `output.log.N`, and the one that was put aside before it is removed: so at least the newer
-//! half is always there, nothing is copied, and whoever follows can go from one file to the next.
+//! half is always there, nothing is copied, and a follower can go from one file to the next.
 
 use crate::fsx;
 use crate::layout::OutputLog;

@@ -1,7 +1,7 @@
 //! `state.json` and `iterations.log` of a worker, folded from its journal.
 //!
-//! Projections: whoever wants to know for certain folds the journal with [`Record::replay`] and
-//! gets the same. A life that takes a worker up writes anew what a crash has kept from the files.
+//! Projections: to be certain, fold the journal with [`Record::replay`],
+//! which gives the same. A life that takes a worker up rewrites what a crash has kept from the files.
 
 use super::state_file::StateFile;
 use super::tell::{Teller, Told};
@@ -209,7 +209,7 @@ impl Record {
             note: match (stopped, &state.ledger.low_disk) {
                 (Some(stopped), _) => stopped.note.clone(),
                 (None, Some(cramped)) => Some(low_disk(&cramped.shortage)),
-                // Whoever wants to edit the same files should know.
+                // A user who wants to edit the same files should know.
                 (None, None) if Status::of(state) == Status::Paused && !state.flights.is_empty() => {
                     Some(format!("iteration {} is not finished yet", current(state)))
                 }
@@ -279,7 +279,7 @@ fn in_seconds(ms: u64) -> Option<Number> {
     if ms.is_multiple_of(1000) { Some((ms / 1000).into()) } else { Number::from_f64(ms as f64 / 1000.0) }
 }
 
-/// In the time zone of whoever looks.
+/// In the local time zone.
 fn local(ms: i64, format: &str) -> String {
     let time = Timestamp::from_millisecond(ms).map(|time| time.to_zoned(TimeZone::system()));
     time.map_or_else(|_| String::from("?"), |time| time.strftime(format).to_string())

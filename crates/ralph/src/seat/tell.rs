@@ -1,5 +1,5 @@
 //! What has happened to a worker, in the lines that people know: `[START] iteration 1/10` for
-//! its log, `[ralph] agent: starting iteration 1/10` for who watches it.
+//! its log, `[ralph] agent: starting iteration 1/10` for people who watch it.
 //!
 //! A fold beside the state: live and from a journal the lines are the same.
 
@@ -9,6 +9,7 @@ use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, Event, Fact, How, Step, StopReason, Why};
 use ralph_loop::plan::Plan;
 use ralph_loop::state::Stopped;
+use ralph_loop::text::counted;
 use ralph_loop::time::seconds;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::{Run, State};
@@ -18,7 +19,7 @@ use ralph_loop::{Run, State};
 pub(super) struct Told {
     /// Lines of the log, without their time.
     pub(super) log: Vec<String>,
-    /// Lines for who watches, without the worker's name.
+    /// Lines for people who watch, without the worker's name.
     pub(super) lines: Vec<String>,
 }
 
@@ -150,10 +151,8 @@ impl Teller {
         let word = stopped.reason.word();
         match stopped.reason {
             reason if state.is_success(reason) => {
-                let done = match state.ledger.judged {
-                    1 => "loop complete after 1 iteration".to_string(),
-                    n => format!("loop complete after {n} iterations"),
-                };
+                let done =
+                    format!("loop complete after {}", counted(state.ledger.judged.into(), "iteration"));
                 if self.matched {
                     let line = "done pattern matched, stopping loop".to_string();
                     return Told {
@@ -177,9 +176,10 @@ impl Teller {
             | StopReason::BudgetExhausted
             | StopReason::Timeout
             | StopReason::Stalled
-            | StopReason::Interrupted => {
-                Told::both("STOP", format!("stopped after {} iterations: {word}{note}", state.ledger.judged))
-            }
+            | StopReason::Interrupted => Told::both(
+                "STOP",
+                format!("stopped after {}: {word}{note}", counted(state.ledger.judged.into(), "iteration")),
+            ),
         }
     }
 }

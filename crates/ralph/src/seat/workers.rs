@@ -2,7 +2,7 @@
 //!
 //! A reader asks the run's lock whether a worker's loop is there, never a process id. Lists read
 //! the projections, which cost the same whatever the length of a journal, wherever nothing can
-//! have kept them from being up to date; whoever asks for one worker gets its journal's word.
+//! have kept them from being up to date; a command about one worker reads its journal.
 
 use super::WorkerRecord;
 use super::record::{Record, Status, WorkerState};
@@ -20,7 +20,7 @@ pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), CliError> {
     for name in names(home)? {
         match look(home, &name, Care::Enough) {
             Ok(Some(worker)) => workers.push(worker),
-            // A directory without a record: somebody is just making or removing it.
+            // A directory without a record: another process is creating or removing it.
             Ok(None) => {}
             Err(error) => problems.push(format!("worker '{name}': {}", error.message)),
         }
@@ -50,7 +50,7 @@ pub fn find(home: &Home, name: &str) -> Result<Target, CliError> {
     }
     if catalog::find(home, name).is_ok() {
         return Err(CliError::failed(format!("'{name}' is a run, not a worker"))
-            .hint("see it with `ralph logs` or `ralph show`"));
+            .hint("use `ralph logs` or `ralph show`"));
     }
     Err(unknown(home, name)?)
 }
@@ -79,13 +79,13 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, CliError>
     let dir = home.worker(name);
     let Ok(text) = fsx::read_regular(&dir.record()) else { return Ok(None) };
     let damaged = |cause: &dyn std::fmt::Display| {
-        CliError::failed(format!("the record of worker '{name}' cannot be read"))
+        CliError::failed(format!("cannot read the record of worker '{name}'"))
             .cause(cause)
             .hint(format!("remove it with `ralph rm {name}`; its run stays in `ralph runs`"))
     };
     let record: WorkerRecord = serde_json::from_slice(&text).map_err(|cause| damaged(&cause))?;
     if !layout::is_safe_name(&record.run) {
-        return Err(damaged(&"it names no run"));
+        return Err(damaged(&"it has no run id"));
     }
     let run_dir = home.run(&record.run);
     // Asked before the files are read: what a loop did last is in them once it is gone.
@@ -124,18 +124,18 @@ fn read(dir: &WorkerDir) -> Option<WorkerState> {
 
 pub fn name_taken(name: &str) -> CliError {
     CliError::failed(format!("worker '{name}' already exists"))
-        .hint(format!("choose another name, take its place with --replace, or end it: ralph kill {name}"))
+        .hint(format!("choose another name, take its place with --replace, or stop it: ralph kill {name}"))
 }
 
 /// Names become directories, branches and tmux windows.
 pub fn check_name(name: &str) -> Result<(), CliError> {
     if !layout::is_safe_name(name) {
         let shown: String = name.chars().take(80).collect();
-        return Err(CliError::usage(format!("not a name for a worker: '{shown}'"))
-            .hint("letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"));
+        return Err(CliError::usage(format!("invalid worker name: '{shown}'"))
+            .hint("use up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"));
     }
     if looks_like_a_run(name) {
-        return Err(CliError::usage(format!("a worker cannot be named like a run: '{name}'")));
+        return Err(CliError::usage(format!("a worker name cannot look like a run id: '{name}'")));
     }
     Ok(())
 }

@@ -105,11 +105,11 @@ fn read(source: &Source) -> Result<Option<(Value, Findings)>, String> {
         }
         Err(cause) => return Err(format!("cannot read the settings: {cause}")),
     };
-    let text = String::from_utf8(bytes).map_err(|cause| format!("the settings are not text: {cause}"))?;
+    let text = String::from_utf8(bytes).map_err(|cause| format!("the file is not UTF-8 text: {cause}"))?;
     // Some editors begin a file with a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
-        return Err("the file is empty; no settings are written as {}".to_string());
+        return Err("the file is empty; write {} if you want no settings".to_string());
     }
     let mut value = match source.role {
         Role::Config if is_yaml(&source.path) => parse_yaml(text)?,

@@ -1,6 +1,6 @@
 //! The tables in `docs/settings.md`: written from the program's own, and held to be current.
 //!
-//! `UPDATE_DOCS=1 cargo test -p ralph the_tables_of_the_settings_are_current` writes them anew.
+//! `UPDATE_DOCS=1 cargo test -p ralph the_tables_of_the_settings_are_current` updates them.
 
 use super::check::expected;
 use super::table::{Fallback, KEYS, Key, Kind, MOST};
@@ -25,7 +25,7 @@ fn rows(keys: &[Key], above: &str, table: &mut String) {
             kind => expected(kind).replace("[\"…\"] ", "").replace("[{…}] ", "").replace(" {…}", ""),
         };
         let default = match key.default {
-            Fallback::Required => "must be given".to_string(),
+            Fallback::Required => "required".to_string(),
             Fallback::Nothing => "none".to_string(),
             Fallback::Group => String::new(),
             Fallback::Switch(_)
@@ -43,7 +43,7 @@ fn rows(keys: &[Key], above: &str, table: &mut String) {
 
 fn built_in_prices() -> String {
     let mut table = String::from(
-        "| model begins with | input | cached input | cache write | output |\n|---|---|---|---|---|\n",
+        "| model starts with | input | cached input | cache write | output |\n|---|---|---|---|---|\n",
     );
     for (prefix, price) in price::built_in() {
         let [input, cached, write, output] =

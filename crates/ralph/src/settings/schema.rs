@@ -1,6 +1,6 @@
 //! The table of settings as a JSON schema, for editors and other programs.
 //!
-//! Stricter than ralph in two ways, because an editor is the place to mend such things: a key
+//! Stricter than ralph in two ways, because an editor is the place to fix such things: a key
 //! that is unknown is an error, and a fail action is written in capitals.
 
 use super::table::{Fallback, KEYS, Key, Kind, MOST, SCHEMA_KEY};
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 pub fn schema() -> Value {
     let mut schema = object(KEYS);
     schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
-    schema.insert("title".into(), "Settings of ralph".into());
-    schema.insert("description".into(), "What .ralph/settings.json may hold.".into());
+    schema.insert("title".into(), "ralph settings".into());
+    schema.insert("description".into(), "The format of .ralph/settings.json.".into());
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert(SCHEMA_KEY.into(), json!({"type": "string", "description": "This schema."}));
     }

@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if object.contains_key(&key) {
-                return Err(de::Error::custom(format!("the key is there twice: {}", key.escape_debug())));
+                return Err(de::Error::custom(format!("duplicate key: {}", key.escape_debug())));
             }
             let Strict(value) = entries.next_value()?;
             object.insert(key, value);

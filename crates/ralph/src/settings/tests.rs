@@ -77,15 +77,15 @@ fn all_problems_of_a_file_are_told_at_once() {
     });
     insta::assert_snapshot!(findings(wrong), @r#"
     maximumIterations: expected a whole number, 1 or more, found 0
-    completionResponse: expected text that is not empty, found empty text
+    completionResponse: expected non-empty text, found empty text
     streamAgentOutput: expected true or false, found "yes"
     agent.command: expected text without NUL characters, found "a\u0000b"
-    agent.flags[1]: expected text that is not empty, found 3
-    agent.flags[2]: expected text that is not empty, found empty text
-    guardrails[1].command: expected text that is not empty, found empty text
+    agent.flags[1]: expected non-empty text, found 3
+    agent.flags[2]: expected non-empty text, found empty text
+    guardrails[1].command: expected non-empty text, found empty text
     guardrails[1].failAction: expected one of APPEND, PREPEND, REPLACE, found "NOPE"
     guardrails[1].timeout: expected a number above 0, found 0
-    guardrails[2].command: missing; expected text that is not empty
+    guardrails[2].command: missing; expected non-empty text
     guardrails[2].failAction: missing; expected one of APPEND, PREPEND, REPLACE
     guardrails[3]: expected an object {…}, found "make test"
     scm: expected an object {…}, found []

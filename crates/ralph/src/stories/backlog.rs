@@ -72,7 +72,7 @@ fn by_id(specs: &[Spec]) -> ById<'_> {
 fn doubles<'s>(by_id: &'s ById<'_>) -> impl Iterator<Item = Problem> + 's {
     by_id.iter().flat_map(|(id, specs)| {
         specs.iter().skip(1).map(move |spec| {
-            let text = format!("two files for story {id}: the other is {}", specs[0].path.display());
+            let text = format!("two files for story {id}, the other one is {}", specs[0].path.display());
             let problem = SpecProblem::error(Place::START, text, "give one of them another number");
             problem.of_file(spec.path.clone(), vec![*id])
         })
@@ -106,7 +106,7 @@ fn waiting_for_each_other(specs: &[Spec], by_id: &ById<'_>) -> Vec<Problem> {
     let told = cycles(&needs).into_iter().filter_map(|cycle| {
         let (file, at) = place(cycle.way.first()?, cycle.way.get(1)?)?;
         let way: Vec<String> = cycle.way.iter().map(StoryId::to_string).collect();
-        let text = format!("stories that wait for each other: {}", way.join(" -> "));
+        let text = format!("stories depend on each other: {}", way.join(" -> "));
         let problem = SpecProblem::error(at, text, "drop one of these dependencies");
         Some(problem.of_file(file, cycle.stories))
     });
@@ -119,12 +119,12 @@ fn order_problems(project: &Project, order: &[StoryId], by_id: &ById<'_>) -> Vec
     let mut problems = Vec::new();
     for id in order {
         if !seen.insert(*id) {
-            let text = format!("stories.order names {id} twice; the first counts");
-            let problem = SpecProblem::warning(Place::START, text, "name each story once");
+            let text = format!("stories.order has {id} twice; using the first");
+            let problem = SpecProblem::warning(Place::START, text, "list each story once");
             problems.push(problem.of_file(file.clone(), vec![*id]));
         } else if !by_id.contains_key(id) {
-            let text = format!("stories.order names {id}, which has no spec");
-            let hint = format!("write specs/epic-{}/story-{id}-slug.md, or take {id} out", id.epic);
+            let text = format!("stories.order has {id}, which has no spec");
+            let hint = format!("write specs/epic-{}/story-{id}-slug.md, or remove {id}", id.epic);
             let problem = SpecProblem::error(Place::START, text, hint).of_file(file.clone(), vec![*id]);
             problems.push(Problem { unless_done: Some(*id), ..problem });
         }
@@ -215,7 +215,7 @@ mod tests {
             &[],
             &["1.1", "1.2", "1.3"],
             &["specs/epic-1/story-1.1-a.md:2:14: error: \
-               stories that wait for each other: 1.1 -> 1.2 -> 1.1 [1.1 1.2]"],
+               stories depend on each other: 1.1 -> 1.2 -> 1.1 [1.1 1.2]"],
         );
     }
 
@@ -229,7 +229,7 @@ mod tests {
             &["0.1", "1.1"],
             &["1.1", "1.2"],
             &[
-                ".ralph/settings.json:1:1: error: stories.order names 0.1, which has no spec [0.1]",
+                ".ralph/settings.json:1:1: error: stories.order has 0.1, which has no spec [0.1]",
                 "specs/epic-1/story-1.1-a.md:2:14: error: \
                  story 1.1 depends on 0.1, which has no spec [1.1]",
             ],
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn an_id_in_the_order_twice_is_a_warning() {
         let stage = Stage::with(&[("specs/epic-1/story-1.1-a.md", "")]);
-        let told = ".ralph/settings.json:1:1: warning: stories.order names 1.1 twice; the first counts [1.1]";
+        let told = ".ralph/settings.json:1:1: warning: stories.order has 1.1 twice; using the first [1.1]";
         stage.check(&["1.1", "1.1"], &["1.1"], &[told]);
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn two_files_for_one_id_are_an_error() {
         let stage = Stage::with(&[("specs/epic-1/story-1.1-a.md", ""), ("specs/epic-1/story-1.1-b.md", "")]);
         let told = "specs/epic-1/story-1.1-b.md:1:1: error: \
-                    two files for story 1.1: the other is specs/epic-1/story-1.1-a.md [1.1]";
+                    two files for story 1.1, the other one is specs/epic-1/story-1.1-a.md [1.1]";
         stage.check(&[], &["1.1", "1.1"], &[told]);
     }
 
@@ -281,16 +281,16 @@ mod tests {
             &[],
             &[],
             &[
-                "specs/Epic-2:1:1: warning: not searched for stories: not named like an epic []",
-                "specs/epc-4:1:1: warning: not searched for stories: not named like an epic []",
-                "specs/epic-03:1:1: warning: not searched for stories: not named like an epic []",
-                "specs/epic-1/Story-1.1-x.md:1:1: warning: not a story: not named like one []",
-                "specs/epic-1/story-01.2-x.md:1:1: warning: not a story: not named like one []",
-                "specs/epic-1/story-1.3.md:1:1: warning: not a story: not named like one []",
-                "specs/epic-1/story-1.4-x.markdown:1:1: warning: not a story: not named like one []",
-                "specs/epic-1/stroy-1.6-x.md:1:1: warning: not a story: not named like one []",
+                "specs/Epic-2:1:1: warning: not searched for stories: not named epic-N []",
+                "specs/epc-4:1:1: warning: not searched for stories: not named epic-N []",
+                "specs/epic-03:1:1: warning: not searched for stories: not named epic-N []",
+                "specs/epic-1/Story-1.1-x.md:1:1: warning: not a story: not named story-N.M-slug.md []",
+                "specs/epic-1/story-01.2-x.md:1:1: warning: not a story: not named story-N.M-slug.md []",
+                "specs/epic-1/story-1.3.md:1:1: warning: not a story: not named story-N.M-slug.md []",
+                "specs/epic-1/story-1.4-x.markdown:1:1: warning: not a story: not named story-N.M-slug.md []",
+                "specs/epic-1/stroy-1.6-x.md:1:1: warning: not a story: not named story-N.M-slug.md []",
                 "specs/epic-9:1:1: warning: not a directory []",
-                "specs/story-1.5-x.md:1:1: warning: not a story: outside of its epic's directory []",
+                "specs/story-1.5-x.md:1:1: warning: not a story: outside an epic directory []",
             ],
         );
     }

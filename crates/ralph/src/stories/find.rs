@@ -1,7 +1,7 @@
 //! Finds the specs of a project: `specs/epic-{N}/story-{N.M}-*.md`.
 //!
 //! What is named almost like this is told of, since it would be missed in silence; what is named
-//! otherwise is nobody's business here.
+//! otherwise is ignored.
 
 use super::problem::{Place, Problem, SpecProblem};
 use super::spec::Spec;
@@ -31,13 +31,13 @@ pub fn find(project: &Project) -> io::Result<Found> {
             None if directory && begins_like(&name.to_lowercase(), "epic") => found.stray(
                 project,
                 &path,
-                "not searched for stories: not named like an epic",
+                "not searched for stories: not named epic-N",
                 "name it epic-N, like epic-8",
             ),
             None if !directory && is_like_a_spec(&name) => found.stray(
                 project,
                 &path,
-                "not a story: outside of its epic's directory",
+                "not a story: outside an epic directory",
                 "move it into specs/epic-N",
             ),
             None => {}
@@ -69,8 +69,8 @@ impl Found {
                     self.stray(
                         project,
                         &path,
-                        "not a story: not named like one",
-                        &format!("name it story-{epic}.M-slug.md, M being its number"),
+                        "not a story: not named story-N.M-slug.md",
+                        &format!("name it story-{epic}.M-slug.md, where M is its number"),
                     );
                 }
                 None => {}

@@ -1,10 +1,10 @@
 //! The YAML between the first two `---` lines of a spec.
 //!
 //! Only that is parsed, however long the spec is. What is missing or broken is a warning, since
-//! a spec is a prompt first of all; a field of the wrong type is an error, since somebody relies
+//! a spec is a prompt first of all; a field of the wrong type is an error, since the user relies
 //! on it.
 //!
-//! Deliberately absent: fields that nobody here acts on. The agent reads those.
+//! Deliberately absent: fields that ralph does not use. The agent reads those.
 
 use super::node::Node;
 use super::problem::{Place, SpecProblem};
@@ -61,19 +61,19 @@ pub fn read(spec: &[u8]) -> Frontmatter {
         Block::Missing => broken(
             Place::START,
             "no frontmatter".to_string(),
-            "begin the file with `---`, fields such as `status: pending`, and `---` again",
+            "start the file with `---`, fields such as `status: pending`, and another `---`",
         ),
         Block::Unclosed => broken(
             Place::START,
-            "the frontmatter that begins here has no end".to_string(),
-            "put a line `---` behind its fields",
+            "the frontmatter that starts here has no end".to_string(),
+            "add a line `---` after its fields",
         ),
         Block::At(range) => {
             // Bytes that are no text are told of where the whole file is looked at.
             let yaml = String::from_utf8_lossy(&spec[range]);
             parse(&yaml).unwrap_or_else(|(at, why)| {
-                let text = format!("the frontmatter is not valid YAML and is not heeded: {why}");
-                broken(at, text, "mend it; the story runs without its title, status and dependencies")
+                let text = format!("ignoring the frontmatter, which is not valid YAML: {why}");
+                broken(at, text, "fix it; until then the story has no title, status or dependencies")
             })
         }
     }
@@ -86,7 +86,7 @@ fn parse(yaml: &str) -> Result<Frontmatter, (Place, String)> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        // Far more than anybody writes by hand.
+        // Far more than a person writes by hand.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
     };
     let fields: Option<Fields> = serde_saphyr::from_str_with_options(yaml, options).map_err(|cause| {
@@ -138,7 +138,7 @@ fn text_field(name: &str, fields: &Fields, problems: &mut Vec<SpecProblem>) -> O
         Node::Switch | Node::Number | Node::List(_) | Node::Map => {
             let at = place(field.referenced.line(), field.referenced.column());
             let text = format!("{name}: expected text, found {}", field.value.kind());
-            problems.push(SpecProblem::error(at, text, "put it in quotes, if it is meant as text"));
+            problems.push(SpecProblem::error(at, text, "put it in quotes if it is text"));
             None
         }
     }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn broken_frontmatter_is_a_warning_in_the_lines_of_the_file() {
-        let broken = "the frontmatter is not valid YAML and is not heeded";
+        let broken = "ignoring the frontmatter, which is not valid YAML";
         check(
             "title: x\nstatus: [a\nb: 2\n",
             &format!("4:2 warning: {broken}: illegal placement of ':' indicator"),
@@ -264,7 +264,7 @@ mod tests {
             assert_eq!(tell(&read(spec.as_bytes())), "1:1 warning: no frontmatter", "{spec:?}");
         }
         for spec in ["---", "---\n", "---\nstatus: pending\n", "---\n ---\n"] {
-            let told = "1:1 warning: the frontmatter that begins here has no end";
+            let told = "1:1 warning: the frontmatter that starts here has no end";
             assert_eq!(tell(&read(spec.as_bytes())), told, "{spec:?}");
         }
         assert_eq!(tell(&read(b"--- \t\nstatus: x\n---")), "status x");

@@ -23,7 +23,7 @@ pub struct NewStory {
 
 #[derive(Debug, Error)]
 pub enum NewStoryError {
-    #[error("the template cannot be used: {}", template.display())]
+    #[error("invalid template: {}", template.display())]
     Template {
         template: PathBuf,
         #[source]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Severity {
     /// The story runs all the same.
     Warning,
-    /// Nothing is run before this is mended, or these stories are skipped.
+    /// Nothing runs until this is fixed or these stories are skipped.
     Error,
 }
 

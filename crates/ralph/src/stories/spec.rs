@@ -39,7 +39,7 @@ impl Spec {
         let content = match content {
             Ok(content) => content,
             Err(cause) => {
-                let hint = "put a readable file in its place, or remove it";
+                let hint = "replace it with a readable file, or remove it";
                 let problem =
                     SpecProblem::error(Place::START, format!("cannot read the spec: {cause}"), hint);
                 return Spec {

@@ -44,13 +44,13 @@ pub fn write(project: &Project, state: &StoryState) -> io::Result<()> {
     fsx::write_whole(&project.state(), render(state).as_bytes())
 }
 
-/// The state to begin with. A file that would lose something by being written anew is kept aside.
+/// The state to start with. A file that would lose something when rewritten is kept aside.
 pub fn load(project: &Project) -> io::Result<Loaded> {
     let Seen { mut loaded, lossy } = see(project)?;
     if let Some(lossy) = lossy {
         let kept = keep_aside(project, &lossy)?;
         let kept = project.shown(&kept);
-        loaded.notes.push(format!("what {} held is kept as {}", shown(project), kept.display()));
+        loaded.notes.push(format!("the old {} is kept as {}", shown(project), kept.display()));
     }
     Ok(loaded)
 }
@@ -65,10 +65,10 @@ struct Seen {
     lossy: Option<Lossy>,
 }
 
-/// Why a file cannot simply be written anew.
+/// Why a file cannot simply be rewritten.
 enum Lossy {
     Damaged,
-    /// What is understood of it counts, and the rest may matter to somebody else.
+    /// What is understood of it counts, and the rest may matter to another program.
     Partly(Vec<u8>),
 }
 
@@ -77,7 +77,7 @@ fn see(project: &Project) -> io::Result<Seen> {
         let mut loaded = rebuilt(project)?;
         let count = loaded.state.completed_stories.len();
         if count > 0 {
-            let note = format!("{} is missing; {} as of progress.txt", shown(project), done(count));
+            let note = format!("{} is missing; {} according to progress.txt", shown(project), done(count));
             loaded.notes.insert(0, note);
         }
         return Ok(Seen { loaded, lossy: None });
@@ -142,7 +142,7 @@ fn understand(bytes: &[u8]) -> Result<Loaded, String> {
     };
     for item in completed {
         let Value::String(text) = item else {
-            return Err("completed_stories is not a list of texts".to_string());
+            return Err("completed_stories is not a list of strings".to_string());
         };
         let id = story(text).filter(|id| !state.completed_stories.contains(id));
         state.completed_stories.extend(id);
@@ -162,7 +162,7 @@ fn understand(bytes: &[u8]) -> Result<Loaded, String> {
     let unknown: Vec<&str> =
         fields.keys().map(String::as_str).filter(|name| !FIELDS.contains(name)).collect();
     if !unknown.is_empty() {
-        notes.push(format!("fields of a newer version are left out: {}", unknown.join(", ")));
+        notes.push(format!("ignoring fields of a newer version: {}", unknown.join(", ")));
     }
     Ok(Loaded { state, notes })
 }
@@ -267,7 +267,7 @@ mod tests {
         let stage = Stage::new(None, PROGRESS);
         let (state, notes) = stage.load();
         assert_eq!(state, "1.1 1.2 /  / 0");
-        assert_eq!(notes, [".ralph/state.json is missing; 2 stories are done as of progress.txt"]);
+        assert_eq!(notes, [".ralph/state.json is missing; 2 stories are done according to progress.txt"]);
         assert!(stage.files().is_empty());
         fs::remove_file(stage.project.progress_txt()).unwrap();
         assert_eq!(stage.load(), (" /  / 0".to_string(), vec![]));
@@ -281,7 +281,7 @@ mod tests {
             ("[]", "not a JSON object"),
             ("{}", "completed_stories is not a list"),
             ("{\"completed_stories\": \"1.1\"}", "completed_stories is not a list"),
-            ("{\"completed_stories\": [1.1]}", "not a list of texts"),
+            ("{\"completed_stories\": [1.1]}", "not a list of strings"),
             ("{\"completed_stories\": [], \"current_story\": 8}", "current_story is neither"),
             ("{\"completed_stories\": [], \"retry_count\": -1}", "retry_count is not"),
         ] {
@@ -294,7 +294,7 @@ mod tests {
             assert_eq!(state, "1.1 1.2 /  / 0");
             assert_eq!(brief(&seen.state), state);
             assert!(notes[0].contains("is damaged") && notes[0].contains(why), "{notes:?}");
-            assert_eq!(notes[1], "what .ralph/state.json held is kept as .ralph/state.json.damaged-2");
+            assert_eq!(notes[1], "the old .ralph/state.json is kept as .ralph/state.json.damaged-2");
             assert_eq!(stage.files(), ["state.json.damaged-1", "state.json.damaged-2"]);
             assert_eq!(fs::read_to_string(stage.project.state_aside("damaged", 2)).unwrap(), damaged);
         }
@@ -309,8 +309,8 @@ mod tests {
         assert_eq!(
             notes,
             [
-                ".ralph/state.json: fields of a newer version are left out: lanes, v",
-                "what .ralph/state.json held is kept as .ralph/state.json.kept-1",
+                ".ralph/state.json: ignoring fields of a newer version: lanes, v",
+                "the old .ralph/state.json is kept as .ralph/state.json.kept-1",
             ]
         );
         stage.load();

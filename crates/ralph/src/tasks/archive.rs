@@ -2,7 +2,7 @@
 //! its place.
 //!
 //! Nothing is lost if it is cut short: the archive is made whole beside its place before it is put
-//! there, and only then the files begin anew.
+//! there, and only then the files are reset.
 
 use super::fresh::{Fresh, is_untouched};
 use super::import;
@@ -52,7 +52,7 @@ pub fn last(project: &Project) -> i64 {
     times.max().unwrap_or(0)
 }
 
-/// Puts the list away. Nobody else may be at work here.
+/// Archives the list. No run may be working here.
 pub fn archive(
     home: &Home,
     project: &Project,
@@ -79,13 +79,14 @@ fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
         _ => CliError::failed(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
     let list = TaskList::parse_bytes(&bytes).map_err(|why| {
-        CliError::failed(format!("the task list is wrong: {}", file.display()))
+        CliError::failed(format!("invalid task list: {}", file.display()))
             .cause(why)
-            .hint("mend it first, so that the summary can tell what was done")
+            .hint("fix it first: the summary is made from it")
     })?;
     if is_untouched(&list) {
-        return Err(CliError::failed(format!("there is nothing to archive: {}", file.display()))
-            .cause("no story has a title"));
+        return Err(
+            CliError::failed(format!("nothing to archive: {}", file.display())).cause("no story has a title")
+        );
     }
     Ok(list)
 }
@@ -94,7 +95,7 @@ fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
 fn name(label: Option<&str>, list: &TaskList, project: &Project) -> Result<String, CliError> {
     if let Some(label) = label {
         return part_of_a_path(label).ok_or_else(|| {
-            CliError::usage(format!("nothing of the label can be part of a path: {label}"))
+            CliError::usage(format!("the label has no characters that are valid in a path: {label}"))
                 .hint("use letters, digits, dots, dashes and underscores")
         });
     }
@@ -149,9 +150,9 @@ fn summary(list: &TaskList, tallies: &Tallies, started: Option<String>, now: &Zo
             let _ = writeln!(out, "- Runs: {}, from {} to {}", tallies.runs, day(first), day(last));
             let _ = writeln!(out, "- Cost: {}", tallies.cost);
         }
-        None => out.push_str("- Runs: none that ralph knows of here\n"),
+        None => out.push_str("- Runs: none recorded here\n"),
     }
-    out.push_str("\n| Story | Title | Standing | Reviews | Iterations | Cost |\n|---|---|---|---|---|---|\n");
+    out.push_str("\n| Story | Title | Status | Reviews | Iterations | Cost |\n|---|---|---|---|---|---|\n");
     for story in &list.stories {
         let tally = tallies.of(story.id());
         let _ = writeln!(
@@ -171,7 +172,7 @@ fn summary(list: &TaskList, tallies: &Tallies, started: Option<String>, now: &Zo
 fn standing(story: &Story) -> String {
     match (story.passes(), story.review_status()) {
         (true, _) if story.review_feedback().starts_with(ralph_loop::review::AT_CAP) => {
-            "approved at the cap".into()
+            "approved at the review cap".into()
         }
         (true, Some(status)) if story.is_done(false) => status.to_string(),
         (true, _) => "done, not reviewed".into(),
@@ -236,17 +237,17 @@ fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), CliError> {
         }
         fsx::write_whole(&file, content.as_bytes()).map_err(|cause| {
             let file = project.shown(&file);
-            CliError::failed(format!("archived, but cannot begin anew: {}", file.display())).cause(cause)
+            CliError::failed(format!("archived, but cannot reset: {}", file.display())).cause(cause)
         })?;
     }
     Ok(())
 }
 
-/// A commit of the archive and of the files that begin anew, whatever else is changed or staged.
+/// A commit of the archive and of the reset files, whatever else is changed or staged.
 fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Commit {
     let repository = match Repository::find(project.dir()) {
         Ok(repository) => repository,
-        Err(NoRepository::None) => return Commit::Needless("this is no git repository"),
+        Err(NoRepository::None) => return Commit::Needless("not a git repository"),
         Err(cause @ NoRepository::Untrusted { .. }) => return Commit::Failed(cause.to_string()),
     };
     let files = [archive.to_path_buf(), tasks.prd(), tasks.list(), tasks.progress(), tasks.prompt()];

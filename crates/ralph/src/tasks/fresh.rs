@@ -57,7 +57,7 @@ impl Fresh {
     }
 }
 
-/// Whether a list is still what was laid out: nobody has said what to do.
+/// Whether a list is still the template: it does not say what to do.
 pub fn is_untouched(list: &TaskList) -> bool {
     list.stories.iter().all(|story| {
         story.title().trim().is_empty() && story.acceptance_criteria().is_empty() && !story.passes()

@@ -43,7 +43,7 @@ pub fn find(project: &Project, dir: &TasksDir) -> Result<Option<Import>, NotImpo
 
 /// The error where ralph's own list is missing. It names the file that could be imported instead.
 pub fn missing(project: &Project, dir: &TasksDir) -> CliError {
-    let missing = CliError::usage(format!("there is no task list: {}", dir.list().display()));
+    let missing = CliError::usage(format!("no task list: {}", dir.list().display()));
     match find(project, dir) {
         Ok(Some(found)) => missing.hint(format!("`ralph init tasks` imports {}", found.from.display())),
         Ok(None) => missing.hint("`ralph init tasks` creates one"),

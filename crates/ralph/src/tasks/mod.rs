@@ -1,4 +1,4 @@
-//! A task list between runs: laid out, and put away once it is done with.
+//! A task list between runs: created, and archived once it is done.
 //!
 //! What happens to it during a run is the engine's affair.
 

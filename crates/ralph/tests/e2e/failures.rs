@@ -77,7 +77,7 @@ fn is_down(error: &Value, told: &str) {
     let Some(stage) = answering(Real::Codex, error) else { return };
     let ran = stage.start(&["run", "make it", "--max-failures", "1", "--max-outage", "0.01"]).end();
     assert_eq!(ran.code, Some(1), "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("Service is down") && ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Service unavailable") && ran.stdout.contains(told), "{}", ran.stdout);
     assert!(ran.stdout.contains("outage:"), "{}", ran.stdout);
     let second = second_agent(&stage);
     stage.run(&["make it", "-n", "1", "--fallback-agent", &second]).stops(0, "completed", 1);

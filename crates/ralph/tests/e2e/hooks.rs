@@ -64,8 +64,7 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(real: Real) {
 
     let heard: Vec<String> = stage.turns().into_iter().map(|turn| turn.heard).collect();
     assert_eq!(heard.len(), 4, "{heard:#?}");
-    let blocked: Vec<bool> =
-        heard.iter().map(|heard| heard.contains("The task list is not in order")).collect();
+    let blocked: Vec<bool> = heard.iter().map(|heard| heard.contains("The task list has errors")).collect();
     assert_eq!(blocked, [false, false, true, false], "{heard:#?}");
     assert!(heard[2].contains("Story US-001 had illegal transition: passes false → true."), "{}", heard[2]);
     assert!(heard[2].contains("(Block 1 of 5.)"), "{}", heard[2]);
@@ -78,7 +77,7 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(real: Real) {
     // In its own sandbox Codex cannot commit and is not asked to.
     let by_itself = real == Real::Claude || !Stage::codex_has_a_sandbox();
     let last = stage.git(&["log", "-1", "--format=%s"]);
-    assert_eq!(last.trim(), if by_itself { "work" } else { "wip: [US-001] what iteration 1 left" });
+    assert_eq!(last.trim(), if by_itself { "work" } else { "wip: [US-001] uncommitted work of iteration 1" });
     let opening = &stage.turns()[0].opening;
     assert_eq!(opening.contains("Your sandbox does not let you commit"), !by_itself, "{opening}");
     stage.asked_only_the_model();

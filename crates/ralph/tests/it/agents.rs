@@ -91,7 +91,7 @@ fn a_plain_agent_gets_its_model_only_where_the_command_has_a_place_for_it() {
     let run = |rest: &[&str]| sandbox.ralph(&[&["run", "-p", "x"], rest].concat());
     run(&["--model", "m1", "--", &tell, "-m={model}"]).exits(0);
     assert_eq!(sandbox.read("args"), "-m=m1\n");
-    run(&["--model", "m1", "--", &tell]).exits(2).says("the agent cannot be told its model").says("hint: ");
+    run(&["--model", "m1", "--", &tell]).exits(2).says("cannot pass the model to the agent").says("hint: ");
 }
 
 #[test]
@@ -129,10 +129,7 @@ fn a_prompt_too_long_for_an_argument_is_an_error_that_says_so() {
     let args = ["run", "-f", "PROMPT.md", "--format", "json", "--", RALPH, "__agent", "none", "{prompt}"];
     let result = sandbox.ralph(&args).stops(1, "error", 0);
     let message = result["error"]["message"].as_str().unwrap();
-    assert_eq!(
-        message,
-        "the prompt is too long for an argument (`{prompt_file}` takes any), in bytes: 140000"
-    );
+    assert_eq!(message, "the prompt is too long for an argument, use `{prompt_file}`: 140000 bytes");
 }
 
 #[test]
@@ -143,7 +140,7 @@ fn an_agent_that_vanishes_in_mid_run_has_failed() {
     let args = ["run", "-p", "x", "--format", "json", "--max-failures", "2", "--", &tell];
     let result = sandbox.ralph(&args).stops(1, "too_many_failures", 3);
     let error = result["iterations"][1]["error"].as_str().unwrap();
-    assert!(error.starts_with("could not be started: "), "{error}");
+    assert!(error.starts_with("cannot start it: "), "{error}");
 }
 
 #[test]
@@ -159,8 +156,8 @@ fn claudes_stream_and_exit_code_are_judged_together() {
     let result = sandbox.ralph(&["run", "-p", "x", "--format", "json"]).stops(0, "completed", 4);
     let error = |n: usize| result["iterations"][n]["error"].as_str().unwrap();
     assert_eq!(error(0), "API error 400: too long");
-    assert_eq!(error(1), "ended without a result");
-    assert_eq!(error(2), "ended by signal 9");
+    assert_eq!(error(1), "exited without a result");
+    assert_eq!(error(2), "killed by signal 9");
 }
 
 #[test]
@@ -177,7 +174,7 @@ fn the_environment_names_agent_and_model_and_flags_win() {
     assert!(lasting(&sandbox.read("args")).ends_with(&["--model", "sonnet"]));
     run(&["--model", "opus"]).exits(0);
     assert!(lasting(&sandbox.read("args")).ends_with(&["--model", "opus"]));
-    run(&["--agent", &tell]).exits(2).says("the agent cannot be told its model");
+    run(&["--agent", &tell]).exits(2).says("cannot pass the model to the agent");
 }
 
 #[test]

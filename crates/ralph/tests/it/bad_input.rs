@@ -28,7 +28,7 @@ fn a_check_that_does_not_exist_is_refused_unless_it_may_come_to_be() {
     ]));
     for check in ["no-such-check", "no-such-check --all | tail"] {
         let ran = sandbox.run(&["-p", "x", "--check", check], &agent).exits(2);
-        ran.says("a check names a program that is not there: no-such-check").says("hint: ");
+        ran.says("the program of a check is not installed: no-such-check").says("hint: ");
     }
     let result = sandbox.run(&["-p", "x", "--format", "json", "--check", "sh ./lint.sh"], &agent).stops(
         0,
@@ -133,7 +133,7 @@ fn lines_that_are_not_claudes_are_told_and_passed_over() {
         {"raw": "{\"type\":\"assistant\",\"mess\n"}, {"raw": "warning: not json\n"}, {"raw_hex": "ff00fe0a"},
         {"raw": "{\"type\":\"from_the_future\",\"x\":[1]}\n[]\n\n"}, {"say": DONE}, {"cost": 0.5},
     ]]));
-    let ran = sandbox.ralph(&["run", "-p", "x"]).exits(0).says("not understood (");
+    let ran = sandbox.ralph(&["run", "-p", "x"]).exits(0).says("unknown output (");
     assert!(!ran.stdout.contains('\0'));
     assert_eq!(sandbox.listed()["cost"], 0.5);
     // A stream that ends in the middle of a line.
@@ -142,7 +142,7 @@ fn lines_that_are_not_claudes_are_told_and_passed_over() {
     other.claude(&json!([[{"say": DONE}, {"raw": "{\"type\":\"resu"}, {"exit": 0}]]));
     let result =
         other.ralph(&["run", "-p", "x", "-n", "1", "--format", "json"]).stops(1, "max_iterations", 1);
-    assert_eq!(result["iterations"][0]["error"], "ended without a result");
+    assert_eq!(result["iterations"][0]["error"], "exited without a result");
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn a_prompt_file_that_is_deleted_in_mid_run_stops_the_run_until_it_is_back() {
     let result = ran.stops(1, "error", 1);
     let message = result["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("prompt file not found: ") && message.contains("PROMPT.md"), "{message}");
-    assert_eq!(result["error"]["hint"], format!("carry on: ralph resume {}", sandbox.only_run()));
-    sandbox.ralph(&["resume"]).exits(1).says("prompt file not found: ").says("carry on: ralph resume ");
+    assert_eq!(result["error"]["hint"], format!("continue with: ralph resume {}", sandbox.only_run()));
+    sandbox.ralph(&["resume"]).exits(1).says("prompt file not found: ").says("continue with: ralph resume ");
     sandbox.write("PROMPT.md", "\n");
     sandbox.ralph(&["resume"]).exits(1).says("the prompt file is empty: ");
     sandbox.write("PROMPT.md", "Mend it now.");
@@ -219,7 +219,12 @@ fn a_journal_from_a_newer_version_is_shown_and_not_resumed() {
         event.to_string()
     };
     rewrite(&sandbox, &id, 2, newer);
-    is_told_everywhere(&sandbox, &id, "newer", "was written by a newer ralph (version 99, this one knows 4)");
+    is_told_everywhere(
+        &sandbox,
+        &id,
+        "newer",
+        "was written by a newer ralph (version 99, this one supports 4)",
+    );
     sandbox.ralph(&["show", &id, "--format", "ndjson"]).exits(0).says("\"dreamt\"");
 }
 
@@ -236,14 +241,14 @@ fn a_journal_that_is_newer_only_in_its_last_line_is_not_taken_for_a_torn_one() {
 fn a_damaged_journal_is_told_with_the_line() {
     let (sandbox, id) = two_runs();
     rewrite(&sandbox, &id, 2, |line| line[..line.len() / 2].to_owned());
-    is_told_everywhere(&sandbox, &id, "damaged", "the journal is damaged in line 3");
+    is_told_everywhere(&sandbox, &id, "damaged", "the journal is damaged at line 3");
 }
 
 #[test]
 fn a_journal_that_contradicts_itself_is_told_with_the_line() {
     let (sandbox, id) = two_runs();
     rewrite(&sandbox, &id, 1, |line| line.replace("\"seq\":2", "\"seq\":7"));
-    is_told_everywhere(&sandbox, &id, "damaged", "the journal contradicts itself in line 2");
+    is_told_everywhere(&sandbox, &id, "damaged", "the journal is inconsistent at line 2");
 }
 
 #[test]

@@ -55,8 +55,7 @@ fn beyond_the_cap_the_oldest_trees_go_and_the_newest_and_the_first_stay() {
     let agent = sandbox
         .sh_agent("head -c 524288 /dev/urandom > blob; echo \"$RALPH_ITERATION\" > number; echo on it");
     let ran = sandbox.run(&["-p", "x", "-n", "20", "-q"], &agent).exits(1);
-    let told =
-        "ralph: warning: the oldest checkpoints are no longer kept: they were too large (keepCheckpoints)\n";
+    let told = "ralph: warning: checkpoints exceed their size limit (keepCheckpoints): removed the oldest\n";
     assert_eq!(ran.stderr, told);
     let (_, kib) = objects(&sandbox);
     assert!(kib < 4_200, "{kib} KiB");
@@ -69,11 +68,11 @@ fn beyond_the_cap_the_oldest_trees_go_and_the_newest_and_the_first_stay() {
     for args in [&["diff", &id, "5"][..], &["undo", &id, "--to", "5"]] {
         let ran = sandbox.ralph(args).exits(1);
         assert!(
-            ran.stderr.contains("the tree before iteration 5 of run ")
-                && ran.stderr.contains("is no longer kept")
+            ran.stderr.contains("the checkpoint before iteration 5 of run ")
+                && ran.stderr.contains(" was removed")
         );
         assert!(
-            ran.stderr.contains("hint: the next that is kept is the one before iteration "),
+            ran.stderr.contains("hint: the oldest one left is the one before iteration "),
             "{}",
             ran.stderr
         );

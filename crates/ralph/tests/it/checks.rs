@@ -112,7 +112,7 @@ fn a_check_ended_by_a_signal_has_failed() {
     let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
     let args = ["-p", "BASE", "-n", "1", "--format", "json", "--check", "kill -9 $$"];
     let result = sandbox.run(&args, &agent).stops(1, "max_iterations", 1);
-    assert_eq!(result["iterations"][0]["check_results"][0]["output"], "failed: ended by signal 9");
+    assert_eq!(result["iterations"][0]["check_results"][0]["output"], "failed: killed by signal 9");
 }
 
 #[test]

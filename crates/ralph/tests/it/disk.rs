@@ -48,7 +48,7 @@ fn a_full_disk_stops_the_run_and_leaves_a_journal_that_can_be_carried_on() {
     let result = ran.json();
     assert_eq!(result["stop_reason"], "error");
     assert!(!result["error"].is_null());
-    assert!(ran.stderr.contains("carry on: ralph resume "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("continue with: ralph resume "), "{}", ran.stderr);
     sandbox.nothing_is_left();
 
     fs::remove_dir(sandbox.home()).unwrap();
@@ -78,8 +78,10 @@ fn a_full_disk_ends_a_workers_loop_and_that_is_told() {
          \"$RALPH\" status agent
          \"$RALPH\" resume agent && \"$RALPH\" wait agent && \"$RALPH\" status agent";
     let Some(ran) = with_mounts(&sandbox, script) else { return };
-    let ran =
-        ran.exits(0).says("code 1\n").says("Status: running, but its loop is gone: ralph resume agent\n");
+    let ran = ran
+        .exits(0)
+        .says("code 1\n")
+        .says("Status: running, but its process is gone; continue with: ralph resume agent\n");
     ran.says("resumed ralph loop for agent\n").says("Status: stopped (max_iterations)\nIteration: 40/40\n");
 }
 
@@ -129,7 +131,7 @@ fn a_project_that_may_not_be_written_is_refused() {
     let script = "p=$(pwd) && mount --bind \"$p\" \"$p\" && mount -o remount,bind,ro \"$p\" || exit 99
         cd \"$p\" && exec \"$RALPH\" run -p x -- tell";
     let Some(ran) = with_mounts(&sandbox, script) else { return };
-    let ran = ran.exits(2).says("cannot write into the project: ").says("Read-only file system");
+    let ran = ran.exits(2).says("cannot write to the project directory: ").says("Read-only file system");
     assert!(ran.stderr.contains("  hint: "), "{}", ran.stderr);
     assert_eq!(sandbox.runs(), [] as [&str; 0], "no run was begun");
 }
@@ -140,5 +142,5 @@ fn a_home_that_may_not_be_written_is_refused() {
     sandbox.program("tell", "echo '<response>DONE</response>'");
     fs::write(sandbox.home(), "a file").unwrap();
     let ran = sandbox.ralph(&["run", "-p", "x", "--", "tell"]).exits(1);
-    ran.says("cannot write: ").says("set RALPH_HOME to a directory that can be written");
+    ran.says("cannot write: ").says("set RALPH_HOME to a writable directory");
 }

@@ -24,10 +24,7 @@ fn a_dry_run_of_tasks_shows_the_next_story_and_starts_nothing() {
     let before = sandbox.read("ralph/tasks.json");
     let shown = sandbox.ralph(&["tasks", "-d", "--stay", "--", "true"]).exits(0).stdout;
     assert!(shown.contains("--- iteration 1: story US-001, implement\n"), "{shown}");
-    assert!(
-        shown.contains("Its mode is **implement**") && shown.ends_with("Nothing was started.\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("Mode: **implement**") && shown.ends_with("Nothing was started.\n"), "{shown}");
     assert_eq!(sandbox.read("ralph/tasks.json"), before);
     assert_eq!(sandbox.runs(), [""; 0]);
     let broken = "{\"userStories\": [";
@@ -115,7 +112,7 @@ fn habits_from_other_tools_get_the_way_out() {
         (&["tasks", "-c", "ralph.toml"], "`ralph tasks` has no -c", "did you mean --config ralph.toml?"),
         (&["stories", "-n", "2", "-c", "ralph.toml"], "has no -c", "did you mean --config ralph.toml?"),
         (&["tasks", "-d", "plans"], "-d is --dry-run", "--ralph-dir plans"),
-        (&["run", "x", "--", "agent", "-m", "{model}"], "{model}", "give it with -m"),
+        (&["run", "x", "--", "agent", "-m", "{model}"], "{model}", "set it with -m"),
     ] {
         sandbox.ralph(args).exits(2).says(message).says(hint);
     }

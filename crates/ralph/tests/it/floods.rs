@@ -89,7 +89,7 @@ fn both_signals_are_heard() {
     running.signal(Signal::INT);
     until("the first answer", || running.stderr().contains("Received signal, shutting down"));
     running.signal(Signal::INT);
-    running.end().exits(130).says("Received signal, ending everything now.");
+    running.end().exits(130).says("Received signal, stopping now.");
     assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
     sandbox.nothing_is_left();
 }

@@ -60,7 +60,7 @@ fn json_is_one_object_when_a_run_is_refused() {
         (&["run", "-p", "x", "--agent", "no-such-agent"], "the agent is not installed: no-such-agent"),
         (
             &["run", "-p", "x", "--check", "no-such-check"],
-            "a check names a program that is not there: no-such-check",
+            "the program of a check is not installed: no-such-check",
         ),
         (&["run", "-p", "x", "-C", "nowhere"], "cannot enter the project directory: nowhere"),
         (&["run", "-p", "x", "--config", "nowhere"], "cannot read the settings"),

@@ -137,9 +137,8 @@ fn the_removal_is_told_once() {
     let agent = sandbox.sh_agent("echo on it");
     let ran = sandbox.run(&["-p", "x", "-n", "20", "-q", "--check", CHECK], &agent).exits(1);
     for what in ["prompts and other texts", "check logs"] {
-        let told = format!(
-            "ralph: warning: the oldest {what} are no longer kept: there were more than 2000 files or 31 KiB (keepStreams)\n"
-        );
+        let told =
+            format!("ralph: warning: {what} exceed 2000 files or 31 KiB (keepStreams): removed the oldest\n");
         assert_eq!(ran.stderr.matches(&told).count(), 1, "{}", ran.stderr);
     }
 }

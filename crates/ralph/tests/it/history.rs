@@ -157,7 +157,7 @@ fn undo_brings_every_kind_of_file_back_and_can_be_undone() {
 fn without_a_name_the_newest_run_of_this_directory_is_meant() {
     let sandbox = Sandbox::git();
     for command in ["show", "diff"] {
-        sandbox.ralph(&[command]).exits(1).says("no run in this directory yet");
+        sandbox.ralph(&[command]).exits(1).says("no runs in this directory");
     }
     let first = changed_by(&sandbox, &["echo first > a"]);
     let second = changed_by(&sandbox, &["echo second > a"]);
@@ -167,7 +167,7 @@ fn without_a_name_the_newest_run_of_this_directory_is_meant() {
     assert_eq!(told.stdout, sandbox.ralph(&["diff", &second]).exits(0).stdout);
     assert!(told.stdout.contains("+second"), "{}", told.stdout);
     let elsewhere = sandbox.root();
-    sandbox.ralph(&["show", "-C", elsewhere.to_str().unwrap()]).exits(1).says("no run in this directory yet");
+    sandbox.ralph(&["show", "-C", elsewhere.to_str().unwrap()]).exits(1).says("no runs in this directory");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn undo_goes_back_to_any_iteration_and_forth() {
     assert!(!sandbox.has("a") && sandbox.has("b"), "the tree at the end is recorded as well");
     undo("1");
     assert!(!sandbox.has("a") && !sandbox.has("b"));
-    sandbox.ralph(&["undo", &id, "--to", "5"]).exits(1).says("recorded are 1 to 4");
+    sandbox.ralph(&["undo", &id, "--to", "5"]).exits(1).says("there are checkpoints for iterations 1 to 4");
     sandbox.ralph(&["undo", &id, "--to", "0"]).exits(2);
 }
 
@@ -230,7 +230,7 @@ fn what_changed_since_the_run_is_kept_first() {
 #[test]
 fn undo_without_a_run_means_the_last_one_here() {
     let sandbox = Sandbox::git();
-    sandbox.ralph(&["undo"]).exits(1).says("no run in this directory yet");
+    sandbox.ralph(&["undo"]).exits(1).says("no runs in this directory");
     run(&sandbox, &["echo 1 > first"], &[]).exits(0);
     let first = sandbox.only_run();
     run(&sandbox, &["echo 1 > second"], &[]).exits(0);
@@ -240,7 +240,7 @@ fn undo_without_a_run_means_the_last_one_here() {
     back(&sandbox, &undone).exits(0);
     assert!(sandbox.has("second"));
     sandbox.sh("mkdir ../other");
-    sandbox.ralph(&["undo", "-C", "../other"]).exits(1).says("no run in this directory yet");
+    sandbox.ralph(&["undo", "-C", "../other"]).exits(1).says("no runs in this directory");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn what_no_checkpoint_holds_is_named_and_never_touched() {
                     git init -q inner-2; echo 1 > inner-2/file; truncate -s 11M big-2"];
     let ran = run(&sandbox, &scripts, &[]).exits(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
-    let line = ran.stdout.lines().find(|line| line.contains("not in the checkpoints")).unwrap();
+    let line = ran.stdout.lines().find(|line| line.contains("left out of checkpoints")).unwrap();
     assert!((1..=3).all(|n| line.contains(&format!("a-title-{n}"))), "whole, however long: {line}");
     assert!(line.contains("big") && line.contains("inner/"), "{line}");
     let id = sandbox.only_run();
@@ -387,9 +387,9 @@ fn unreadable_files_and_directories_are_left_out_and_left_alone() {
     }
     let ran = ralph(&["run", "-p", "x", "--", "agent"]).exits(0);
     assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
-    let ran = ran.says("not in the checkpoints: ");
+    let ran = ran.says("left out of checkpoints: ");
     assert!(
-        ran.stdout.lines().any(|line| line.contains("not in the checkpoints") && line.contains("secret"))
+        ran.stdout.lines().any(|line| line.contains("left out of checkpoints") && line.contains("secret"))
     );
     let id = sandbox.only_run();
     ralph(&["diff", &id]).exits(0).says("+++ b/made");
@@ -470,7 +470,7 @@ fn without_checkpoints_diff_and_undo_say_why_not() {
             .ralph(&[command, &id])
             .exits(1)
             .says(&format!("run {id} has no checkpoints"))
-            .says("no git repository");
+            .says("not a git repository");
     }
     assert!(sandbox.has("made"));
     let sandbox = Sandbox::git();

@@ -126,7 +126,7 @@ fn without_numbers_the_size_counts_and_the_window_is_a_variable() {
     assert_eq!(with_window("2000").stdout, "");
     let odd = with_window("large");
     assert_eq!(odd.stdout, "");
-    assert!(odd.stderr.contains("CLAUDE_CONTEXT_WINDOW is no number of tokens: large"), "{}", odd.stderr);
+    assert!(odd.stderr.contains("CLAUDE_CONTEXT_WINDOW is not a number of tokens: large"), "{}", odd.stderr);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn a_monitor_that_cannot_do_its_work_says_so_and_holds_nobody_up() {
         assert_eq!(ran.stdout, "");
         assert!(ran.stderr.starts_with("ralph hook: ") && ran.stderr.contains(why), "{}", ran.stderr);
     };
-    fails("no JSON", "cannot read what the agent says");
-    fails("", "cannot read what the agent says");
+    fails("no JSON", "cannot read the hook's input");
+    fails("", "cannot read the hook's input");
     fails(&asked(&sandbox, "s").to_string(), "cannot read the transcript");
     sandbox.sh("mkfifo ../transcript.jsonl");
     fails(&asked(&sandbox, "s").to_string(), "not a regular file");
@@ -210,7 +210,7 @@ fn a_monitor_that_cannot_do_its_work_says_so_and_holds_nobody_up() {
     fs::create_dir_all(sandbox.home()).unwrap();
     fs::write(sandbox.home().join("hooks"), "in the way").unwrap();
     // What cannot be remembered is not said again and again.
-    fails(&asked(&sandbox, "s").to_string(), "cannot remember which alerts there were");
+    fails(&asked(&sandbox, "s").to_string(), "cannot record the alert");
 }
 
 #[test]

@@ -134,10 +134,7 @@ fn schema_validation_blocks_on_a_malformed_task_list_and_passes_on_a_valid_one()
     stage.judge(&stage.stop(&assignment), None);
     for (text, why) in [
         ("{", "not valid JSON"),
-        (
-            "{\"userStories\": [{\"passes\": false, \"passes\": true}]}",
-            "the key is there twice: passes at line 1",
-        ),
+        ("{\"userStories\": [{\"passes\": false, \"passes\": true}]}", "duplicate key: passes at line 1"),
         ("[]", "must be an object"),
         ("{\"userStories\": []}", "description is missing"),
     ] {
@@ -189,10 +186,7 @@ fn review_integrity_is_enforced() {
         (story("US-001", "approved", true, 1, ""), None),
         (story("US-001", "changes_requested", false, 1, ""), Some("feedback required")),
         (story("US-001", "approved", false, 1, ""), Some("out of sync")),
-        (
-            story("US-001", "", false, -1, ""),
-            Some("reviewCount must be an integer that is not negative, not -1"),
-        ),
+        (story("US-001", "", false, -1, ""), Some("reviewCount must be a non-negative integer, not -1")),
     ];
     for (after, reason) in cases {
         // A review, so that the approval is a legal change.
@@ -263,7 +257,7 @@ fn review_cap_test_the_last_review_must_approve() {
     let mut assignment = stage.assignment("review", &[story("US-001", "needs_review", false, 0, "")]);
     assignment["review_cap"] = json!(1);
     stage.after(&[story("US-001", "changes_requested", false, 1, "not nice")]);
-    stage.judge(&stage.stop(&assignment), Some("begin reviewFeedback with [AUTO-APPROVED AT CAP]"));
+    stage.judge(&stage.stop(&assignment), Some("start reviewFeedback with [AUTO-APPROVED AT CAP]"));
     stage.after(&[story("US-001", "approved", true, 1, "[AUTO-APPROVED AT CAP] not nice")]);
     stage.judge(&stage.stop(&assignment), None);
 }
@@ -332,7 +326,7 @@ fn what_decides_over_proof_may_not_change_beside_a_legal_step() {
     for name in ["verifyCommands", "branchName"] {
         let mut after = list(std::slice::from_ref(&done));
         after[name] = if name == "branchName" { json!("other") } else { json!(["true"]) };
-        stage.judge(&stage.text(&after.to_string()).stop(&assignment), Some("is for people to change"));
+        stage.judge(&stage.text(&after.to_string()).stop(&assignment), Some("Only the user may change it"));
     }
 }
 
@@ -369,12 +363,12 @@ fn a_guard_that_cannot_look_lets_nobody_pass() {
     let stage = Stage::new();
     let missing = stage.sandbox.root().join("nowhere.json");
     let ran = stage.call(Some(missing.to_str().unwrap()), &stage.input());
-    assert!(reason_of(&ran).contains("ralph cannot read what this agent was sent to do"));
+    assert!(reason_of(&ran).contains("ralph cannot read the assignment of this agent"));
     // What the agent says may be nonsense; the list is looked at all the same.
     let path = stage.give(&stage.assignment("implement", &[new("US-001")]));
     let ran = stage.call(path.to_str(), "no JSON");
     assert_eq!(ran.stdout, "");
-    assert!(ran.stderr.contains("cannot read what the agent says"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot read the hook's input"), "{}", ran.stderr);
     stage.text("{");
     reason_of(&stage.call(path.to_str(), "no JSON"));
     // Blocks that cannot be counted could go on for ever.
@@ -384,7 +378,7 @@ fn a_guard_that_cannot_look_lets_nobody_pass() {
         let input = json!({"session_id": "s", "stop_hook_active": active});
         call(command, input.to_string().as_bytes()).exits(0)
     };
-    assert!(stop(false).stderr.contains("cannot count the blocks"));
+    assert!(stop(false).stderr.contains("cannot count how often this session was blocked"));
     reason_of(&stop(false));
     assert_eq!(stop(true).stdout, "");
 }

@@ -57,8 +57,8 @@ fn failures_in_a_row_wait_longer_each_time_and_end_the_run() {
 fn an_agent_that_ralph_ends_is_told_with_the_reason_and_not_with_a_signal() {
     for (limit, told) in [
         (["-t", "0.2"], "Agent failed: timed out after 0.2s (time: "),
-        (["--max-time", "0.2"], "Agent ended: the run is out of time (time: "),
-        (["--inactivity-timeout", "0.2"], "Agent ended: silent for 0.2s (time: "),
+        (["--max-time", "0.2"], "Agent stopped: the time limit of the run is reached (time: "),
+        (["--inactivity-timeout", "0.2"], "Agent stopped: silent for 0.2s (time: "),
     ] {
         let sandbox = Sandbox::bare();
         sandbox.plain_settings();
@@ -115,7 +115,7 @@ fn the_time_of_the_run_ends_a_running_agent() {
     let result = sandbox.run(&with(&["--max-time", "0.5"]), &agent).stops(1, "timeout", 1);
     let cut = &result["iterations"][0];
     assert_eq!((&cut["iteration"], &cut["end"]), (&json!(1), &json!("cut_short")));
-    assert_eq!(cut["error"], "cut short: the run is out of time");
+    assert_eq!(cut["error"], "interrupted: the time limit of the run is reached");
     sandbox.nothing_is_left();
     sandbox.ralph(&["show"]).exits(0).says("iteration 1: cut short\n");
 }
@@ -156,7 +156,7 @@ fn no_iteration_begins_once_the_budget_is_used_up() {
     sandbox
         .ralph(&["run", "-p", "x", "--max-cost", "0.5"])
         .exits(1)
-        .says("another iteration would cost about $0.2000");
+        .says("the next iteration would cost about $0.2000");
 }
 
 #[test]

@@ -144,13 +144,13 @@ fn nothing_is_written_through_a_link_in_the_place_of_ralphs_directory() {
     ));
     let ran = sandbox.run(&["-p", "x", "--check", "true"], &agent).exits(0);
     assert_eq!(sandbox.sh("ls ../theirs"), "settings.json\n");
-    ran.says("leads out of the project").says(".ralph.aside-1");
+    ran.says("points outside the project").says(".ralph.aside-1");
     assert_eq!(sandbox.sh("readlink .ralph.aside-1"), "../theirs\n");
     assert!(sandbox.read(".ralph/progress.md").contains("Iteration 2"));
     assert!(sandbox.has(".ralph/guardrail_2_true.log"));
     // At the start it is the user's own, and an error.
     sandbox.sh("rm -r .ralph; mv .ralph.aside-1 .ralph");
-    sandbox.run(&["-p", "x"], &agent).exits(2).says("leads out of the project");
+    sandbox.run(&["-p", "x"], &agent).exits(2).says("points outside the project");
     assert_eq!(sandbox.sh("ls ../theirs"), "settings.json\n");
     // A link that stays in the project is followed.
     sandbox.sh("rm .ralph; mkdir own; ln -s own .ralph");

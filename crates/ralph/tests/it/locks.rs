@@ -15,12 +15,12 @@ fn a_second_run_in_the_same_workspace_is_refused_and_told_who_is_there() {
     let running = sandbox.begin(&["-p", "x"], &slow);
     sandbox.until_file("up");
     let first = sandbox.only_run();
-    let who = format!("run {first} is working in this directory (process {})", running.pid());
+    let who = format!("run {first} (process {}) is already working in this directory", running.pid());
     for args in [&["-p", "x"][..], &["-p", "x", "-C", "below"]] {
         sandbox.run(args, &done).exits(2).says(&who).says("--share-workspace");
     }
     assert_eq!(sandbox.only_run(), first, "what is refused leaves no run");
-    sandbox.ralph(&["resume", &first]).exits(2).says("this run is alive already");
+    sandbox.ralph(&["resume", &first]).exits(2).says("the run is already running");
     assert_eq!(sandbox.listed()["status"], "running");
     sandbox.run(&["-p", "x", "--share-workspace"], &done).exits(0);
     running.kill();
@@ -95,5 +95,5 @@ fn an_agent_that_is_killed_has_failed() {
     sandbox.plain_settings();
     let agent = sandbox.agent(&json!([[{"say": DONE}, {"kill_self": 9}], [{"say": DONE}]]));
     let result = sandbox.run(&["-p", "x", "--format", "json"], &agent).stops(0, "completed", 2);
-    assert_eq!(result["iterations"][0]["error"], "ended by signal 9");
+    assert_eq!(result["iterations"][0]["error"], "killed by signal 9");
 }

@@ -91,7 +91,7 @@ fn a_deleted_repository_is_restored_when_it_is_asked_for_and_only_then() {
 
     sandbox.sh("git commit -q -m mine");
     let head = sandbox.sh("git rev-parse HEAD");
-    sandbox.ralph(&["undo", &id, "--restore-git"]).exits(1).says("there is a repository already");
+    sandbox.ralph(&["undo", &id, "--restore-git"]).exits(1).says("a repository already exists");
     assert_eq!(sandbox.sh("git rev-parse HEAD"), head);
     // What was restored is the user's: to write there does not change what is kept.
     sandbox.sh("git gc -q --prune=now; rm -rf .git");
@@ -180,7 +180,7 @@ fn a_restore_that_cannot_finish_changes_nothing() {
             fs::write(path, damaged).unwrap();
         }
         sandbox.shell(&format!("{git} cat-file blob {blob}")).exits(128);
-        sandbox.ralph(&["undo", &id]).exits(1).says("cannot be read, and nothing was changed");
+        sandbox.ralph(&["undo", &id]).exits(1).says("cannot read the checkpoint; nothing was changed");
         assert_eq!(files(&sandbox), before);
     }
     fs::remove_file(path).unwrap();
@@ -323,7 +323,7 @@ fn a_worktrees_pointer_comes_back_if_its_repository_is_there() {
     // Its directory is gone as well: there is no place to put it.
     let id = lose(".git ../project");
     let ran = sandbox.ralph_in(sandbox.root(), &["undo", &id, "-C", tree, "--restore-git"]).exits(1);
-    ran.says("is gone, too").says("checkpoints.git/kept.git");
+    ran.says("is gone too").says("checkpoints.git/kept.git");
     sandbox.ralph_in(sandbox.root(), &["undo", &id, "-C", tree]).exits(0);
     let kept = sandbox.home().join("runs").join(&id).join("checkpoints.git/kept.git");
     let log = format!("git --git-dir='{}' log --format=%s tree", kept.display());

@@ -115,7 +115,7 @@ fn a_run_whose_journal_is_truncated_meanwhile_names_a_way_out_that_works() {
             sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1).says("another process has truncated it");
         until("the end of its keeper", || sandbox.alive().is_empty());
         let id = sandbox.only_run();
-        let resume = ran.stderr.contains(&format!("hint: carry on: ralph resume {id}"));
+        let resume = ran.stderr.contains(&format!("hint: continue with: ralph resume {id}"));
         assert_eq!(resume, resumable, "{cut}: {}", ran.stderr);
         if resumable {
             sandbox.ralph(&["resume", &id]).exits(0).says("completed");

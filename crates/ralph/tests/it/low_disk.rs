@@ -37,10 +37,11 @@ fn a_run_waits_until_there_is_room_again_and_goes_on() {
          cat \"$RALPH_HOME\"/runs/*/journal.jsonl > low; rm \"$RALPH_HOME/fill\"
          wait $run; code=$?; cat told; exit $code";
     let Some(ran) = with_mounts(&sandbox, script) else { return };
-    let ran = ran.exits(0).says("low disk: 3.0 MiB free, 4.0 MiB wanted (minFreeSpace): ");
+    let ran = ran.exits(0).says("low disk space: 3.0 MiB free, 4.0 MiB required (minFreeSpace): ");
     assert_eq!(ran.stdout.matches("low disk").count(), 1, "told once: {}", ran.stdout);
-    let ran = ran.says("goes on by itself once there is room").says("there is room again");
-    ran.says("Iteration 2/5").says("without checks (2 iterations");
+    let ran =
+        ran.says("the run continues on its own once there is enough space").says("enough disk space again");
+    ran.says("Iteration 2/5").says("no checks were run (2 iterations");
     let low = sandbox.read("low");
     let begun = low.matches("\"began\":{\"id\":2,").count();
     assert_eq!(begun, 0, "no agent began meanwhile: {low}");
@@ -54,7 +55,7 @@ fn a_wait_for_room_ends_by_a_signal_and_can_be_resumed() {
     let running = sandbox.begin(&["-p", "x"], &done(&sandbox));
     sandbox.until_fact("the low disk", |fact| fact["low_disk"]["least"] == EVERYTHING << 20);
     running.signal(Signal::TERM);
-    let ran = running.end().exits(130).says("low disk: ").says("wanted (minFreeSpace): ");
+    let ran = running.end().exits(130).says("low disk space: ").says("required (minFreeSpace): ");
     assert!(ran.stdout.contains("ralph resume"), "{}", ran.stdout);
     let began = sandbox.facts().into_iter().filter(|fact| !fact["began"].is_null()).count();
     assert_eq!(began, 0, "neither a checkpoint nor an agent");
@@ -71,7 +72,7 @@ fn a_wait_for_room_ends_by_a_signal_and_can_be_resumed() {
     });
     running.signal(Signal::INT);
     let ran = running.end();
-    assert!(ran.stderr.contains("the run waits for room"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("waiting for free space"), "{}", ran.stderr);
     ran.stops(130, "interrupted", 0);
 }
 
@@ -92,13 +93,13 @@ fn a_worker_says_what_it_waits_for_and_can_be_told_to_go_on() {
     // A file that is there is whole.
     let notify = "echo \"$RALPH_NOTIFY_EVENT $RALPH_NOTIFY_NOTE\" > part && mv part told.$RALPH_NOTIFY_EVENT";
     yard.spawn(&["-n", "1", "--notify", notify], &agent).exits(0);
-    yard.until_log("agent", "[WAIT] low disk: ");
-    yard.until_says("agent", "[ralph] agent: low disk: ");
+    yard.until_log("agent", "[WAIT] low disk space: ");
+    yard.until_says("agent", "[ralph] agent: low disk space: ");
     let status = yard.status("agent");
-    assert!(status.contains("Status: running\n") && status.contains("Note: low disk: "), "{status}");
+    assert!(status.contains("Status: running\n") && status.contains("Note: low disk space: "), "{status}");
     yard.until_exists("told.waiting");
     let told = yard.0.read("told.waiting");
-    assert!(told.starts_with("waiting low disk: "), "{told}");
+    assert!(told.starts_with("waiting low disk space: "), "{told}");
     // Still too much.
     let set = |mebibytes: &str| yard.0.ralph(&["set", "agent", "--min-free-space", mebibytes]);
     set("900000000").exits(0).says("set min-free-space of agent to 858 TiB");

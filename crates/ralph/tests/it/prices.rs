@@ -53,7 +53,7 @@ fn an_estimate_is_marked_wherever_people_see_it() {
         .exits(1)
         .says("[OK] Complete (cost: ~$0.2625, tokens: ")
         .says(
-            "another iteration would cost about ~$0.2625, more than is left (2 iterations, cost: ~$0.5250, ",
+            "the next iteration would cost about ~$0.2625, more than is left (2 iterations, cost: ~$0.5250, ",
         )
         .says("not done, ~$0.2625 spent");
     sandbox.ralph(&["runs"]).exits(0).says(" ~$0.5250 ");
@@ -145,8 +145,7 @@ fn a_limit_that_cannot_hold_an_agent_is_warned_about() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     let agent = sandbox.agent(&json!([[{"say": DONE}]]));
-    let warning =
-        "ralph: warning: the agent tells neither cost nor tokens, so --max-cost cannot hold it: ralph\n";
+    let warning = "ralph: warning: the agent reports neither cost nor tokens, so --max-cost has no effect on it: ralph\n";
     assert_eq!(sandbox.run(&["-p", "x", "--max-cost", "1"], &agent).exits(0).stderr, warning);
     assert_eq!(sandbox.run(&["-p", "x"], &agent).exits(0).stderr, "");
     // One that is known beside it does not change that.

@@ -185,7 +185,7 @@ fn what_ralph_writes_is_no_change_of_the_run() {
     let agent = sandbox.sh_agent("cat > ../told; echo x >> made; echo x >> progress.txt; echo on it");
     sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1);
     let told = sandbox.read("../told");
-    let (_, diff) = told.split_once("Changed since the run began:\n").unwrap();
+    let (_, diff) = told.split_once("Changed since the run started:\n").unwrap();
     assert!(diff.contains("+++ b/made\n"), "{told}");
     // A file of that name is ralph's only where it works through stories.
     assert!(diff.contains("+++ b/progress.txt\n") && !diff.contains("b/.ralph/progress.md"), "{told}");

@@ -58,11 +58,11 @@ fn a_run_can_be_carried_on_right_after_it_was_killed_while_its_tree_is_swept() {
 fn a_new_run_says_that_the_one_before_it_was_cut_short() {
     let sandbox = crashed();
     let before = sandbox.only_run();
-    let told = format!("run {before} was cut short here");
+    let told = format!("run {before} was interrupted here");
     let again = sandbox.ralph(&["run", "-p", "Mend it.", "-n", "6", "--check", "test -f fixed"]).exits(0);
     assert!(again.stderr.contains(&told) && again.stderr.contains("ralph resume"), "{}", again.stderr);
     let third = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--", "echo", DONE]).exits(0);
-    assert!(!third.stderr.contains("cut short"), "{}", third.stderr);
+    assert!(!third.stderr.contains("was interrupted"), "{}", third.stderr);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn the_newest_run_of_the_directory_is_resumed_and_others_by_the_beginning_of_the
     assert_eq!(resumed(&[&ids[0][..20]]), ids[0], "four hexadecimal digits tell them apart");
     assert_eq!(sandbox.read("told"), "old");
 
-    sandbox.ralph(&["resume", &ids[0][..4]]).exits(1).says("several runs begin with");
+    sandbox.ralph(&["resume", &ids[0][..4]]).exits(1).says("several runs start with");
     sandbox.ralph(&["resume", "no-such-run"]).exits(1).says("no such run: no-such-run");
 }
 
@@ -204,7 +204,7 @@ fn two_at_once_do_not_resume_the_same_run() {
     let id = sandbox.only_run();
     let resumed = sandbox.start(&["resume", &id]);
     sandbox.until_file("again");
-    sandbox.ralph(&["resume", &id]).exits(2).says("this run is alive already");
+    sandbox.ralph(&["resume", &id]).exits(2).says("the run is already running");
     sandbox.ralph(&["resume"]).exits(1).says("no run to resume");
     assert_eq!(sandbox.agents_begun(), 2);
     resumed.kill();

@@ -41,7 +41,7 @@ fn outcomes(sandbox: &Sandbox) -> Vec<Value> {
 fn the_first_line_with_something_on_it_is_the_message_and_the_commit_names_its_run() {
     let sandbox = with_tasks(&["commit"]);
     plain_agent(&sandbox, NEW_FILE, "printf '\\n   \\n  Add the file  \\nbecause of this\\n'");
-    run(&sandbox, &[]).exits(0).says("asking for a commit message").says("Add the file");
+    run(&sandbox, &[]).exits(0).says("asking the agent for a commit message").says("Add the file");
     let id = sandbox.only_run();
     assert_eq!(sandbox.sh("git log -1 --format=%B"), format!("Add the file\n\nRalph-Run: {id}/1\n\n"));
     let trailer = sandbox.sh("git log -1 --format='%(trailers:key=Ralph-Run,valueonly)'");
@@ -288,7 +288,7 @@ fn a_conflict_is_not_committed() {
          && echo ours > README && git commit -q -am settings && ! git merge -q other",
     );
     plain_agent(&sandbox, NEW_FILE, "echo work");
-    run(&sandbox, &[]).exits(0).says("a merge is not resolved: README");
+    run(&sandbox, &[]).exits(0).says("unresolved merge conflict: README");
     assert_eq!(subjects(&sandbox), [""; 0]);
     assert!(sandbox.sh("git status --porcelain").contains("UU README\n"));
 }

@@ -159,7 +159,7 @@ fn execution_flow() {
         "This is iteration 2 of 2.",
         "<response>READY</response>",
         "\n- seq 5000; false\n",
-        "Changed since the run began:\n",
+        "Changed since the run started:\n",
         "... [truncated]\n",
         "Progress so far:\n## Iteration 1 — FAIL\n",
     ];
@@ -168,8 +168,13 @@ fn execution_flow() {
         .map(|part| told.find(part).unwrap_or_else(|| panic!("no {part:?} in\n{told}")))
         .collect();
     assert!(at.is_sorted(), "{at:?}\n{told}");
-    let diff =
-        told.split("Changed since the run began:\n").nth(1).unwrap().split("... [truncated]").next().unwrap();
+    let diff = told
+        .split("Changed since the run started:\n")
+        .nth(1)
+        .unwrap()
+        .split("... [truncated]")
+        .next()
+        .unwrap();
     assert_eq!(diff.chars().count(), 5000, "the first characters of the diff, new files included");
     let (stat, _) = diff.split_once("diff --git").unwrap();
     assert!(stat.contains(" big | 2000 +") && stat.contains(" new |"), "every file comes first: {stat}");
@@ -418,7 +423,7 @@ fn loop_with_worktree_for_experimentation() {
     let ran = ralph_loop(&sandbox, &args, &agent).exits(0);
     let branch = format!("ralph/{}", sandbox.only_run());
     let ran = ran
-        .says(&format!("look:     git diff HEAD...{branch}"))
+        .says(&format!("show:     git diff HEAD...{branch}"))
         .says(&format!("merge:    git merge {branch}"));
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
     assert!(sandbox.sh(&format!("git diff main...{branch}")).contains("+async"));

@@ -87,7 +87,7 @@ mod review_integrity_enforcement {
 
     #[test]
     fn review_count_minus_1_blocks_invalid_negative_value() {
-        state_blocks(&story("US-001", "", false, -1, ""), "not negative, not -1");
+        state_blocks(&story("US-001", "", false, -1, ""), "non-negative integer, not -1");
     }
 
     #[test]

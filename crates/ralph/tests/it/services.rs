@@ -19,7 +19,7 @@ fn a_limit_is_waited_out_and_uses_up_neither_iteration_nor_failure() {
         [{"say": DONE}],
     ]));
     let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--max-failures", "1"]).exits(0);
-    let ran = ran.says("Usage limit:").says("then the same iteration again (nothing is used up)");
+    let ran = ran.says("Usage limit:").says("then retrying the same iteration (it does not count)");
     assert!(ran.stdout.contains("Iteration 1/1 (attempt 3)"), "{}", ran.stdout);
 }
 
@@ -302,7 +302,7 @@ fn denied_tool_calls_are_told_with_the_setting_that_allows_them() {
     sandbox.settings(&json!({"agent": {"autonomous": false}, "checkpoints": false}));
     denied_claude(&sandbox);
     let ran = sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(0);
-    ran.says("1 tool call was denied; the setting agent.autonomous allows them");
+    ran.says("1 tool call was denied; to allow them, set agent.autonomous to true");
     let result = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--format", "json"]).stops(0, "completed", 1);
     assert_eq!(result["iterations"][0]["denied_tool_calls"], 1);
 }

@@ -19,7 +19,7 @@ fn the_first_signal_lets_the_step_finish() {
         sandbox.until_file("up");
         sandbox.interrupt_and_go(&running, signal);
         let ran = running.end().exits(130).says("Received signal, shutting down...");
-        assert!(ran.stderr.contains("once more ends it now"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("press Ctrl+C again to stop now"), "{}", ran.stderr);
         assert!(sandbox.has("whole"), "the agent was not cut short");
         assert!(!sandbox.has("checked"), "no further step was begun");
         assert_eq!(sandbox.listed()["status"], "interrupted");
@@ -49,8 +49,8 @@ fn the_second_signal_ends_the_whole_tree_at_once() {
         running.signal(signal);
         until("the first answer", || running.stderr().contains("Received signal"));
         running.signal(signal);
-        let ran = running.end().exits(130).says("Received signal, ending everything now.");
-        ran.says("Agent ended: as asked (time: ");
+        let ran = running.end().exits(130).says("Received signal, stopping now.");
+        ran.says("Agent stopped: as requested (time: ");
         // Without the time that others get to comply.
         let facts = sandbox.facts();
         let cancelled: Vec<_> = facts.iter().map(|fact| &fact["cancelled"]["how"]).collect();
@@ -98,7 +98,7 @@ fn nothing_that_an_agent_leaves_outlives_it() {
         leave("child", true), leave("setsid", false), leave("double_fork", true), leave("refork", false),
         {"ignore_term": true}, {"say": DONE},
     ]]));
-    sandbox.run(&["-p", "x"], &agent).exits(0).says("ended what it left running: ");
+    sandbox.run(&["-p", "x"], &agent).exits(0).says("killed what it left running: ");
     sandbox.nothing_is_left();
     let pids = sandbox.read("pids");
     assert!(pids.lines().count() >= 4, "{pids}");

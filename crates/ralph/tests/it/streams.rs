@@ -30,8 +30,7 @@ fn the_oldest_streams_go_and_the_run_says_so_once() {
     let agent = sandbox.sh_agent("head -c 300000 /dev/zero | tr '\\0' '.'; echo; echo oops >&2");
     let ran = sandbox.run(&["-p", "x", "-n", "7", "--no-stream-agent-output"], &agent).exits(1);
     assert_eq!(ran.stderr.matches("keepStreams").count(), 1, "{}", ran.stderr);
-    let told =
-        "ralph: warning: what agents printed is no longer kept up to iteration 1: it was more than 1.0 MiB";
+    let told = "ralph: warning: agent output exceeds 1.0 MiB (keepStreams): removed it up to iteration 1";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     let (names, bytes) = kept(&sandbox);
     assert_eq!(names, ["5-1.err", "5-1.out", "6-1.err", "6-1.out", "7-1.err", "7-1.out"]);
@@ -67,7 +66,8 @@ fn one_huge_stream_keeps_its_beginning_and_its_end() {
     settings(&sandbox, 1.0);
     let agent = sandbox.sh_agent(&format!("seq 1000000; echo loud >&2; {DONE}"));
     let ran = sandbox.run(&["-p", "x", "--no-stream-agent-output"], &agent).exits(0);
-    let told = "ralph: warning: of what the agent prints only the beginning and the end are kept: it is too much for 1.0 MiB (keepStreams)\n";
+    let told =
+        "ralph: warning: the agent's output exceeds 1.0 MiB (keepStreams): keeping only its start and end\n";
     assert_eq!(ran.stderr, told);
     let read = |name: &str| fs::read_to_string(sandbox.run_dir().join("streams").join(name)).unwrap();
     let raw = read("1-1.out");
@@ -75,7 +75,7 @@ fn one_huge_stream_keeps_its_beginning_and_its_end() {
     assert!(head.starts_with("1\n2\n3\n"), "{head:.20}");
     assert_eq!(
         last,
-        "\n[ralph] continued in 1-1.out.tail.1 and 1-1.out.tail: only the end is kept (keepStreams)\n"
+        "\n[ralph] continued in 1-1.out.tail.1 and 1-1.out.tail: output in between was dropped (keepStreams)\n"
     );
     let end = read("1-1.out.tail.1") + &read("1-1.out.tail");
     assert!(end.len() > 128 << 10, "{}", end.len());

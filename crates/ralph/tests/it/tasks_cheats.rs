@@ -33,9 +33,9 @@ fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_
     let message = "Implement iterations cannot set passes=true or approve stories. Only review iterations may \
                    approve. Story US-001 had illegal transition: passes false → true.";
     assert_eq!(violations(&sandbox)[0], message);
-    assert!(told.contains(&format!("undone in the task list: {message}")), "{told}");
+    assert!(told.contains(&format!("reverted in the task list: {message}")), "{told}");
     let next = prompt(&sandbox, 2);
-    assert!(next.contains("The iteration before this one broke rules") && next.contains(message), "{next}");
+    assert!(next.contains("The previous iteration broke these rules") && next.contains(message), "{next}");
     // What it may do is kept, and the mending is committed.
     assert_eq!(now(&sandbox)["userStories"][0]["notes"], "did it");
     assert_eq!(sandbox.sh("git status --porcelain"), "");
@@ -51,7 +51,7 @@ fn verify_commands_and_the_branch_stay_as_they_were() {
     let told = after(&sandbox, Act::makes(&weaker));
     for name in ["verifyCommands", "branchName"] {
         assert!(
-            told.contains(&format!("undone in the task list: The task list: {name} was changed")),
+            told.contains(&format!("reverted in the task list: The task list: {name} was changed")),
             "{told}"
         );
     }
@@ -145,7 +145,7 @@ fn a_deleted_list_comes_back_and_so_does_its_directory() {
         let sandbox = project(&list(&[new("US-001"), right("US-002", 1)]));
         let before = now(&sandbox);
         let told = after(&sandbox, Act::shell(deed));
-        assert!(told.contains(&format!("undone in the task list: {gone}")), "{deed}\n{told}");
+        assert!(told.contains(&format!("reverted in the task list: {gone}")), "{deed}\n{told}");
         assert_eq!(now(&sandbox), before, "{deed}");
         assert_eq!(seen(&sandbox, 2), before, "{deed}");
     }
@@ -179,7 +179,7 @@ fn a_key_that_is_there_twice_shows_nobody_two_lists() {
     let sandbox = project(&list(&[new("US-001")]));
     let twice = "sed -i 's/\"passes\": false/\"passes\": false, \"passes\": true/' ralph/tasks.json; git commit -qam x";
     let told = after(&sandbox, Act::shell(twice));
-    assert!(told.contains("the key is there twice: passes"), "{told}");
+    assert!(told.contains("duplicate key: passes"), "{told}");
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }
 
@@ -260,7 +260,7 @@ fn a_check_approves_nothing_by_ending_the_loop() {
     let told = sandbox.ralph(&["resume"]).exits(1).stderr;
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
     // It may have been a person's after all.
-    let kept = told.lines().find_map(|line| line.split_once("what stood there is kept: "));
+    let kept = told.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
     let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
     let forged = fs::read_to_string(sandbox.root().join("forged.json")).unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), forged);
@@ -371,7 +371,7 @@ fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
         Act::leaves(&list(&[right("US-001", 1)])),
     ];
     let ran = tell(&sandbox, &[], &acts).exits(0);
-    assert!(ran.stdout.contains("committed what was left: 2 files"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("committed what the agent left: 2 files"), "{}", ran.stdout);
     let log = sandbox.sh("git log --format=%s");
     let wip: Vec<&str> = log.lines().filter(|line| line.starts_with("wip: [US-001]")).collect();
     assert_eq!(wip.len(), 2, "{log}");
@@ -388,7 +388,7 @@ fn the_lock_of_a_git_that_was_killed_keeps_nobody_from_committing() {
         Act::makes(&list(&[right("US-001", 1)])),
     ];
     let ran = tell(&sandbox, &[], &acts).exits(0);
-    assert!(ran.stdout.contains("committed what was left: 1 file"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("committed what the agent left: 1 file"), "{}", ran.stdout);
     assert_eq!(sandbox.sh("git status --porcelain; git log -1 --format=%s"), "work\n");
 }
 
@@ -454,7 +454,11 @@ fn the_same_illegal_edit_in_every_iteration_does_not_use_them_all_up() {
     let cheat = || Act::leaves(&list(&[right("US-001", 0)])).then("date +%s%N >> ralph/progress.txt");
     let acts: Vec<Act> = (0..15).map(|_| cheat()).collect();
     let ran = tell(&sandbox, &[], &acts).exits(1);
-    assert!(ran.stdout.contains("stalled: 5 iterations in a row brought no story further"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("stalled: no story made progress in the last 5 iterations"),
+        "{}",
+        ran.stdout
+    );
     // The first one could still have been progress.
     assert_eq!(items(&sandbox).len(), 6);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
@@ -481,7 +485,7 @@ fn a_link_in_the_place_of_its_directory_leads_to_no_other_list() {
         let theirs = text(&list(&[new("XX-001")]));
         sandbox.write(&format!("{other}/tasks.json"), &theirs);
         let told = after(&sandbox, Act::shell(&format!("rm -r ralph && ln -s {other} ralph")));
-        assert!(told.contains("undone in the task list: the task list is missing"), "{told}");
+        assert!(told.contains("reverted in the task list: the task list is missing"), "{told}");
         assert_eq!(sandbox.read(&format!("{other}/tasks.json")), theirs);
         assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
         assert_eq!(sandbox.sh("git status --porcelain"), "", "what is left can be committed: {told}");

@@ -183,7 +183,7 @@ fn the_first_story_takes_the_place_of_the_one_that_was_laid_out() {
     sandbox
         .ralph(&["tasks", "check"])
         .exits(2)
-        .says("Story US-001: acceptanceCriteria must be a list that is not empty");
+        .says("Story US-001: acceptanceCriteria must be a non-empty list");
     sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("acceptanceCriteria");
     let add = ["tasks", "add", "First", "--criterion", "c", "--description", "d", "--priority", "-2"];
     assert_eq!(sandbox.ralph(&add).exits(0).stdout, "US-001\n");
@@ -230,7 +230,7 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
         assert_eq!(lines[line - 1].trim(), "{", "{problem}");
         let id = format!("\"id\": \"{story}\"");
         let is_it = |line: &str| line.contains(&id);
-        let found = match problem["text"].as_str().unwrap().contains("is there twice") {
+        let found = match problem["text"].as_str().unwrap().contains("is used twice") {
             true => lines.iter().rposition(|line| is_it(line)),
             false => lines.iter().position(|line| is_it(line)),
         };
@@ -258,14 +258,14 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     assert!(told_of(&list(&[passing])).contains("not 'approved'"));
     sandbox.ralph(&["tasks", "check", "--skip-review"]).exits(0);
     sandbox.write("ralph/tasks.json", "{\"userStories\": [], \"project\": 1, \"project\": 2}");
-    sandbox.ralph(&["tasks", "check"]).exits(2).says("the key is there twice: project");
+    sandbox.ralph(&["tasks", "check"]).exits(2).says("duplicate key: project");
     assert!(told_of(&list(&[])).contains("has no stories"));
     fs::remove_dir_all(sandbox.project().join("ralph")).unwrap();
-    sandbox.ralph(&["tasks", "check"]).exits(2).says("there is no task list");
+    sandbox.ralph(&["tasks", "check"]).exits(2).says("no task list: ");
     sandbox.sh("mkdir -p there && mkdir ../outside");
     sandbox.write("there/tasks.json", text(&list(&[new("US-001")])));
     sandbox.ralph(&["tasks", "check", "--ralph-dir", "there"]).exits(0).says("there/tasks.json: warning");
-    sandbox.ralph(&["tasks", "check", "--ralph-dir", "../outside"]).exits(2).says("not in the project");
+    sandbox.ralph(&["tasks", "check", "--ralph-dir", "../outside"]).exits(2).says("outside the project");
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn a_prd_that_was_laid_out_is_not_worked_on_before_it_is_written() {
     sandbox.write("ralph/prd.md", prd);
     sandbox.sh("git commit -qam prd");
     sandbox.ralph(&["tasks", "check"]).exits(0);
-    run().exits(1).says("switched to the branch ralph/login");
+    run().exits(1).says("switched to branch ralph/login");
     // What counts is what the run will find: the branch has its own files now.
     sandbox.sh("git switch -q - && git checkout -q HEAD~1 -- ralph/prd.md && git commit -q -m back");
-    run().exits(1).says("switched to the branch ralph/login");
+    run().exits(1).says("switched to branch ralph/login");
 }
 
 #[test]
@@ -328,5 +328,5 @@ fn a_list_behind_a_link_is_worked_on_where_it_is_and_only_in_the_project() {
     run(&sandbox, &[], &[approve]).stops(0, "completed", 1);
     assert!(sandbox.project().join("ralph").is_symlink());
     sandbox.sh("mv docs/loop ../elsewhere && rm ralph && ln -s ../elsewhere ralph");
-    sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("the tasks are not in the project: ");
+    sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("the tasks directory is outside the project: ");
 }

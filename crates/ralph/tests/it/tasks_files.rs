@@ -169,7 +169,7 @@ fn ralph_archive_after_a_completed_loop_gives_the_archive_structure_and_a_clean_
     wanted.sort();
     assert_eq!(committed, wanted);
     assert_eq!(sandbox.sh("git status --porcelain"), "A  staged\n?? theirs\n");
-    sandbox.ralph(&["archive"]).exits(1).says("there is nothing to archive");
+    sandbox.ralph(&["archive"]).exits(1).says("nothing to archive");
 }
 
 #[test]
@@ -180,21 +180,24 @@ fn archives_of_one_day_do_not_meet_and_are_called_by_their_branch() {
     tasks["branchName"] = json!("ralph/log/in");
     for _ in 0..2 {
         sandbox.write("ralph/tasks.json", text(&tasks));
-        sandbox.ralph(&["archive", "-C", "."]).exits(0).says("not committed: this is no git repository");
+        sandbox.ralph(&["archive", "-C", "."]).exits(0).says("not committed: not a git repository");
     }
     let today = sandbox.sh("date +%Y-%m-%d").trim().to_string();
     assert_eq!(sandbox.sh("ls -A ralph-archive"), format!("{today}-log-in\n{today}-log-in-2\n"));
     let summary = sandbox.read(&format!("ralph-archive/{today}-log-in-2/summary.md"));
-    assert!(summary.contains("| approved at the cap | 5 |"), "{summary}");
+    assert!(summary.contains("| approved at the review cap | 5 |"), "{summary}");
     assert!(summary.contains("- Runs: none"), "{summary}");
-    sandbox.ralph(&["archive", "--label", "/"]).exits(1).says("there is nothing to archive");
+    sandbox.ralph(&["archive", "--label", "/"]).exits(1).says("nothing to archive");
     sandbox.write("ralph/tasks.json", text(&tasks));
-    sandbox.ralph(&["archive", "--label", "/"]).exits(2).says("nothing of the label can be part of a path");
+    sandbox
+        .ralph(&["archive", "--label", "/"])
+        .exits(2)
+        .says("the label has no characters that are valid in a path");
     sandbox.write("ralph/tasks.json", "{");
-    sandbox.ralph(&["archive"]).exits(1).says("the task list is wrong");
+    sandbox.ralph(&["archive"]).exits(1).says("invalid task list");
     assert_eq!(sandbox.read("ralph/tasks.json"), "{");
     fs::remove_file(sandbox.project().join("ralph/tasks.json")).unwrap();
-    sandbox.ralph(&["archive"]).exits(2).says("there is no task list");
+    sandbox.ralph(&["archive"]).exits(2).says("no task list: ");
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn archive_is_refused_while_a_run_is_at_work() {
     let agent = crate::tasks_support::agent(&sandbox, &[Act::shell("echo up > up; exec tail -f /dev/null")]);
     let running = crate::tasks_support::begin(&sandbox, &[], &agent);
     sandbox.until_file("up");
-    let refused = sandbox.ralph(&["archive"]).exits(1).says("is working in this directory");
+    let refused = sandbox.ralph(&["archive"]).exits(1).says("is already working in this directory");
     assert!(refused.stderr.contains("stop it first"), "{}", refused.stderr);
     assert!(!sandbox.has("ralph-archive"));
     running.kill();

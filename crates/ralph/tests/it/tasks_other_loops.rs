@@ -65,7 +65,7 @@ fn a_review_fix_that_leaves_the_feedback_is_told_and_it_is_cleared() {
     let kept = with(waiting("US-001", 1), &json!({"reviewFeedback": "line 3 is wrong"}));
     let acts = [Act::makes(&list(&[kept])), Act::makes(&list(&[right("US-001", 2)]))];
     let ran = tell(&sandbox, &["-n", "2"], &acts).exits(0);
-    ran.says("undone in the task list: Review-fix iterations must clear reviewFeedback. Story US-001");
+    ran.says("reverted in the task list: Review-fix iterations must clear reviewFeedback. Story US-001");
     let seen = crate::tasks_support::seen(&sandbox, 2);
     assert_eq!(fields(&seen, "US-001"), json!([false, "needs_review", 1]));
     assert_eq!(seen["userStories"][0]["reviewFeedback"], "");
@@ -142,7 +142,7 @@ fn a_list_without_review_fields_is_filled_in_when_a_run_reads_it() {
     sandbox.ralph(&["tasks", "-d", "--", "true"]).exits(0).says("story US-002, implement");
     assert_eq!(sandbox.read("ralph/tasks.json"), text, "nothing was written so far");
     let ran = tell(&sandbox, &["-n", "1"], &[Act::shell("true")]).exits(1);
-    ran.says("added to ralph/tasks.json what it left out: reviewStatus, reviewCount, reviewFeedback, notes");
+    ran.says("added missing fields to ralph/tasks.json: reviewStatus, reviewCount, reviewFeedback, notes");
     assert_eq!(fields(&crate::tasks_support::seen(&sandbox, 1), "US-002"), json!([false, null, 0]));
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([true, "approved", 0]));
 }
@@ -152,8 +152,8 @@ fn init_and_archive_take_the_directory_of_the_list() {
     let sandbox = Sandbox::git();
     sandbox.ralph(&["init", "tasks", "--ralph-dir", "plans/login", "--name", "login"]).exits(0);
     assert!(sandbox.has("plans/login/prompt.md") && !sandbox.has("ralph"));
-    sandbox.ralph(&["init", "tasks", "--ralph-dir", "../out"]).exits(2).says("not in the project");
-    sandbox.ralph(&["init", "tasks", "--ralph-dir", "x/../../out"]).exits(2).says("not in the project");
+    sandbox.ralph(&["init", "tasks", "--ralph-dir", "../out"]).exits(2).says("outside the project");
+    sandbox.ralph(&["init", "tasks", "--ralph-dir", "x/../../out"]).exits(2).says("outside the project");
     sandbox.ralph(&["init", "stories", "--ralph-dir", "x"]).exits(2).says("belongs to `ralph init tasks`");
     sandbox.write("plans/login/tasks.json", text(&list(&[right("US-001", 1)])));
     sandbox.sh("git add . && git commit -q -m tasks");
@@ -176,7 +176,7 @@ fn init_overwrites_only_if_forced_and_never_under_a_run() {
         &agent(&sandbox, &[Act::shell("echo up > up; exec tail -f /dev/null")]),
     );
     sandbox.until_file("up");
-    sandbox.ralph(&["init", "tasks", "--force"]).exits(1).says("is working in this directory");
+    sandbox.ralph(&["init", "tasks", "--force"]).exits(1).says("is already working in this directory");
     running.kill();
     sandbox.soon_nothing_is_left();
     assert_eq!(sandbox.read("ralph/prompt.md"), "mine");
@@ -198,7 +198,7 @@ fn commands_about_a_list_name_the_prd_that_could_be_imported() {
         &["tasks", "add", "x", "--criterion", "y"],
         &["archive"],
     ] {
-        let ran = sandbox.ralph(args).exits(2).says("there is no task list");
+        let ran = sandbox.ralph(args).exits(2).says("no task list: ");
         ran.says("hint: `ralph init tasks` imports scripts/ralph/prd.json\n");
     }
     assert!(!sandbox.has("ralph"));

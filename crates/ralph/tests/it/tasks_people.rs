@@ -31,14 +31,17 @@ fn an_invalid_edit_stops_the_run_with_file_and_reason_and_it_goes_on_after_mendi
     for (edited, why) in [
         (wrong.as_str(), "Story US-001: priority must be a number, not \"high\""),
         ("{ not json", "the task list is not valid JSON"),
-        ("{\"userStories\": [], \"userStories\": []}", "the key is there twice: userStories"),
+        ("{\"userStories\": [], \"userStories\": []}", "duplicate key: userStories"),
     ] {
         let sandbox = project(&list(&[new("US-001")]));
         let acts = [Act::shell("exit 1"), Act::makes(&list(&[right("US-001", 1)]))];
         let result = edited_in_a_wait(&sandbox, "json", edited, &acts).end().stops(1, "error", 1);
         let told = result["error"]["message"].as_str().unwrap();
         let file = sandbox.project().join("ralph/tasks.json").display().to_string();
-        assert!(told.starts_with(&file) && told.contains(why) && told.ends_with("then resume"), "{told}");
+        assert!(
+            told.starts_with(&file) && told.contains(why) && told.ends_with("then run `ralph resume`"),
+            "{told}"
+        );
         assert_eq!(sandbox.read("ralph/tasks.json"), edited, "it is theirs to mend");
         // Still wrong: still refused.
         sandbox.ralph(&["resume", "--format", "json"]).stops(1, "error", 1);
@@ -80,7 +83,7 @@ fn what_a_person_changes_while_the_loop_waits_counts_and_is_recorded() {
     let ran = edited_in_a_wait(&sandbox, "human", &by_hand, &acts).end().exits(0);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
     assert_eq!(edits(&sandbox), 1);
-    let told = "the task list was changed between iterations; that counts";
+    let told = "the task list was edited between iterations; using the new version";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
 }
 
@@ -121,7 +124,7 @@ fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
     let theirs = text(&list(&[waiting("US-001", 0), new("US-002")]));
     sandbox.write("ralph/tasks.json", &theirs);
     let told = sandbox.ralph(&["resume"]).exits(1).stderr;
-    let kept = told.lines().find_map(|line| line.split_once("what stood there is kept: "));
+    let kept = told.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
     let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
     assert_eq!(fs::read_to_string(path).unwrap(), theirs);
 }
@@ -224,7 +227,7 @@ fn the_branch_of_the_list_is_made_and_checked_out() {
         tasks
     };
     let ran = run(&sandbox, &["-n", "1"], &[Act::makes(&done(waiting("US-001", 0)))]);
-    assert!(ran.stderr.contains("ralph: switched to the branch ralph/login\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ralph: switched to branch ralph/login\n"), "{}", ran.stderr);
     ran.stops(1, "max_iterations", 1);
     assert_eq!(sandbox.sh("git branch --show-current"), "ralph/login\n");
     assert_eq!(sandbox.sh("git log --format=%s main..ralph/login"), "work\n");
@@ -255,7 +258,7 @@ fn the_list_on_the_branch_decides_and_not_the_one_that_is_left() {
     sandbox.write("ralph/tasks.json", "{");
     sandbox.sh("git commit -qam broken; git switch -q main");
     let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);
-    refused.says("the task list on the branch ralph/login is wrong");
+    refused.says("the task list on branch ralph/login is invalid");
     assert_eq!(sandbox.sh("git branch --show-current"), "main\n");
 }
 
@@ -266,7 +269,7 @@ fn a_dirty_tree_is_not_taken_to_another_branch() {
     let sandbox = project(&tasks);
     sandbox.write("theirs", "not committed");
     let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);
-    for part in ["the tasks want the branch ralph/login, and there are uncommitted changes", "--stay"] {
+    for part in ["cannot switch to branch ralph/login: there are uncommitted changes", "--stay"] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
     assert_eq!(sandbox.sh("git branch --show-current; git branch --list 'ralph/*'"), "main\n");
@@ -279,7 +282,7 @@ fn a_dirty_tree_is_not_taken_to_another_branch() {
     tasks["branchName"] = json!("no..name");
     sandbox.write("ralph/tasks.json", text(&tasks));
     sandbox.sh("git commit -qam branch");
-    sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("mend branchName in tasks.json, or pass --stay");
+    sandbox.ralph(&["tasks", "--", "true"]).exits(2).says("fix branchName in tasks.json, or pass --stay");
 }
 
 #[test]

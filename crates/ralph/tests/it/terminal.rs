@@ -99,7 +99,7 @@ fn lines_end_at_the_edge_of_a_terminal_and_nowhere_in_a_pipe() {
     }
     let cheat = || Act::makes(&list(&[right("US-001", 0), new("US-002")]));
     let piped = tell(&sandbox, &["-n", "1"], &[cheat()]).exits(1).stdout;
-    let undone = "undone in the task list: Implement iterations cannot set passes=true or approve stories. \
+    let undone = "reverted in the task list: Implement iterations cannot set passes=true or approve stories. \
                   Only review iterations may approve. Story US-001 had illegal transition: passes false → true.";
     assert!(piped.lines().any(|line| line.ends_with(undone)), "{piped}");
     let agent = crate::tasks_support::agent(&sandbox, &[cheat()]).words().join("' '");

@@ -65,7 +65,7 @@ fn a_run_is_paused_and_continued_from_another_terminal() {
         .0
         .run(&["-p", "x", "-n", "1"], &stage.0.sh_agent("cat"))
         .exits(2)
-        .says("is working in this directory");
+        .says("is already working in this directory");
     stage.0.ralph(&["resume"]).exits(0).says(&format!("resumed ralph loop for {id}\n"));
     stage.go(2);
     running.end().exits(1).says("ralph: resumed\n");
@@ -112,7 +112,7 @@ fn a_run_is_killed_at_once() {
     let running = stage.begin(&["-n", "2"]);
     let id = stage.0.only_run();
     stage.0.ralph(&["kill"]).exits(0).says(&format!("killed {id}\n"));
-    running.end().exits(1).says("killed: ending everything now").says(&format!("ralph resume {id}"));
+    running.end().exits(1).says("killed: stopping everything now").says(&format!("ralph resume {id}"));
     stage.0.nothing_is_left();
     assert_eq!(stage.0.listed()["status"], "killed");
     stage.0.ralph(&["kill", &id]).exits(0).says(&format!("ralph: warning: run {id} is not running"));
@@ -158,7 +158,7 @@ fn an_agent_cannot_control_its_own_run() {
     sandbox.run(&["-p", "x", "-n", "1", "--format", "json"], &agent).stops(1, "max_iterations", 1);
     let told = sandbox.read("told.txt");
     // `resume` finds nothing that is paused, and nothing to resume.
-    let refused = told.matches("cause: an agent cannot control the run that it works for").count();
+    let refused = told.matches("cause: an agent cannot control its own run").count();
     assert_eq!(refused, 2 * (commands.len() - 2), "{told}");
     assert_eq!(told.matches("cannot kill all runs from here").count(), 2, "{told}");
     assert!(!sandbox.facts().iter().any(|fact| fact["asked"].is_object() || fact["asked"].is_string()));
@@ -219,7 +219,7 @@ fn the_events_of_a_run_are_those_of_its_journal() {
     stage.go(1);
     running.end().exits(1);
     let all = stage.0.ralph(&["logs", "--events"]).exits(0).stdout;
-    assert!(all.ends_with("[STOP] stopped after 1 iterations: max_iterations\n"), "{all}");
+    assert!(all.ends_with("[STOP] stopped after 1 iteration: max_iterations\n"), "{all}");
     until("the end", || follower.stdout() == all);
     let last = stage.0.ralph(&["logs", "--events", "--lines", "1"]).exits(0).stdout;
     assert!(last.lines().count() == 1 && all.ends_with(&last), "{last}");
@@ -256,7 +256,7 @@ fn several_runs_in_a_directory_have_to_be_named() {
     );
     stage.0.until_file("second");
     let [one, other] = &stage.0.runs()[..] else { panic!("{:?}", stage.0.runs()) };
-    let refused = format!("ralph: error: several runs in this directory: {one}, {other}\n");
+    let refused = format!("ralph: error: several runs are running in this directory: {one}, {other}\n");
     for command in [&["pause"][..], &["kill"], &["say", "x"], &["set", "-n", "2"], &["logs"]] {
         stage.0.ralph(command).exits(1).says(&refused);
     }
@@ -273,7 +273,7 @@ fn where_nothing_runs_that_is_said() {
     for command in [&["pause"][..], &["kill"], &["say", "x"], &["set", "-n", "2"]] {
         stage.0.ralph(command).exits(1).says(&nothing);
     }
-    stage.0.ralph(&["logs"]).exits(1).says("no run in this directory yet");
+    stage.0.ralph(&["logs"]).exits(1).says("no runs in this directory");
     stage.0.ralph(&["pause", "20200101"]).exits(1).says("ralph: error: no such run: 20200101\n");
 }
 

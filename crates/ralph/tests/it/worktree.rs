@@ -66,7 +66,7 @@ fn the_closing_lines_say_where_it_is_and_how_to_look_merge_and_remove() {
         let line = ran.stdout.lines().find_map(|line| line.trim().strip_prefix(word));
         line.unwrap_or_else(|| panic!("no {word} in\n{}", ran.stdout)).trim().to_owned()
     };
-    assert!(sandbox.sh(&told("look:")).contains("+++ b/made"));
+    assert!(sandbox.sh(&told("show:")).contains("+++ b/made"));
     sandbox.sh(&told("merge:"));
     assert_eq!(sandbox.read("made"), "made\n");
 }
@@ -155,7 +155,7 @@ fn without_a_repository_or_a_commit_it_is_refused() {
     let sandbox = Sandbox::bare();
     refused(&sandbox, 2).says("--worktree needs a git repository").says("hint: ");
     let sandbox = Sandbox::empty_repository();
-    refused(&sandbox, 2).says("--worktree needs a commit to begin from").says("hint: ");
+    refused(&sandbox, 2).says("--worktree needs a commit to start from").says("hint: ");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_worktree_that_lost_its_git_never_leads_to_the_users_own_tree() {
         "-c",
         "rm -f .git; echo '<response>DONE</response>'",
     ]);
-    ran.exits(0).says("this is no worktree any more");
+    ran.exits(0).says("not a worktree any more");
     assert_eq!((sandbox.sh("git rev-parse HEAD"), sandbox.sh("git status --porcelain")), before);
 }
 

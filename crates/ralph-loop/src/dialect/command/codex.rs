@@ -1,6 +1,6 @@
 //! `codex exec --json --sandbox workspace-write --skip-git-repo-check -`, the prompt on stdin.
 //!
-//! Outside a sandbox of ours Codex gets its own: it may write where it works, and asks nobody.
+//! Outside a sandbox of ours Codex gets its own: it may write where it works, and does not ask.
 //! `--full-auto`, once the name for that, ends today's Codex with exit code 2. A user who writes
 //! it anyway has a Codex that knows it.
 
@@ -44,7 +44,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
         for line in hooks.config {
             ours.extend(["-c", line]);
         }
-        // Hooks that nobody has looked at are passed over without a word.
+        // Unreviewed hooks are skipped silently.
         if !user.has(TRUST_HOOKS) {
             ours.push(TRUST_HOOKS);
         }

@@ -29,7 +29,7 @@ pub struct Invocation<'a> {
     /// it as a single argument. A plain command gets its arguments as they are.
     pub args: &'a [String],
     pub model: Option<&'a str>,
-    /// Nobody is there to be asked for permission.
+    /// No one is there to grant permission.
     pub autonomous: bool,
     pub wants: Wants<'a>,
     /// A name for the session, never used before.
@@ -89,11 +89,11 @@ pub enum AnswerIn {
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandLineError {
-    #[error("the command has no `{{model}}` to pass the model by: {program}")]
+    #[error("the command has no `{{model}}` placeholder for the model: {program}")]
     NoModelFlag { program: String },
-    #[error("the command asks for a model and none is set: {argument}")]
+    #[error("the command needs a model, but none is set: {argument}")]
     NoModel { argument: String },
-    #[error("the prompt is too long for an argument (`{{prompt_file}}` takes any), in bytes: {bytes}")]
+    #[error("the prompt is too long for an argument, use `{{prompt_file}}`: {bytes} bytes")]
     PromptTooLong { bytes: usize },
 }
 

@@ -175,7 +175,7 @@ impl TasksState {
         if let Some(why) = &self.stuck {
             return Pick::Stuck(why.clone());
         }
-        let Some(known) = &self.known else { return Pick::Stuck("the task list was not read".into()) };
+        let Some(known) = &self.known else { return Pick::Stuck("the task list has not been read".into()) };
         match task_list::pick(&known.list, self.skip_review) {
             task_list::Pick::Work { mode, story } => {
                 Pick::Work(Item::Task { id: story.id().to_string(), mode })
@@ -362,7 +362,7 @@ impl TasksState {
                     && let Some(id) = claimed.iter().find(capped)
                 {
                     self.stuck = Some(format!(
-                        "{id} has had its {} reviews and its checks are red: it needs a person",
+                        "{id} reached its review cap of {} and its checks still fail: a person has to look at it",
                         self.review_cap
                     ));
                 }

@@ -49,10 +49,8 @@ impl RealHost<'_> {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => step.not_started(&error),
                     Current::Check(_) => End::Impossible { why: format!("cannot start the shell: {error}") },
-                    Current::Message { .. } => {
-                        scm::no_message(format!("the agent could not be started: {error}"))
-                    }
-                    Current::Errand(step) => step.failed(format!("git could not be asked: {error}")),
+                    Current::Message { .. } => scm::no_message(format!("cannot start the agent: {error}")),
+                    Current::Errand(step) => step.failed(format!("cannot run git: {error}")),
                     Current::Nothing
                     | Current::Doomed
                     | Current::Snapshot(_)
@@ -95,7 +93,7 @@ impl RealHost<'_> {
             }
             KeeperEvent::Gone { .. } => {
                 self.lane.keeper = None;
-                let why = "its keeper died".to_string();
+                let why = "its supervisor process (the keeper) died".to_string();
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) | Current::Message { step, .. } => {
                         step.lost(why, &mut self.buffer, self.reporter)
@@ -211,12 +209,11 @@ impl RealHost<'_> {
             Ok(Some(last)) => {
                 let most = report::bytes(run.keep_streams);
                 self.reporter.warn(&format!(
-                    "what agents printed is no longer kept up to iteration {last}: it was more than {most} \
-                     (keepStreams), and the oldest goes first"
+                    "agent output exceeds {most} (keepStreams): removed it up to iteration {last}"
                 ));
             }
             Err(cause) if !std::mem::replace(&mut self.streams_warned, true) => {
-                self.reporter.warn(&format!("cannot remove what old agents printed: {cause}"));
+                self.reporter.warn(&format!("cannot remove old agent output: {cause}"));
             }
             Err(_) => {}
         }
@@ -246,7 +243,7 @@ impl RealHost<'_> {
         let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
         let refused = match (task, self.journal.settling()) {
             (Some(task), Ok(journal)) => return self.lane.start_task(task, journal),
-            (None, _) => "the run has no such task".to_string(),
+            (None, _) => "internal error: no such scm task".to_string(),
             (_, Err(cause)) => scm::unsettled(&cause),
         };
         self.due.push_back(self.ended(End::Scm(TaskOutcome::Failed { why: refused })));
@@ -278,10 +275,8 @@ impl RealHost<'_> {
     fn tell_of_tidying(&mut self, older_gone: &Result<bool, ShadowError>) {
         let told = match older_gone {
             Ok(false) => return,
-            Ok(true) => {
-                "the oldest checkpoints are no longer kept: they were too large (keepCheckpoints)".into()
-            }
-            Err(cause) => format!("cannot tidy up the checkpoints: {cause}"),
+            Ok(true) => "checkpoints exceed their size limit (keepCheckpoints): removed the oldest".into(),
+            Err(cause) => format!("cannot remove old checkpoints: {cause}"),
         };
         if !std::mem::replace(&mut self.tidying_told, true) {
             self.reporter.warn(&told);
@@ -291,7 +286,7 @@ impl RealHost<'_> {
     /// At once, unless another process is editing the same files: that is waited for beside the loop.
     pub(super) fn start_plan(&mut self, run: &Run, state: &State, what: &PlanStep) {
         let Plan::Tasks(plan) = &run.plan else {
-            let why = "the plan has no files".to_string();
+            let why = "internal error: this plan has no files".to_string();
             return self.due.push_back(self.ended(End::Impossible { why }));
         };
         let dir = TasksDir::at(run.workspace.join(&plan.dir));
@@ -311,13 +306,15 @@ impl RealHost<'_> {
     fn see_to_plan(&mut self, run: &Run, state: &State, what: &PlanStep, added: io::Result<Added>) -> End {
         let mut added = added.unwrap_or_else(|_| Added::nothing());
         if !added.is_locked() {
-            self.reporter.warn("cannot lock the task list, another process may have it; going on without it");
+            self.reporter.warn(
+                "cannot lock the task list, another process may be using it; continuing without the lock",
+            );
         }
         match task_files::perform(run, state, what, Disk::Written, &mut added, &mut self.lane.texts) {
             Ok(end) => {
                 if let Some(displaced) = &end.displaced {
                     let kept = self.lane.run_dir().text(displaced);
-                    let told = "the task list was put right; what stood there is kept";
+                    let told = "restored the task list; the version it replaced is kept";
                     self.reporter.warn(&format!("{told}: {}", kept.display()));
                 }
                 End::Plan(Box::new(PlanEnd::Tasks(end)))

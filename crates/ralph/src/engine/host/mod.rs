@@ -65,7 +65,7 @@ pub struct RealHost<'r> {
     signals: Signals,
     on_signal: OnSignal,
     pub(super) control: Option<Control>,
-    /// Whoever asked what is being recorded.
+    /// The client whose request is being recorded.
     pub(super) answer_due: Option<oneshot::Sender<Answer>>,
     /// The step in flight.
     pub(super) step: StepId,
@@ -138,10 +138,10 @@ impl<'r> RealHost<'r> {
             return;
         }
         let told = match fsx::put_aside(&dir) {
-            Ok(aside) => format!("it is now {}", self.lane.project.shown(&aside).display()),
+            Ok(aside) => format!("moved it to {}", self.lane.project.shown(&aside).display()),
             Err(cause) => cause.to_string(),
         };
-        self.reporter.warn(&format!(".ralph has become a link that leads out of the project: {told}"));
+        self.reporter.warn(&format!(".ralph was replaced by a link that points outside the project: {told}"));
     }
 
     fn write_projections(&mut self) {
@@ -158,10 +158,7 @@ impl<'r> RealHost<'r> {
             self.reporter.warn(&match notice {
                 Notice::Removed(what) => {
                     let most = report::bytes(run.keep_streams);
-                    format!(
-                        "the oldest {what} are no longer kept: there were more than {MOST_FILES} files or \
-                         {most} (keepStreams)"
-                    )
+                    format!("{what} exceed {MOST_FILES} files or {most} (keepStreams): removed the oldest")
                 }
                 Notice::Failed(why) => why,
             });
@@ -232,7 +229,7 @@ impl Host for RealHost<'_> {
             }
             Step::Restore { attempt, .. } => {
                 if !self.lane.start_restore(run, state, *attempt) {
-                    let why = "there is no record of the tree to go back to".to_string();
+                    let why = "no checkpoint to go back to".to_string();
                     self.due.push_back(self.ended(End::Impossible { why }));
                 }
                 Ok(())
@@ -266,7 +263,7 @@ impl Host for RealHost<'_> {
                 if how >= How::Kill =>
             {
                 self.lane.current = Current::Nothing;
-                let why = "not waited for".to_string();
+                let why = "stopped waiting for it".to_string();
                 self.due.push_back(self.ended(End::Lost { why, cost: None, estimate: None }));
             }
             // The agent itself has ended by itself.

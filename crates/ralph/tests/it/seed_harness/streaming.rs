@@ -97,7 +97,7 @@ fn formatter() {
         "  [>] Edit the code <- ACTIVE",
         "  [ ] Run tests",
         "  Progress: 1/3 (33%)",
-        "[ERR] Result <- Bash (1 lines, 7 chars)",
+        "[ERR] Result <- Bash (1 line, 7 chars)",
     ] {
         has_line(&ran.stdout, line);
     }
@@ -176,7 +176,7 @@ fn codex_streaming_json() {
     assert_eq!([&events[1].1["input"], &events[2].1["output"]], ["make test", "1 passed"]);
     let ran = sandbox.ralph(&args).exits(0);
     has_line(&ran.stdout, "* shell(make test)");
-    has_line(&ran.stdout, "[OK] Result <- shell (1 lines, 8 chars)");
+    has_line(&ran.stdout, "[OK] Result <- shell (1 line, 8 chars)");
     // Of 1000 tokens read, 800 came from the cache. Codex names no cost, so that is an estimate.
     ran.says("[OK] Complete (cost: ~$0.0164, tokens: 1.0K in (800 cached) / 500 out, tools: 1, time: ");
 }

@@ -57,11 +57,7 @@ fn the_branch_can_be_named_or_be_that_of_a_worktree() {
     assert_eq!(git(sandbox, "log -1 --format='%s %D'"), "[1.2] Part 1 2 HEAD -> main\n");
     sandbox.write("mine", "not committed\n");
     let ran = stage.run(&["--commit", "--worktree"], WORKS).exits(0);
-    assert!(
-        ran.stderr.contains("1 uncommitted change: mine; the worktree does not have it"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("1 uncommitted change: mine, not in the worktree"), "{}", ran.stderr);
     assert_eq!(git(sandbox, "log -1 --format=%s main"), "[1.2] Part 1 2\n");
     let last = sandbox.sh("git log -1 --format=%s $(git branch --list 'ralph/*' --format='%(refname)')");
     assert_eq!(last, "[1.1] Part 1 1\n");
@@ -86,7 +82,7 @@ fn changes_of_the_users_own_are_never_part_of_a_commit() {
     // Without commits they stay where they are, and the user knows.
     let ran = stage.run(&[], WORKS).exits(0);
     assert!(
-        ran.stderr.contains("4 uncommitted changes: a, b, c and 1 more; every attempt begins"),
+        ran.stderr.contains("4 uncommitted changes: a, b, c and 1 more; every attempt starts"),
         "{}",
         ran.stderr
     );
@@ -102,7 +98,7 @@ fn changes_of_the_users_own_are_never_part_of_a_commit() {
     Stage::without_git("1.1")
         .run(&["--commit"], WORKS)
         .exits(2)
-        .says("no git repository to commit stories to");
+        .says("committing stories needs a git repository: ");
 }
 
 #[test]

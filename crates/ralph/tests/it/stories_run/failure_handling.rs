@@ -88,7 +88,7 @@ fn a_false_done_is_a_failure_and_the_next_agent_sees_what_the_check_said() {
     assert_eq!(
         stage.progress(),
         [
-            "[FAIL] Story 8.3 - the agent says DONE, but a check failed: sh check.sh - TIME (attempt 1/3)",
+            "[FAIL] Story 8.3 - the agent reported DONE, but 1 check failed: sh check.sh - TIME (attempt 1/3)",
             "[DONE] Story 8.3 - Part 8 3 - TIME",
         ]
     );

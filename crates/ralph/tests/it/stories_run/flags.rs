@@ -14,13 +14,13 @@ fn n_counts_attempts_and_reaching_it_is_success() {
         (result["stop_reason"].as_str(), result["success"].as_bool()),
         (Some("max_iterations"), Some(true))
     );
-    stage.run(&["-n", "1"], "DONE").exits(0).says("as many iterations as were asked for");
+    stage.run(&["-n", "1"], "DONE").exits(0).says("ran all requested iterations");
     assert_eq!(stage.state(), "1.1 1.2 / - / 0");
 }
 
 #[test]
 fn n_reached_is_no_success_if_the_last_attempt_failed() {
-    let failed = "the iterations are used up, story 1.1 failed its last attempt";
+    let failed = "reached the iteration limit, the last attempt at story 1.1 failed";
     for (script, check) in [("DONE", "false"), ("FAIL no", "true"), ("exit 3", "true")] {
         let stage = Stage::new("1.1 1.2");
         stage.run(&["-n", "1", "--check", check], script).exits(1).says(failed);
@@ -99,7 +99,7 @@ fn s_and_r_exclude_each_other_and_take_ids_only() {
             assert!(refused.stderr.contains("8.3"), "tells what an id looks like: {}", refused.stderr);
         }
     }
-    stage.run(&["-r", "9.1"], "DONE").exits(2).says("there is no story 9.1");
+    stage.run(&["-r", "9.1"], "DONE").exits(2).says("no such story: 9.1");
     assert_eq!(stage.asked(), "");
 }
 

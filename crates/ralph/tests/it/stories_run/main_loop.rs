@@ -41,7 +41,7 @@ fn step_2_the_spec_is_found_by_the_storys_number() {
     assert!(stage.prompt("8.3#1").contains("the right one"));
     assert!(!stage.prompt("8.3#1").contains("the wrong one"));
     let refused = stage.run(&["-s", "8.4"], "DONE").exits(2);
-    assert!(refused.stderr.contains("there is no story 8.4"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no such story: 8.4"), "{}", refused.stderr);
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn step_4_the_prompt_has_role_whole_spec_workflow_and_rules_in_this_order() {
         "<ralph>LEARN: ",
         "## CRITICAL RULES",
         "One story",
-        "acceptance criteria to the letter",
+        "acceptance criteria exactly",
         "Write every test",
-        "Act through your tools",
+        "Use your tools",
     ];
     let mut rest = prompt.as_str();
     for part in parts {
@@ -145,7 +145,7 @@ fn step_7_an_agent_that_is_cut_off_or_fails_has_failed_whatever_it_said() {
     for (timeout, script, why) in [
         ("1", "DONE; sleep 600", "timed out after 1s"),
         ("1h", "DONE; exit 3", "exit code 3"),
-        ("1h", "DONE; kill -9 $$", "ended by signal 9"),
+        ("1h", "DONE; kill -9 $$", "killed by signal 9"),
     ] {
         let stage = Stage::new("8.3");
         stage.run(&["-t", timeout, "--max-retries", "1"], script).exits(1);

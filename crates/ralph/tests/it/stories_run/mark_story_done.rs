@@ -65,10 +65,10 @@ fn steps_6_and_7_it_is_told_in_progress_txt_and_in_the_log() {
     assert_eq!(stage.progress(), ["[DONE] Story 8.3 - Part 8 3 - TIME"]);
     let log = stage.log();
     let run = stage.sandbox.only_run();
-    assert_eq!(log[0], format!("run {run} begins: 1 stories to do"));
+    assert_eq!(log[0], format!("run {run} started: 1 story to do"));
     assert_eq!(log[1], "iteration 1: sh works on story 8.3, Part 8 3 (attempt 1/3)");
     assert!(log[2].starts_with("the agent ended ("), "{log:?}");
-    assert_eq!(log[3..], ["story 8.3 is done".to_string(), format!("run {run} ends: completed")]);
+    assert_eq!(log[3..], ["story 8.3 is done".to_string(), format!("run {run} ended: completed")]);
     let times = stage.sandbox.read("ralph.log");
     assert!(times.starts_with("[20") && times.as_bytes()[20] == b']', "{times}");
 }

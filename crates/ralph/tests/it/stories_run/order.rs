@@ -47,7 +47,7 @@ fn check_refused(stage: &Stage, said: &[&str], kept_going: &str) {
 #[test]
 fn a_cycle_is_refused_before_anything_runs() {
     let stage = Stage::new("1.1<1.2 1.2<1.1 1.3");
-    check_refused(&stage, &["stories that wait for each other: 1.1 -> 1.2 -> 1.1"], "1.3");
+    check_refused(&stage, &["stories depend on each other: 1.1 -> 1.2 -> 1.1"], "1.3");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn two_files_for_one_story_are_refused_before_anything_runs() {
 fn a_story_of_the_order_without_a_file_is_refused_before_anything_runs() {
     let stage = Stage::new("1.1 1.2");
     stage.sandbox.settings(&json!({"stories": {"order": ["1.2", "7.7", "1.1"]}}));
-    check_refused(&stage, &["stories.order names 7.7, which has no spec"], "1.2 1.1");
+    check_refused(&stage, &["stories.order has 7.7, which has no spec"], "1.2 1.1");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_story_whose_dependency_is_not_done_is_not_started() {
     let stage = Stage::new("1.1<9.9 1.2<1.1 1.3");
     let ran = stage.run(&["--keep-going"], "DONE").exits(1);
     assert_eq!(stage.asked(), "1.3");
-    assert!(ran.stdout.contains("halted: story 1.2 waits for 1.1, which is not done"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("halted: story 1.2 depends on 1.1, which is not done"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("MAX RETRIES EXCEEDED"), "{}", ran.stdout);
 }
 
@@ -129,12 +129,12 @@ fn a_dependency_that_is_done_needs_no_spec() {
 
 #[test]
 fn asking_for_a_story_overrides_its_dependencies_with_a_warning() {
-    let warning = "ralph: warning: story 1.2 is begun although 1.1 is not done";
+    let warning = "ralph: warning: story 1.2 starts although 1.1 is not done";
     for (args, asked) in [(&["-s", "1.2"][..], "1.2"), (&["-r", "1.2"], "1.2 1.3")] {
         let stage = Stage::new("1.1 1.2<1.1 1.3<1.2");
         let ran = stage.run(args, "DONE").exits(0);
         assert!(ran.stderr.contains(warning), "{}", ran.stderr);
-        assert!(!ran.stderr.contains("story 1.3 is begun although"), "1.2 is done by then\n{}", ran.stderr);
+        assert!(!ran.stderr.contains("story 1.3 starts although"), "1.2 is done by then\n{}", ran.stderr);
         assert_eq!(stage.asked(), asked);
     }
     let stage = Stage::new("1.1 1.2<1.1");

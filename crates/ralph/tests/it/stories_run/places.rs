@@ -21,7 +21,10 @@ fn a_branch_that_cannot_be_is_refused_and_nothing_begun() {
         let refused = stage.run(&[&format!("--branch={bad}")], "DONE").exits(2);
         assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
     }
-    stage.run(&["--branch", "x", "--worktree"], "DONE").exits(2).says("do not go together");
+    stage
+        .run(&["--branch", "x", "--worktree"], "DONE")
+        .exits(2)
+        .says("--branch cannot be used with --worktree");
     assert_eq!(
         (stage.asked().as_str(), stage.sandbox.sh("git branch --show-current").as_str()),
         ("", "main\n")

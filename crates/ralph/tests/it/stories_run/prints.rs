@@ -48,7 +48,7 @@ fn programs_get_the_story_of_each_iteration() {
     let told: Vec<_> =
         iterations.iter().map(|i| (i["story"].as_str().unwrap(), i["error"].as_str())).collect();
     assert_eq!(told[0], ("1.1", None));
-    assert_eq!(told[1], ("1.2", Some("the agent says DONE, but a check failed: test -e one")));
+    assert_eq!(told[1], ("1.2", Some("the agent reported DONE, but 1 check failed: test -e one")));
     assert!(told[3].0 == "1.2" && told[3].1.unwrap().starts_with("there is no network"));
     assert_eq!(iterations[0]["completion_tag_found"], true);
     assert_eq!(iterations[1]["check_results"][0]["passed"], false);
@@ -80,5 +80,9 @@ fn a_refusal_is_an_object_for_programs_too() {
 fn quiet_runs_tell_the_end_only() {
     let stage = Stage::new("1.1");
     let ran = stage.run(&["-q", "--check", "true"], "DONE").exits(0);
-    assert!(ran.stdout.starts_with("\nALL COMPLETE!\n\n[OK] completed: proven done"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.starts_with("\nALL COMPLETE!\n\n[OK] completed: done, all checks pass"),
+        "{}",
+        ran.stdout
+    );
 }

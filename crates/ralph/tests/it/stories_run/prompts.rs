@@ -164,7 +164,7 @@ fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
     assert!(ran.stdout.contains(&format!("  git diff {}^-", stage.kept(1))), "{}", ran.stdout);
     for story in ["1.1", "1.2", "1.3", "1.4"] {
         let prompt = stage.prompt(&format!("{story}#2"));
-        let (_, told) = prompt.split_once("begins like this:").unwrap();
+        let (_, told) = prompt.split_once("They start like this:").unwrap();
         let (diff, _) = told.split_once("## STORY SPECIFICATION").unwrap();
         for agents in ["+++ b/way\n", "+wrong\n", "+and more\n"] {
             assert!(diff.contains(agents), "{story}: {agents}\n{diff}");

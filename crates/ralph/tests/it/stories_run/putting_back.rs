@@ -21,7 +21,7 @@ fn check(stage: &Stage, script: &str, kept: &[(&str, &str)]) {
         let shown = stage.sandbox.sh(&format!("git show '{}{path}'", stage.kept(1)));
         assert_eq!(shown, *content, "{path}");
     }
-    let told = format!("the tree is back where the story began; what was there is kept as {}", stage.kept(1));
+    let told = format!("files reset to where the story started; the attempt is kept as {}", stage.kept(1));
     assert!(stage.log().contains(&told), "{:?}", stage.log());
 }
 
@@ -31,7 +31,7 @@ fn commits() {
     let script = "echo a > a; commit one; echo b > b; git rm -q README; commit two";
     check(&stage, script, &[(":a", "a\n"), (":b", "b\n")]);
     let told = stage.sandbox.sh(&format!("git log --format=%s HEAD..{}", stage.kept(1)));
-    assert_eq!(told, "ralph: what an attempt has left\ntwo\none\n");
+    assert_eq!(told, "ralph: failed attempt\ntwo\none\n");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn ralphs_own_files_stay_even_if_the_agent_commits_changes_and_removes_them() {
     let progress = stage.progress();
     // What the agent took away before it failed cannot come back; what came after is there.
     assert_eq!(progress.last().unwrap(), "[DONE] Story 1.2 - Part 1 2 - TIME");
-    assert!(stage.log().last().unwrap().ends_with("ends: completed"));
+    assert!(stage.log().last().unwrap().ends_with("ended: completed"));
 }
 
 #[test]

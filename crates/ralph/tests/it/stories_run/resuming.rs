@@ -52,7 +52,7 @@ fn killed_in_an_attempt_it_is_the_same() {
         ["[DONE] Story 1.1 - Part 1 1 - TIME"],
         "an attempt that nobody judged is none"
     );
-    assert!(stage.log().iter().any(|line| line.ends_with("goes on at iteration 1")), "{:?}", stage.log());
+    assert!(stage.log().iter().any(|line| line.ends_with("resumed at iteration 1")), "{:?}", stage.log());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_run_that_is_all_done_is_over() {
     let stage = Stage::new("1.1");
     stage.run(&[], "DONE").exits(0);
     let again = stage.sandbox.ralph(&["resume", &stage.sandbox.only_run()]).exits(1);
-    again.says("is already complete").says("start another with `ralph stories`");
+    again.says("is already complete").says("start a new run with `ralph stories`");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn signals_are_heard_while_git_does_not_answer() {
     running.signal(Signal::TERM);
     until("the first answer", || running.stderr().contains("Received signal"));
     running.signal(Signal::TERM);
-    running.end().exits(130).says("ending everything now");
+    running.end().exits(130).says("stopping now");
     // Only now may git go on.
     stage.sandbox.sh(&format!("echo go <> '{open}' >&0"));
     stage.sandbox.soon_nothing_is_left();

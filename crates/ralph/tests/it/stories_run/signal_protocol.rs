@@ -27,12 +27,12 @@ fn primary_signals() {
     check_failure("I print <ralph>DONE 8.3</ralph> when it is.", "No completion signal in output");
     check_failure("> <ralph>DONE 8.3</ralph>", "No completion signal in output");
     check_failure("<ralph>FAIL 8.3: no network: offline</ralph>", "no network: offline");
-    check_failure("<ralph>FAIL 8.3</ralph>", "the agent says FAIL and not why");
+    check_failure("<ralph>FAIL 8.3</ralph>", "the agent reported FAIL without a reason");
 }
 
 #[test]
 fn a_contradiction_is_a_failure() {
-    let both = "the agent says both DONE and FAIL";
+    let both = "the agent reported both DONE and FAIL";
     let (done, fail) = ("<ralph>DONE 8.3</ralph>", "<ralph>FAIL 8.3: at first</ralph>");
     check_failure(&format!("{fail}\nBut then:\n{done}"), &format!("{both}: at first"));
     check_failure(&format!("{done}\nOr not:\n{fail}"), &format!("{both}: at first"));
@@ -44,11 +44,14 @@ fn a_contradiction_is_a_failure() {
 
 #[test]
 fn a_signal_about_another_story_is_a_failure() {
-    check_failure("<ralph>DONE 8.4</ralph>", "the agent says DONE of 8.4, not of 8.3");
-    check_failure("<ralph>DONE</ralph>", "the agent says DONE of , not of 8.3");
-    check_failure("<ralph>FAIL 8.30: x</ralph>", "the agent says FAIL of 8.30, not of 8.3: x");
+    check_failure("<ralph>DONE 8.4</ralph>", "the agent reported DONE for 8.4 instead of 8.3");
+    check_failure("<ralph>DONE</ralph>", "the agent reported DONE for no story instead of 8.3");
+    check_failure("<ralph>FAIL 8.30: x</ralph>", "the agent reported FAIL for 8.30 instead of 8.3: x");
     // The first counts, as it did.
-    check_failure("<ralph>DONE 8.4</ralph><ralph>DONE 8.3</ralph>", "the agent says DONE of 8.4, not of 8.3");
+    check_failure(
+        "<ralph>DONE 8.4</ralph><ralph>DONE 8.3</ralph>",
+        "the agent reported DONE for 8.4 instead of 8.3",
+    );
 }
 
 #[test]
@@ -66,9 +69,9 @@ fn learnings_are_kept_even_if_the_story_fails() {
 #[test]
 fn legacy_fallback() {
     check("It works.\n[DONE]\n", &[DONE]);
-    check_failure("[FAIL]", "the agent says [FAIL]");
+    check_failure("[FAIL]", "the agent reported [FAIL]");
     // Only where there is no other signal, and not in the middle of a sentence.
-    check_failure("[DONE]\n<ralph>DONE 8.4</ralph>", "the agent says DONE of 8.4, not of 8.3");
+    check_failure("[DONE]\n<ralph>DONE 8.4</ralph>", "the agent reported DONE for 8.4 instead of 8.3");
     check_failure("I will say [DONE] when it is.", "No completion signal in output");
     check_failure("[DONE] Story 8.3 - from progress.txt", "No completion signal in output");
 }

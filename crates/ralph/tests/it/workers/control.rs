@@ -62,7 +62,7 @@ fn an_agent_cannot_say_by_itself_when_its_worker_is_done() {
     yard.until_exists("resume.txt");
     for said in ["set.txt", "pause.txt", "say.txt", "kill.txt", "resume.txt"] {
         let said = yard.0.read(said);
-        assert!(said.contains("an agent cannot control the run that it works for"), "{said}");
+        assert!(said.contains("an agent cannot control its own run"), "{said}");
     }
     assert_eq!(yard.state("agent")["status"], "running");
     let state = yard.state("agent");
@@ -204,7 +204,7 @@ fn what_is_asked_of_a_worker_that_does_not_run_waits_for_it() {
     yard.0.ralph(&["set", "agent", "-n", "2"]).exits(0);
     yard.0.ralph(&["say", "agent", "welcome back"]).exits(0);
     assert_eq!(yard.state("agent")["max_iterations"], 2);
-    assert!(yard.status("agent").contains("loop is gone"), "it is still gone");
+    assert!(yard.status("agent").contains("process is gone"), "it is still gone");
     yard.0.sh("rm got.1");
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.until_exists("got.1");
@@ -256,7 +256,7 @@ fn people_are_told_by_a_command_of_theirs() {
     yard.go(2, 0);
     yard.ends("agent", 0);
     yard.until_exists("told.done.json");
-    yard.until_says("agent", "ralph: warning: the notify command: exit code 3");
+    yard.until_says("agent", "ralph: warning: the notify command failed: exit code 3");
     let told: serde_json::Value = serde_json::from_str(&yard.0.read("told.done.json")).unwrap();
     assert_eq!((&told["event"], &told["worker"]), (&json!("done"), &json!("agent")));
     assert_eq!((&told["reason"], &told["iterations"]), (&json!("max_iterations"), &json!(2)));
@@ -329,7 +329,7 @@ fn a_paused_worker_keeps_its_directory() {
     yard.0
         .run(&["-p", "x", "-n", "1"], &yard.0.sh_agent("cat"))
         .exits(2)
-        .says("is working in this directory");
+        .says("is already working in this directory");
     yard.0.ralph(&["kill", "agent"]).exits(0);
     yard.0.run(&["-p", "x", "-n", "1"], &yard.0.sh_agent("cat")).exits(1);
 }

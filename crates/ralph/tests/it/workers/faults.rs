@@ -12,7 +12,7 @@ fn kill_9_of_the_loop_is_told_and_loses_nothing() {
     yard.go(1, 0);
     yard.until_begun(2);
     yard.kill_loop();
-    assert!(yard.status("agent").contains("its loop is gone: ralph resume agent"));
+    assert!(yard.status("agent").contains("its process is gone; continue with: ralph resume agent"));
     let listed = yard.0.ralph(&["ls", "--format", "json"]).exits(0).json();
     assert_eq!((&listed[0]["loop_gone"], &listed[0]["status"]), (&true.into(), &"running".into()));
     yard.0.ralph(&["wait", "agent"]).exits(1).says("its loop is gone without a word");
@@ -94,7 +94,7 @@ fn a_reboot_is_a_crash_like_any_other() {
         let _ = kill_process(pid, Signal::KILL);
     }
     yard.0.soon_nothing_is_left();
-    assert!(yard.status("agent").contains("its loop is gone"));
+    assert!(yard.status("agent").contains("its process is gone"));
     yard.0.ralph(&["resume", "agent"]).exits(0);
     assert_eq!(yard.windows(), ["agent"]);
     yard.go(2, 0);

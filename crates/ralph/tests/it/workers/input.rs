@@ -87,14 +87,12 @@ fn done_patterns_that_are_none() {
         yard.spawn(&["-n", "1", "--done-pattern", pattern], &yard.waiting_agent()).exits(2).stderr
     };
     assert!(
-        refused("(done")
-            .starts_with("ralph: error: the done pattern is not a regular expression: unclosed group\n")
+        refused("(done").starts_with(
+            "ralph: error: the done pattern is not a valid regular expression: unclosed group\n"
+        )
     );
     let lookaround = refused("(?<!not )done");
-    assert!(
-        lookaround.contains("uses lookaround, which ralph's regular expressions do not have"),
-        "{lookaround}"
-    );
+    assert!(lookaround.contains("uses lookaround, which is not supported"), "{lookaround}");
     assert!(refused(r"(a)\1").contains("uses backreferences"));
     assert!(refused("").contains("the done pattern is empty"));
     yard.spawn(&["-n", "1"], &yard.waiting_agent()).exits(0);
@@ -168,7 +166,9 @@ fn what_the_loop_refuses_is_said_where_it_was_spawned() {
     yard.until_begun(1);
     // One workspace, one run.
     let args = ["-f", "PROMPT.md", "-n", "1"];
-    yard.spawn_as("second", &args, &yard.waiting_agent()).exits(2).says("is working in this directory");
+    yard.spawn_as("second", &args, &yard.waiting_agent())
+        .exits(2)
+        .says("is already working in this directory");
     assert_eq!(yard.0.ralph(&["ls", "--format", "names"]).exits(0).stdout, "agent\n");
 }
 
@@ -186,7 +186,7 @@ fn tmux_missing_or_too_old() {
         std::os::unix::fs::symlink(found.trim(), bin.join(tool)).unwrap();
     }
     let script = format!("PATH={} $RALPH {}", bin.display(), spawn.join(" "));
-    yard.0.shell(&script).exits(2).says("ralph: error: spawn needs tmux, and it is not installed\n");
+    yard.0.shell(&script).exits(2).says("ralph: error: spawn needs tmux, which is not installed\n");
     assert!(yard.0.runs().is_empty());
 }
 
@@ -222,7 +222,7 @@ fn a_home_that_cannot_be_written() {
     let home = yard.0.root().join("file");
     fs::write(&home, "").unwrap();
     let script = format!("RALPH_HOME={} $RALPH spawn --name x -f PROMPT.md -n 1 -- cat", home.display());
-    yard.0.shell(&script).exits(1).says("ralph: error: cannot become a worker\n");
+    yard.0.shell(&script).exits(1).says("ralph: error: cannot start the worker\n");
 }
 
 /// A disk that is full for the worker's files is told, and hurts no work.
@@ -254,7 +254,7 @@ fn a_damaged_record_is_named_and_can_be_removed() {
     yard.0
         .ralph(&["ls"])
         .exits(0)
-        .says("ralph: warning: worker 'agent': the record of worker 'agent' cannot be read");
+        .says("ralph: warning: worker 'agent': cannot read the record of worker 'agent'");
     yard.0.ralph(&["status", "agent"]).exits(1).says("ralph rm agent");
     yard.0.ralph(&["rm", "agent"]).exits(0);
     yard.0.ralph(&["ls"]).exits(0).says("No workers.");

@@ -12,7 +12,10 @@ fn ralph_loop_crashed_mid_iteration() {
     yard.until_begun(1);
     yard.kill_loop();
     let told = yard.status("agent");
-    assert!(told.contains("Status: running, but its loop is gone: ralph resume agent\n"), "{told}");
+    assert!(
+        told.contains("Status: running, but its process is gone; continue with: ralph resume agent\n"),
+        "{told}"
+    );
     yard.0.ralph(&["ls"]).exits(0).says("running, loop is gone");
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(1, 0);
@@ -142,7 +145,7 @@ fn a_running_worker_is_replaced_on_request() {
     // A worker that could not start replaces nobody.
     yard.spawn(&["-n", "200", "--replace", "--no-such-flag"], &yard.waiting_agent()).exits(2);
     yard.spawn(&["-n", "200", "--replace"], &Agent::named("no-such-agent")).exits(2).says("is not installed");
-    yard.0.ralph(&["spawn", "--name", "agent", "--replace", "tasks"]).exits(2).says("there is no task list");
+    yard.0.ralph(&["spawn", "--name", "agent", "--replace", "tasks"]).exits(2).says("no task list: ");
     yard.0.ralph(&["spawn", "--name", "agent", "--replace", "stories", "--check"]).exits(2);
     assert_eq!((yard.0.only_run(), yard.state("agent")["status"].clone()), (first.clone(), json!("running")));
     yard.0.sh("rm got.1");

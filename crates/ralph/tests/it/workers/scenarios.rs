@@ -504,7 +504,7 @@ fn stories_are_worked_through_by_a_worker() {
 fn what_is_wrong_with_tasks_is_said_where_they_were_spawned() {
     let yard = Yard(Sandbox::git());
     let ran = yard.0.ralph(&["spawn", "--name", "t", "tasks", "--", "cat"]).exits(2);
-    assert!(ran.stderr.contains("ralph: error: there is no task list: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ralph: error: no task list: "), "{}", ran.stderr);
     assert!(yard.0.runs().is_empty());
 }
 

@@ -104,7 +104,7 @@ fn an_iteration_ended_for_silence_is_told_as_that_and_counts_as_a_failure() {
     for iteration in result["iterations"].as_array().unwrap() {
         assert_eq!((&iteration["end"], &iteration["error"]), (&json!("silent"), &json!("silent for 0.3s")));
     }
-    yard.until_says("agent", "Agent ended: silent for 0.3s (");
+    yard.until_says("agent", "Agent stopped: silent for 0.3s (");
     yard.until_says("agent", "  failure 2 of 2 in a row\n");
 }
 
