@@ -168,8 +168,8 @@ impl Text {
         let text = drawn_lines(&self.tail);
         let from = if self.cut { text.find('\n').map_or(0, |at| at + 1) } else { 0 };
         let lines = text[from..].lines().map(str::trim).filter(|line| !line.is_empty());
-        let is_new = lines.fold(false, |is_new, line| self.known.add(hash(line)) || is_new);
-        is_new.then_some(read)
+        let new = lines.filter(|line| self.known.add(hash(line))).count();
+        (new > 0).then_some(read)
     }
 }
 
