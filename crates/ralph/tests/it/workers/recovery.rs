@@ -13,7 +13,7 @@ fn ralph_loop_crashed_mid_iteration() {
     yard.kill_loop();
     let told = yard.status("agent");
     assert!(told.contains("Status: running, but its loop is gone: ralph resume agent\n"), "{told}");
-    yard.0.ralph(&["ls"]).exits(0).says("running, loop is gone");
+    yard.0.ralph(&["ls"]).exits(0).says("running, process is gone");
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(1, 0);
     yard.go(2, 0);
@@ -89,7 +89,7 @@ fn clean_up_ralph_state() {
     yard.0.ralph(&["ls"]).exits(0).says("No workers.");
     yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     fs::remove_dir_all(yard.0.home().join("workers")).unwrap();
-    yard.0.ralph(&["status"]).exits(0).says("No workers.");
+    yard.0.ralph(&["status"]).exits(0).says("No workers and no active runs.");
     yard.0.ralph(&["status", "agent"]).exits(1).says("ralph: error: worker 'agent' not found\n");
 }
 
