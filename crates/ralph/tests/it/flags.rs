@@ -128,7 +128,7 @@ fn values_may_begin_with_a_dash() {
     let id = sandbox.only_run();
     sandbox.ralph(&["set", &id, "--done-pattern", "- x"]).exits(0).says("set done-pattern of ");
     for note in [&["say", &id, "- item"][..], &["say", "- item", &id], &["say", &id, "--", "-item"]] {
-        sandbox.ralph(note).exits(0).says("noted for the next iteration");
+        sandbox.ralph(note).exits(0).says("added to the next prompt");
     }
     sandbox.ralph(&["say", "- item"]).exits(1).says("no run is running in this directory");
     sandbox.ralph(&["say", "- item", "-C", "."]).exits(1).says("no run is running in this directory");

@@ -138,7 +138,7 @@ fn a_running_worker_is_replaced_on_request() {
     yard.spawn(&["-n", "200", "--clean-state"], &yard.waiting_agent())
         .exits(1)
         .says("already exists")
-        .says("it is running; to kill it and take its place, use --replace");
+        .says("it is running; use --replace to kill and replace it");
     // A worker that could not start replaces nobody.
     yard.spawn(&["-n", "200", "--replace", "--no-such-flag"], &yard.waiting_agent()).exits(2);
     yard.spawn(&["-n", "200", "--replace"], &Agent::named("no-such-agent")).exits(2).says("is not installed");
