@@ -1,4 +1,4 @@
-//! A run from another program: no terminal, no arguments, the same engine.
+//! Runs ralph from another program: no terminal, no arguments, the same engine.
 
 use crate::error::CliError;
 use crate::layout::{Home, Project};
@@ -13,38 +13,38 @@ use ralph_loop::money::Usd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What to run. Whatever is not set comes from the project's settings, as for `ralph run`.
+/// What to run. Everything that is not set comes from the project's settings, as for `ralph run`.
 ///
-/// The calling process becomes the reaper of orphaned processes, so that nothing of the run
-/// outlives it. Its signal handlers are its own: a run is not stopped by them.
+/// The calling process becomes the subreaper of the run's processes, so that none of them outlives
+/// it. ralph installs no signal handlers: a signal to the caller does not stop the run.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// What to do, in words.
+    /// What the agent should do.
     pub task: String,
     /// A file to send instead of the task.
     pub spec_file: Option<PathBuf>,
-    /// Commands that must succeed.
+    /// Commands that must succeed before the run is done.
     pub checks: Vec<String>,
-    /// Let the checks alone decide.
+    /// Done when the checks pass, whatever the agent says.
     pub checks_only: bool,
-    /// The word that the agent says when it is done.
+    /// The word the agent says when it is done.
     pub completion_response: Option<String>,
     pub max_iterations: Option<u32>,
-    /// US dollars.
+    /// In US dollars.
     pub max_cost: Option<f64>,
     pub max_time: Option<Duration>,
-    /// `claude`, or another program.
+    /// `claude`, `codex`, `amp` or any other program.
     pub agent: Option<String>,
-    /// A program and its arguments as the agent; stands above `agent`.
+    /// A program to use as the agent, with its arguments; overrides `agent`.
     pub command: Vec<String>,
     pub model: Option<String>,
-    /// Work in a git worktree of the run's own.
+    /// Work in a separate git worktree.
     pub use_worktree: bool,
-    /// The project; the current directory if not set.
+    /// The project directory; by default the current directory.
     pub project_dir: Option<PathBuf>,
-    /// Where runs are recorded; as for `ralph run` if not set.
+    /// Where runs are recorded; by default as for `ralph run`.
     pub home: Option<PathBuf>,
-    /// The `ralph` program, which plays the keeper; looked for in `PATH` if not set.
+    /// The `ralph` program, which ralph starts to supervise the agents; by default the one in `PATH`.
     pub ralph: Option<PathBuf>,
 }
 
@@ -53,8 +53,8 @@ impl Config {
         Config { task: task.into(), ..Config::default() }
     }
 
-    /// Runs until the run has stopped, for whatever reason: an unsuccessful run is a result,
-    /// not an error.
+    /// Runs until the run stops, for whatever reason. A run without success is a result, not an
+    /// error.
     pub fn run(&self) -> Result<RunResult, CliError> {
         let home = match &self.home {
             Some(root) => Some(Home::at(root.clone())),
@@ -71,7 +71,7 @@ impl Config {
         session::open(&home, asked, &conduct, &mut Silent)?.result()
     }
 
-    /// Removes the worktree of a run and its branch, whatever is in them.
+    /// Removes the worktree of a run and its branch, even with unmerged or uncommitted work.
     pub fn cleanup_worktree(&self, result: &RunResult) -> Result<(), CliError> {
         let Some(run) = result.run.as_ref().filter(|_| !result.worktree_path.is_empty()) else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! `ralph agents`: which agents are known, which are here, and how each is driven.
+//! `ralph agents`: which agents are known and installed, and how ralph runs each.
 //!
-//! The table tells what ralph asks of an agent and what it reads from it, not all that the agent
+//! The table says what ralph asks of an agent and what it reads from it, not all that the agent
 //! could do. `verify` holds an installed one against that.
 
 mod probe;
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Without a command: a list of the agents that ralph knows, with where each is installed, its version, \
-how it is driven, and the version that was last seen to work.
+Without a subcommand, lists the agents that ralph knows: where each one is installed, its version, how \
+ralph runs it, and the version that was last verified.
 
 Examples:
   ralph agents
@@ -32,14 +32,14 @@ Examples:
 pub struct AgentsArgs {
     #[command(subcommand)]
     command: Option<AgentsCommand>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
 }
 
 #[derive(Subcommand)]
 enum AgentsCommand {
-    /// Try whether an installed agent still behaves as ralph expects
+    /// Test whether an installed agent still works with ralph
     Verify(verify::VerifyArgs),
 }
 
@@ -95,19 +95,19 @@ const KNOWN: &[Known] = &[
         reports_tokens: true,
         reports_cost: false,
         verified: None,
-        works: "never run; written after its description only",
+        works: "untested; written from its documentation",
     },
     Known {
         name: "plain",
         dialect: Dialect::Plain,
         install: "any program: ralph run \"...\" -- COMMAND",
-        prompt: "stdin, or where {prompt} or {prompt_file} stands",
+        prompt: "stdin, or in place of {prompt} or {prompt_file}",
         output: "text",
         autonomous: None,
         reports_tokens: false,
         reports_cost: false,
         verified: None,
-        works: "any program that reads a prompt; its exit code counts",
+        works: "any program that reads a prompt; exit code 0 means success",
     },
 ];
 
@@ -147,7 +147,7 @@ pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
         ListFormat::Human => print(),
         ListFormat::Json => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
         ListFormat::Ndjson => print_lines(KNOWN.iter().map(entry)),
-        // Nobody has to be asked for a version.
+        // Names need no versions, which are slow to get.
         ListFormat::Names => print_names(KNOWN.iter().map(|known| known.name.to_string())),
     }
     Ok(ExitCode::SUCCESS)
@@ -204,7 +204,7 @@ fn print() {
         let mark = style.mark(entry.installed.is_some());
         let found = match (&entry.version, &entry.installed) {
             (Some(version), _) => printable(version).into_owned(),
-            (None, Some(_)) => "installed, tells no version".into(),
+            (None, Some(_)) => "installed, version unknown".into(),
             (None, None) => known.missing(),
         };
         out.line(&format!("{mark} {:<7} {found}", entry.name));
@@ -229,7 +229,7 @@ impl Known {
     fn missing(&self) -> String {
         match self.dialect {
             Dialect::Plain => self.install.to_string(),
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => format!("not found: {}", self.install),
+            Dialect::Claude | Dialect::Codex | Dialect::Amp => format!("not installed: {}", self.install),
         }
     }
 }
@@ -238,7 +238,7 @@ fn reports(entry: &Entry) -> &'static str {
     match (entry.reports_tokens, entry.cost) {
         (true, CostKnown::Reported) => "tokens and cost",
         (false, CostKnown::Reported) => "cost",
-        (_, CostKnown::Estimated) => "tokens; the cost is estimated by them",
+        (_, CostKnown::Estimated) => "tokens; the cost is estimated from them",
         (_, CostKnown::Unknown) => "neither tokens nor cost",
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph archive`: a task list that is done with is put away, and a fresh one laid out.
+//! `ralph archive`: archives a task list and creates a new one.
 
 use super::args::ProjectArgs;
 use super::home;
@@ -20,17 +20,17 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = "\
 Moves ralph/prd.md, tasks.json and progress.txt to ralph-archive/<date>-<label>/, writes a summary.md \
-(stories done, reviews and cost of each, dates), lays out fresh files and commits all of that and \
-nothing else. ralph/prompt.md stays. Refused while a run is at work here.
+there (the stories with their reviews and cost, dates), creates new files, and commits only these \
+changes. ralph/prompt.md stays. Fails while a run is active in this project.
 
 Examples:
   ralph archive
   ralph archive --label login-v1")]
 pub struct ArchiveArgs {
-    /// What to call it (the list's branchName)
+    /// Name of the archive [default: the list's branchName]
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// Where the task list is (ralph)
+    /// Directory of the task list [default: ralph]
     #[arg(long, value_name = "DIR")]
     ralph_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -50,13 +50,13 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     drop(added);
     let mut out = Out::stdout();
     out.tell(&format!(
-        "Archived in {}: {} of {} stories done",
+        "Archived to {}: {} of {} stories done",
         archived.dir.display(),
         archived.done,
         archived.stories
     ));
     out.tell(&format!(
-        "{}/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`",
+        "Created a new list in {}/: write prd.md and tasks.json, then run `ralph tasks check`",
         dir.display()
     ));
     out.flush();
@@ -90,13 +90,13 @@ pub(super) fn alone(home: &Home, project: &Project, what: &str) -> Result<Worksp
 }
 
 fn cannot(cause: io::Error) -> CliError {
-    CliError::failed("cannot write in ralph's home").cause(cause)
+    CliError::failed("cannot write to ralph's home directory").cause(cause)
 }
 
 fn refused(error: &LockError) -> CliError {
     let told = CliError::from_error(error, Code::Failed);
     match error {
-        LockError::WorkspaceTaken { .. } => told.hint("stop it first, or wait until it is done"),
+        LockError::WorkspaceTaken { .. } => told.hint("stop it first, or wait until it ends"),
         LockError::RunAlive { .. } | LockError::Io { .. } => told,
     }
 }

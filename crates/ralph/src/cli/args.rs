@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 /// What is printed, by every command that has `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Text for people
+    /// Human-readable text
     Human,
-    /// One JSON value, at the end
+    /// A single JSON value, printed at the end
     Json,
-    /// JSON lines, one for each event or finding
+    /// JSON lines, one per event or finding
     Ndjson,
 }
 
 /// The same for lists, whose things have names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
-    /// Text for people
+    /// Human-readable text
     #[value(alias = "table")]
     Human,
-    /// One JSON array
+    /// A JSON array
     Json,
-    /// JSON lines, one for each thing
+    /// JSON lines, one per entry
     Ndjson,
-    /// Names or ids only, one a line
+    /// Only the names or ids, one per line
     Names,
 }
 
@@ -46,37 +46,40 @@ impl Format {
 
 #[derive(Args)]
 pub struct OutputArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub format: Format,
-    /// Print the result only
+    /// Print only the result
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Also tell what happens behind the scenes, on standard error
+    /// Print details of the run to standard error
     #[arg(short, long)]
     pub verbose: bool,
-    /// Put the time before each line
+    /// Start each line with the time
     #[arg(long)]
     pub timestamps: bool,
 }
 
-/// What is done where nobody watches.
+/// For runs that nobody watches.
 #[derive(Args)]
 pub struct WatchArgs {
-    /// End an agent that shows no sign of life for so long (workers: 10m, plain text 60s)
+    /// Stop an agent that is silent for this long [default: off; workers: 10m, or 60s if it prints
+    /// plain text]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub inactivity_timeout: Option<u64>,
-    /// The same while one of its tools runs (workers: 10m)
+    /// Stop an agent that is silent for this long while one of its tools runs [default: off;
+    /// workers: 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub tool_timeout: Option<u64>,
-    /// Run this when the run is done, failed, paused, stalled, or waits for a service or a disk
+    /// Run this command when the run is done, fails, pauses, stalls, or waits for a service or for
+    /// disk space
     #[arg(long, value_name = "COMMAND")]
     pub notify: Option<String>,
 }
 
 #[derive(Args)]
 pub struct ProjectArgs {
-    /// Work in this directory instead of the current one
+    /// Use DIR instead of the current directory
     #[arg(short = 'C', long, value_name = "DIR")]
     pub project_dir: Option<PathBuf>,
 }
@@ -94,7 +97,7 @@ impl ProjectArgs {
         if dir.to_str().is_none() {
             let message = format!("the project's path is not valid UTF-8: {}", dir.display());
             return Err(
-                CliError::usage(message).hint("rename the directory; the journal could not record it")
+                CliError::usage(message).hint("rename the directory: ralph can only record UTF-8 paths")
             );
         }
         Ok(dir)
@@ -113,9 +116,15 @@ pub fn duration(text: &str) -> Result<u64, String> {
     let span: jiff::Span = with_unit.parse().map_err(|_| wrong())?;
     let total = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
     if !total.is_positive() {
-        return Err("expected a time above 0".to_string());
+        return Err("expected a time greater than 0".to_string());
     }
     u64::try_from(total.as_nanos().unsigned_abs().div_ceil(1_000_000)).map_err(|_| wrong())
+}
+
+/// How often something may happen.
+pub fn count(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a whole number, 1 or more".to_string())
 }
 
 /// A positive amount of US dollars, with or without the sign.
@@ -123,7 +132,7 @@ pub fn dollars(text: &str) -> Result<Usd, String> {
     let number = text.trim().trim_start_matches('$').parse::<f64>();
     match number {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Usd::from_dollars(amount)),
-        Ok(_) => Err("expected an amount above 0".to_string()),
+        Ok(_) => Err("expected an amount greater than 0".to_string()),
         Err(_) => Err("expected an amount in US dollars like 2.50".to_string()),
     }
 }
@@ -156,6 +165,12 @@ mod tests {
             assert_eq!(duration(&span(ms)), Ok(ms), "{}", span(ms));
             assert_eq!(duration(&seconds(ms - ms % 100 + 100)), Ok(ms - ms % 100 + 100));
         }
+    }
+
+    #[test]
+    fn counts_start_at_one() {
+        assert_eq!(count("3"), Ok(3));
+        assert!(["0", "-1", "x", "1.5", ""].iter().all(|bad| count(bad).is_err()));
     }
 
     #[test]

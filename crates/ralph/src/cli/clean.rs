@@ -1,4 +1,4 @@
-//! `ralph clean`: remove what finished runs have left, as far as nothing is lost.
+//! `ralph clean`: removes what finished runs left behind, if nothing is lost.
 
 use super::args::ProjectArgs;
 use super::home;
@@ -18,12 +18,15 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Only the runs of this project are looked at: of the repository around the current directory, or of the \
-directory itself; --all covers all projects and says how many those are, RUN names a single run. A worktree is removed, with its \
-branch, once its run has ended, its branch is merged and nothing in it is uncommitted. --runs removes what \
-is kept (journal, prompts, streams, checkpoints, refs/ralph/RUN, the output of a worker) of all but the newest \
-finished runs. Runs that are alive are never touched, those that can be resumed only with --force. Unmerged \
-branches that --force removes are named with their commits: `git branch NAME COMMIT` brings one back.
+Covers the runs of this project: those of the repository around the current directory, or of the \
+directory itself. --all covers every project and prints how many there are; RUN selects a single \
+run.
+
+Removes the worktree and branch of a run that has ended, if the branch is merged and nothing is \
+uncommitted. With --runs, also removes the records (journal, prompts, streams, checkpoints, \
+refs/ralph/RUN, worker output) of all but the newest finished runs. Active runs are never touched, and \
+resumable ones only with --force. If --force removes unmerged branches, their commits are printed: \
+`git branch NAME COMMIT` restores one.
 
 Examples:
   ralph clean --dry-run
@@ -31,22 +34,22 @@ Examples:
   ralph clean --all --dry-run
   ralph clean 20261115-221503-4f2a")]
 pub struct CleanArgs {
-    /// Only this run, with its record: its id or the beginning of it
+    /// Remove this run and its record: a run id, or the start of one
     #[arg(conflicts_with_all = ["runs", "keep", "all", "project_dir"])]
     run: Option<String>,
     /// Also remove the records of old runs
     #[arg(long)]
     runs: bool,
-    /// How many finished runs --runs leaves
+    /// Number of finished runs that --runs keeps
     #[arg(long, value_name = "N", default_value = "100", requires = "runs")]
     keep: usize,
-    /// Also the runs of all other projects
+    /// Include the runs of all other projects
     #[arg(long, conflicts_with = "project_dir")]
     all: bool,
-    /// Remove also what is unmerged, uncommitted or could be resumed
+    /// Also remove what is unmerged, uncommitted or resumable
     #[arg(long)]
     force: bool,
-    /// Only say what would be removed
+    /// Print what would be removed, without removing it
     #[arg(short, long)]
     dry_run: bool,
     #[command(flatten)]
@@ -85,8 +88,8 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
         if let (Some(_), [line]) = (&args.run, &lines[..])
             && !may_go(line, args.force)
         {
-            let alive = if line.is_alive() { "" } else { ", and only --force removes it" };
-            out.line(&format!("kept      run {} (it is {}{alive})", line.id, line.status));
+            let way_out = if line.is_alive() { "" } else { "; use --force to remove it" };
+            out.line(&format!("kept          run {} ({}{way_out})", line.id, line.status));
         }
         let keep = if args.run.is_some() { 0 } else { args.keep };
         let old = lines.iter().filter(|line| may_go(line, args.force)).skip(keep);
@@ -101,8 +104,8 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let sum = bytes(freed.iter().sum());
     out.line(&match (freed.is_empty(), args.dry_run) {
         (true, _) => "Nothing to remove.".to_string(),
-        (false, true) => format!("That would free {sum}."),
-        (false, false) => format!("That has freed {sum}."),
+        (false, true) => format!("Would free {sum}."),
+        (false, false) => format!("Freed {sum}."),
     });
     out.flush();
     Ok(code)
@@ -115,7 +118,7 @@ fn of_this_project(home: &Home, dir: &Path, out: &mut Out) -> Result<Vec<RunLine
         let others = catalog::all(home)?.len();
         if others > 0 {
             out.line(&format!(
-                "{} in other projects: `ralph clean --all` covers them.",
+                "{} in other projects: `ralph clean --all` includes them.",
                 count(others, "run")
             ));
         }
@@ -136,7 +139,7 @@ fn tell_extent(args: &CleanArgs, lines: &[RunLine], worktrees: &[Worktree<'_>], 
         out.line(&format!("{}, {branches}", count(projects.len(), "project")));
     }
     for (found, commit) in unmerged().filter(|(found, _)| found.kept.is_none()) {
-        out.line(&format!("unmerged  {} at {commit} ({})", found.branch, found.origin.display()));
+        out.line(&format!("unmerged      {} at {commit} ({})", found.branch, found.origin.display()));
     }
     out.flush();
 }
@@ -171,11 +174,11 @@ impl<'r> Worktree<'r> {
         // Another process may have resumed the run since it was looked at, or be about to.
         let idle = RunLock::of_idle(&home.run(&line.id));
         let risk = AtRisk::of(path, branch, origin);
-        // One that was killed while its worktree was laid out can lay it out again.
+        // A run that was killed while it created its worktree can create it again.
         let may_go = may_go(line, force) || !line.begun;
         let kept = if idle.is_none() || !may_go {
             let status = if idle.is_none() { "running" } else { &line.status };
-            Some(format!("its run is not over: {status}"))
+            Some(format!("its run has not ended: {status}"))
         } else if let Some(holder) = place::checked_out_elsewhere(path, branch, origin) {
             Some(format!("its branch is checked out in {}: {branch}", holder.display()))
         } else if force {
@@ -183,7 +186,7 @@ impl<'r> Worktree<'r> {
         } else {
             match &risk {
                 AtRisk::Nothing => None,
-                AtRisk::Uncommitted { .. } => Some("it has uncommitted work".to_string()),
+                AtRisk::Uncommitted { .. } => Some("it has uncommitted changes".to_string()),
                 AtRisk::Unmerged(_) => Some(format!("its branch is not merged: {branch}")),
                 AtRisk::Unknown => Some(format!("git cannot read its repository: {}", origin.display())),
             }
@@ -194,7 +197,7 @@ impl<'r> Worktree<'r> {
     fn clean(self, args: &CleanArgs, out: &mut Out) -> Outcome {
         let Worktree { path, branch, origin, .. } = self;
         if let Some(why) = &self.kept {
-            out.line(&format!("kept      {} ({why})", path.display()));
+            out.line(&format!("kept          {} ({why})", path.display()));
             return Outcome::Kept;
         }
         let used = fsx::disk_usage(path);
@@ -202,7 +205,7 @@ impl<'r> Worktree<'r> {
             && let Err(cause) = place::remove_worktree(path, branch, origin)
         {
             let cause = printable(&cause.to_string()).into_owned();
-            out.line(&format!("kept      {} (branch {branch}: {cause})", path.display()));
+            out.line(&format!("kept          {} (branch {branch}: {cause})", path.display()));
             return Outcome::Failed;
         }
         let word = removed_word(args);
@@ -242,5 +245,5 @@ fn clean_record(
 }
 
 fn removed_word(args: &CleanArgs) -> &'static str {
-    if args.dry_run { "would go" } else { "removed " }
+    if args.dry_run { "would remove" } else { "removed     " }
 }

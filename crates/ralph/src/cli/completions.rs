@@ -13,7 +13,7 @@ Examples:
   ralph completions zsh > \"${fpath[1]}/_ralph\"
   ralph completions fish > ~/.config/fish/completions/ralph.fish")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to generate the script for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -31,7 +31,7 @@ Examples:
   ralph man | man -l -
   ralph man run > ~/.local/share/man/man1/ralph-run.1")]
 pub struct ManArgs {
-    /// A command, such as `run` or `tasks add`; without it, the page of ralph itself
+    /// Command to print the page of, such as `run` or `tasks add` [default: ralph itself]
     command: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, CliError> {
     for name in &args.command {
         page = page.find_subcommand(name).ok_or_else(|| {
             CliError::usage(format!("no such command: {}", args.command.join(" ")))
-                .hint(format!("`{} --help` lists them", page.get_bin_name().unwrap_or("ralph")))
+                .hint(format!("`{} --help` lists the commands", page.get_bin_name().unwrap_or("ralph")))
         })?;
     }
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! `ralph config`: the settings that count here, and where they come from.
+//! `ralph config`: the effective settings, and where each comes from.
 
 use super::args::{Format, ProjectArgs};
 use super::print_json;
@@ -22,23 +22,23 @@ pub struct ConfigArgs {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the settings that count in this directory, and which file each came from
+    /// Print the effective settings and the file each one comes from
     Show(ShowArgs),
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-What looks like a secret is printed as ***. RALPH_AGENT and RALPH_MODEL stand above all files; the \
-flags of a command stand above them and are not part of this.
+Values that look like secrets are printed as ***. RALPH_AGENT and RALPH_MODEL override all files. The \
+flags of a command override everything and are not shown here.
 
 Examples:
   ralph config show | grep -v default$
   ralph config show --format json | jq .settings.agent")]
 struct ShowArgs {
-    /// More settings, above those of the project
+    /// Read more settings from this file; they override the project's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn config(args: &ConfigArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads the settings, and warns about what is strange in them.
+/// Loads the settings and prints their warnings.
 pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, CliError> {
     let loaded = settings::load(project, config).map_err(|error| refused(&error))?;
     for warning in &loaded.warnings {
@@ -68,10 +68,10 @@ pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, CliError
     Ok(loaded)
 }
 
-/// Wrong settings as people get to see them.
+/// The error for wrong settings.
 pub fn refused(error: &SettingsError) -> CliError {
     CliError::from_error(error, Code::Usage)
-        .hint("`ralph schema settings` tells what is allowed; docs/settings.md explains it")
+        .hint("`ralph schema settings` prints what is allowed; docs/settings.md explains it")
 }
 
 fn print_lines(loaded: &Loaded) {

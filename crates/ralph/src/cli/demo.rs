@@ -1,4 +1,4 @@
-//! `ralph demo`: the whole loop at work on a scripted agent.
+//! `ralph demo`: a complete run with a scripted agent.
 //!
 //! Everything but the agent's wit is real: a git repository with a failing check, the
 //! engine, the keeper, the feedback. The agent comes from `crates/fake-agent`, behind a
@@ -29,14 +29,14 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-A scratch repository holds a small shell function with two bugs and a test that finds them. The \
-scripted agent needs three iterations: it claims to be done too early, and the failed check tells \
-it what is still wrong. Everything is removed at the end unless --keep is given.
+Creates a scratch repository with a small shell script that has two bugs, and a test that finds them. \
+The scripted agent needs three iterations: it says it is done too early, and the failed check tells it \
+what is still wrong. Removes everything at the end unless you pass --keep.
 
 Example:
   ralph demo --keep")]
 pub struct DemoArgs {
-    /// Keep the scratch repository to look at
+    /// Keep the scratch repository
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ exit $failed
 ";
 
 pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
-    let trouble = |cause: io::Error| CliError::failed("cannot set the demo up").cause(cause);
+    let trouble = |cause: io::Error| CliError::failed("cannot set up the demo").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
     let asked = Asked { run: set_up(&root).map_err(trouble)?, texts: vec![PROMPT.to_string()], branch: None };
@@ -144,7 +144,7 @@ fn set_up(root: &Path) -> io::Result<Run> {
     })
 }
 
-/// First it looks, then it mends half and boasts, then it reads the feedback.
+/// First it looks, then it fixes one of two bugs and says it is done, then it reads the feedback.
 fn script_of_three() -> Value {
     let fixed = |add: &str, double: &str| {
         let content = CALC.replace("$1 - $2", add).replace("$1 * 3", double);

@@ -1,6 +1,6 @@
 //! `ralph diff`: what a run, or one iteration of it, has changed.
 
-use super::args::ProjectArgs;
+use super::args::{ProjectArgs, count};
 use super::home;
 use super::undo::how_to_restore;
 use crate::catalog::find_or_newest;
@@ -14,21 +14,21 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-New files are part of it, whether git tracks them or not. Without ITERATION it is everything since \
-the run began.
+Includes new files, whether git tracks them or not. Without ITERATION, shows everything since the run \
+started.
 
 Examples:
-  ralph diff                        all of the newest run of this directory
-  ralph diff 20261115-2215          all of that run
-  ralph diff 20261115-2215 3        the third iteration
+  ralph diff                        # the newest run in this directory
+  ralph diff 20261115-2215          # that run
+  ralph diff 20261115-2215 3        # its third iteration
   ralph diff 20261115-2215 --stat")]
 pub struct DiffArgs {
-    /// A worker's name, or a run's id or the beginning of it; without it the newest one here
+    /// Worker name, run id or id prefix [default: the newest run in this directory]
     run: Option<String>,
-    /// One iteration
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    /// Show only this iteration
+    #[arg(value_parser = count)]
     iteration: Option<u32>,
-    /// Only name the files and count their lines
+    /// Show only file names and line counts
     #[arg(long)]
     stat: bool,
     #[command(flatten)]
@@ -39,11 +39,11 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let story = Story::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
     let shadow = story.shadow()?;
-    // An agent that is at work, or was cut short, has begun an iteration that is not judged.
+    // An agent that is running, or was interrupted, has started an iteration without a verdict.
     let begun = story.state.ledger.judged + u32::from(story.state.work.attempts > 0);
     if let Some(iteration) = args.iteration.filter(|iteration| *iteration > begun) {
         return Err(CliError::failed(format!("run {} has no iteration {iteration}", story.run.id))
-            .hint(format!("it has begun {begun}")));
+            .hint(format!("iterations so far: {begun}")));
     }
     let from = story.tree_before(&shadow, args.iteration.unwrap_or(1))?;
     let to = match story.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
@@ -60,7 +60,7 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     out.bytes(&bytes);
     out.flush();
     if !story.left_out.is_empty() {
-        say(&format!("not recorded: {}", printable(&story.left_out.join(", "))));
+        say(&format!("not in the checkpoints: {}", printable(&story.left_out.join(", "))));
     }
     if let Some(hint) = how_to_restore(&shadow, &story.run.id) {
         say(&hint);

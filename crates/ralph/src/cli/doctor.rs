@@ -1,4 +1,4 @@
-//! `ralph doctor`: what is here, what is missing, and what to do about it.
+//! `ralph doctor`: what is installed, what is missing, and how to fix it.
 
 use super::args::Format;
 use super::{home, print_json, print_lines};
@@ -16,20 +16,22 @@ use crate::request::root;
 use crate::settings;
 use clap::Args;
 use ralph_loop::dialect::Dialect;
-use ralph_loop::text::printable;
+use ralph_loop::text::{counted, printable};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Looks for agents, git, tmux and sandboxes, tries to write into ralph's home, and ends processes that \
-a crashed run has left behind. Exits with 1 if ralph could not do its work here.
+Looks for agents, git, tmux and sandboxes, tests whether ralph's home directory is writable, and kills \
+processes left behind by crashed runs.
+
+Exit codes: 0 ralph can work here, 1 it cannot.
 
 Example:
   ralph doctor")]
 pub struct DoctorArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -63,13 +65,13 @@ const KNOWN: &[Known] = &[
         kind: "tool",
         name: "git",
         version: &["--version"],
-        advice: "apt-get install git; without it: no checkpoints, no diff, no undo, no worktrees",
+        advice: "apt-get install git; needed for checkpoints, diff, undo and worktrees",
     },
     Known {
         kind: "tool",
         name: "tmux",
         version: &["-V"],
-        advice: "apt-get install tmux; needed for named workers",
+        advice: "apt-get install tmux; needed for workers",
     },
     Known { kind: "sandbox", name: "bwrap", version: &["--version"], advice: "apt-get install bubblewrap" },
     Known { kind: "sandbox", name: "podman", version: &["--version"], advice: "apt-get install podman" },
@@ -77,7 +79,7 @@ const KNOWN: &[Known] = &[
         kind: "sandbox",
         name: "docker",
         version: &["--version"],
-        advice: "see Docker's own instructions",
+        advice: "see https://docs.docker.com/engine/install",
     },
 ];
 
@@ -136,7 +138,7 @@ fn look_at_home(home: &Home) -> Finding {
     let probed = fsx::private_dir(home.root()).and_then(|()| fsx::probe(home.root()));
     let (ok, advice) = match probed {
         Ok(()) => (true, None),
-        Err(cause) => (false, Some(format!("{cause}; set RALPH_HOME to a directory that can be written"))),
+        Err(cause) => (false, Some(format!("{cause}; set RALPH_HOME to a writable directory"))),
     };
     let found = Some(home.root().display().to_string());
     Finding { kind: "home", name: "records".into(), ok, found, advice }
@@ -150,11 +152,12 @@ fn end_what_is_left(home: &Home) -> Finding {
     };
     let crashed: Vec<String> =
         lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
-    // With the run's lock held, nobody can take the run up meanwhile and lose its agents.
+    // While this holds the run's lock, no other process can resume the run and lose its agents.
     let end = |id: &String| RunLock::acquire(&home.run(id), id).map_or(0, |_lock| process::end_leftovers(id));
     let ended: u32 = crashed.iter().map(end).sum();
-    let found = format!("{} crashed, {ended} processes of them ended", crashed.len());
-    let advice = crashed.first().map(|id| format!("carry on with the newest: ralph resume {id}"));
+    let found =
+        format!("{} crashed, killed {} they left behind", crashed.len(), counted(ended.into(), "process"));
+    let advice = crashed.first().map(|id| format!("continue the newest: ralph resume {id}"));
     finding(true, Some(found), advice)
 }
 
@@ -169,7 +172,7 @@ fn print(findings: &[Finding], agents: usize) {
         }
     }
     if agents == 0 {
-        out.line("\nNo known agent is installed. Any program can be one: ralph run \"...\" -- COMMAND");
+        out.line("\nNo known agent is installed. You can use any program: ralph run \"...\" -- COMMAND");
     }
     out.flush();
 }

@@ -13,7 +13,7 @@ pub(super) fn main(args: &[OsString]) -> ExitCode {
     let _ = rustix::thread::set_name(c"ralph-errand");
     let told = args.first().and_then(|told| serde_json::from_str::<Errand>(told.to_str()?).ok());
     let Some(errand) = told else {
-        return fail(&CliError::usage("errands are given by ralph itself"), Format::Human);
+        return fail(&CliError::usage("this command is for internal use"), Format::Human);
     };
     print_lines([errand.perform()]);
     ExitCode::SUCCESS

@@ -12,7 +12,7 @@ pub fn of_refused(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
     if error.kind() == ErrorKind::DisplayVersion {
         let other = words.iter().skip(1).any(|word| !matches!(*word, "-V" | "--version"));
         return other.then(|| {
-            CliError::usage("-V prints the version and runs nothing").hint("for debug output use -v")
+            CliError::usage("-V prints the version and does not run anything").hint("use -v for debug output")
         });
     }
     let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return None };
@@ -25,21 +25,21 @@ pub fn of_refused(error: &clap::Error, args: &[OsString]) -> Option<CliError> {
     if let Some(prompt) = dashed.filter(|_| matches!(command, "run" | "loop")) {
         let shown = prompt.lines().next().unwrap_or_default();
         return Some(
-            CliError::usage(format!("a prompt that begins with a dash reads as a flag: {shown}"))
-                .hint("pass it with -p, or in a file with -f"),
+            CliError::usage(format!("a prompt that starts with a dash is read as a flag: {shown}"))
+                .hint("pass it with -p, or put it in a file and use -f"),
         );
     }
     if unexpected == "-c" && matches!(command, "stories" | "tasks") {
         let file = words.windows(2).find(|pair| pair[0] == "-c" && Path::new(pair[1]).is_file())?[1];
         return Some(
-            CliError::usage(format!("`ralph {command}` has no -c: {file}"))
-                .hint(format!("that is a file; did you mean --config {file}?")),
+            CliError::usage(format!("`ralph {command}` has no -c, and {file} is a file"))
+                .hint(format!("did you mean --config {file}?")),
         );
     }
     let after_d = words.windows(2).any(|pair| pair == ["-d", unexpected.as_str()]);
     (command == "tasks" && after_d).then(|| {
         CliError::usage(format!("-d is --dry-run and takes no value: {unexpected}")).hint(format!(
-            "for the directory of the task list use --ralph-dir {unexpected}, for the project -C {unexpected}"
+            "use --ralph-dir {unexpected} for the task list's directory, -C {unexpected} for the project's"
         ))
     })
 }
@@ -56,10 +56,10 @@ pub fn model(model: Option<&str>) -> Result<(), CliError> {
 /// A completion response is a word: elsewhere `-c` is a configuration file.
 pub fn completion_response(word: Option<&str>) -> Result<(), CliError> {
     match word.filter(|word| Path::new(word).is_file()) {
-        Some(file) => {
-            Err(CliError::usage(format!("-c is the word that the agent says when it is done: {file}"))
-                .hint(format!("that is a file; did you mean --config {file}?")))
-        }
+        Some(file) => Err(CliError::usage(format!(
+            "-c takes the word the agent says when it is done, not a file: {file}"
+        ))
+        .hint(format!("did you mean --config {file}?"))),
         None => Ok(()),
     }
 }

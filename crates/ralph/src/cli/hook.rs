@@ -13,8 +13,11 @@ const INPUT_MAX: u64 = 64 << 20;
 
 #[derive(Args)]
 #[command(after_help = "\
-Agents that ralph starts are told to call these; nobody else needs to. They read the \
-agent's JSON from standard input and do nothing outside of ralph's own agents.")]
+ralph configures the agents it starts to call these hooks; you do not need to set them up. A hook reads \
+the agent's JSON from standard input, and does nothing in sessions that ralph did not start.
+
+Example:
+  ralph hook context-monitor --always    # in the settings of your own agent")]
 pub struct HookArgs {
     #[command(subcommand)]
     hook: HookCommand,
@@ -22,17 +25,26 @@ pub struct HookArgs {
 
 #[derive(Subcommand)]
 enum HookCommand {
-    /// After a tool call: say so when the context fills up
+    /// Warn the agent when its context fills up
+    #[command(after_help = "\
+Example:
+  ralph hook context-monitor < call.json")]
     ContextMonitor(WhoseArgs),
-    /// When a session begins: forget which alerts there were
+    /// Reset the warnings when a session starts
+    #[command(after_help = "\
+Example:
+  ralph hook session-start < call.json")]
     SessionStart(WhoseArgs),
-    /// When the agent wants to stop: not before its task list is in order
+    /// Keep the agent from stopping until its task list is valid
+    #[command(after_help = "\
+Example:
+  ralph hook stop < call.json")]
     Stop,
 }
 
 #[derive(Args)]
 struct WhoseArgs {
-    /// In every session, not only in those of ralph's agents
+    /// Work in every session, not only in those that ralph started
     #[arg(long)]
     always: bool,
 }
@@ -53,7 +65,7 @@ pub fn hook(args: &HookArgs) -> Result<ExitCode, CliError> {
 }
 
 /// A hook runs after every tool call: the usual ones do not wait for the command line to be
-/// parsed. Whatever else there is after `ralph hook` is told apart there.
+/// parsed. Everything else after `ralph hook` is left to clap.
 pub fn at_once(args: &[OsString]) -> Option<ExitCode> {
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str()).collect::<Option<_>>()?;
     let (hook, whose) = match &words[..] {

@@ -24,12 +24,12 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Asks for the agent, the limits, the checks and what to commit, each with a default that Enter takes, and \
-writes .ralph/settings.json. Needs a terminal.
+`ralph init` asks for the agent, the limits, the checks and what to commit, each with a default that \
+Enter takes, and writes .ralph/settings.json. It needs a terminal.
 
-`ralph init stories` asks nothing: it lays out specs/ with a first story and progress.txt, and leaves \
-alone what is there. `ralph init tasks` does the same for ralph/: prd.md, tasks.json, progress.txt and \
-prompt.md.
+The others ask nothing and keep existing files. `ralph init stories` creates specs/ with a first story, \
+and progress.txt. `ralph init tasks` creates prd.md, tasks.json, progress.txt and prompt.md in ralph/. \
+`ralph init prompt` creates PROMPT.md.
 
 Examples:
   ralph init
@@ -39,13 +39,13 @@ pub struct InitArgs {
     /// What to set up
     #[arg(value_enum, default_value = "settings", value_name = "WHAT")]
     what: Subject,
-    /// Overwrite what exists: PROMPT.md, or the files of a task list
+    /// Overwrite PROMPT.md or the files of a task list
     #[arg(long)]
     force: bool,
-    /// The feature that the tasks are about: their branch is ralph/FEATURE
+    /// Feature that the tasks implement; their branch is ralph/FEATURE
     #[arg(long, value_name = "FEATURE", value_parser = tasks::feature)]
     name: Option<String>,
-    /// Where the task list goes (ralph)
+    /// Directory for the task list [default: ralph]
     #[arg(long, value_name = "DIR")]
     ralph_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ enum Subject {
     Settings,
     /// specs/ and progress.txt
     Stories,
-    /// PROMPT.md, to begin with
+    /// PROMPT.md, a starter prompt
     Prompt,
     /// ralph/: prd.md, tasks.json, progress.txt, prompt.md
     Tasks,
@@ -104,10 +104,10 @@ pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
     let project = Project::at(args.project.dir()?);
     match args.what {
         Subject::Settings | Subject::Stories | Subject::Prompt if args.name.is_some() => {
-            Err(CliError::usage("--name belongs to `ralph init tasks`"))
+            Err(CliError::usage("--name only works with `ralph init tasks`"))
         }
         Subject::Settings | Subject::Stories | Subject::Prompt if args.ralph_dir.is_some() => {
-            Err(CliError::usage("--ralph-dir belongs to `ralph init tasks`"))
+            Err(CliError::usage("--ralph-dir only works with `ralph init tasks`"))
         }
         Subject::Settings => settings_by_questions(&project),
         Subject::Stories => stories::lay_out(&project),
@@ -120,11 +120,11 @@ pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
 
 fn settings_by_questions(project: &Project) -> Result<ExitCode, CliError> {
     if !io::stdin().is_terminal() {
-        return Err(CliError::usage("ralph init asks questions, and standard input is not a terminal")
-            .hint("run it in a terminal, or write .ralph/settings.json yourself: docs/settings.md"));
+        return Err(CliError::usage("`ralph init` asks questions, but standard input is not a terminal")
+            .hint("run it in a terminal, or write .ralph/settings.json yourself (see docs/settings.md)"));
     }
-    let mut asker =
-        Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
+    let mut asker = Asker::new()
+        .map_err(|cause| CliError::usage("cannot read answers from this terminal").cause(cause))?;
     if project.settings().exists() {
         show_present(project, &mut asker)?;
         match asker.yes("Overwrite? (y/N): ") {
@@ -150,7 +150,7 @@ fn stopped(asker: &mut Asker) -> ExitCode {
 /// What would be overwritten, together with what lies over it.
 fn show_present(project: &Project, asker: &mut Asker) -> Result<(), CliError> {
     let layers = settings::of_project(project)
-        .map_err(|error| refused(&error).hint("mend it, or remove it and run `ralph init` again"))?;
+        .map_err(|error| refused(&error).hint("fix it, or remove it and run `ralph init` again"))?;
     let merged = InOrder::new(mask::value(&layers.merged()));
     if let Ok(text) = serde_json::to_string_pretty(&merged) {
         asker.tell(&text);

@@ -27,19 +27,19 @@ Examples:
   ralph logs agent --follow
   ralph logs agent --events | grep FAIL")]
 pub struct LogsArgs {
-    /// A worker's name, or a run's id or the start of it; by default the run in this directory, or else
-    /// the last one there
+    /// Worker name, run id or id prefix [default: the run in this directory, or the last
+    /// one there]
     name: Option<String>,
-    /// Go on as more is written, until the worker or run ends
+    /// Keep printing new output until the worker or run ends
     #[arg(short, long)]
     follow: bool,
     /// For the tmux window of a worker: lets go of who watches it, at the end
     #[arg(long, hide = true, requires = "follow")]
     window: bool,
-    /// Begin with the last N lines
+    /// Start with the last N lines
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
-    /// The starts and ends of iterations instead of the output
+    /// Print the start and end of iterations instead of the output
     #[arg(long)]
     events: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     let mut view = View::of(&target, args).map_err(unreadable)?;
     if !args.follow && !target.alive && view.is_missing() {
-        return Err(CliError::failed(format!("no output of {target} is kept"))
+        return Err(CliError::failed(format!("no output is kept for {target}"))
             .hint(format!("see what happened: ralph show {}", target.run)));
     }
     // Watched before it is read, so that nothing falls in between.

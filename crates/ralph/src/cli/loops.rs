@@ -1,6 +1,6 @@
 //! What the commands that run a loop have in common: their flags, and how a run is lived.
 
-use super::args::{OutputArgs, ProjectArgs, WatchArgs, dollars, duration};
+use super::args::{OutputArgs, ProjectArgs, WatchArgs, count, dollars, duration};
 use super::config::refused;
 use super::habits;
 use super::{Stream, home, report_on};
@@ -21,61 +21,62 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct LoopArgs {
-    /// Stop after so many iterations (run: 10, tasks: 15, stories: what they can take)
-    #[arg(short = 'n', long, alias = "maximum-iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop after this many iterations [default: run 10, tasks 15; stories: enough
+    /// for all retries]
+    #[arg(short = 'n', long, alias = "maximum-iterations", value_name = "N", value_parser = count)]
     pub max_iterations: Option<u32>,
-    /// A command that must succeed; may be given several times
+    /// Command that must succeed before the work is done; can be repeated
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     check: Vec<String>,
-    /// The agent: claude, codex, amp, or any program
+    /// The agent: claude, codex, amp or any other program
     #[arg(long, value_name = "NAME", conflicts_with = "command")]
     agent: Option<String>,
-    /// Another agent while the first one's service refuses; may be given several times
+    /// Switch to this agent while the service of the first one is unavailable; can be repeated
     #[arg(long, value_name = "NAME")]
     fallback_agent: Vec<String>,
-    /// The agent's model
+    /// Model for the agent to use
     #[arg(short, long)]
     model: Option<String>,
-    /// End an agent that takes longer: 90, 15m, 2h (stories: 30m)
+    /// Stop an agent that takes longer: 90 (seconds), 15m, 2h [default: none; stories: 30m]
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     timeout: Option<u64>,
-    /// End the run after so long
+    /// Stop the run after this much time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<u64>,
-    /// Wait so long for a service that is down (2h)
+    /// Wait at most this long for a service that is unavailable [default: 2h]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_outage: Option<u64>,
-    /// Begin no iteration once agents have cost so many dollars
+    /// Start no more iterations once the agents have cost this much
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
-    /// Stop after this many failed agents in a row (run, tasks: 5; stories: never)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop after this many failed agents in a row [default: 5; stories: no limit]
+    #[arg(long, value_name = "N", value_parser = count)]
     max_failures: Option<u32>,
-    /// Stop after this many iterations in a row that change nothing and fail the same way; 0 is never
-    /// (run, tasks: 5; stories: never)
+    /// Stop after this many iterations in a row that change nothing and fail the same way; 0 means
+    /// never [default: 5; stories: never]
     #[arg(long, value_name = "N")]
     stall_after: Option<u32>,
-    /// End a check that takes longer, and count it as failed (2m)
+    /// Stop a check that takes longer, and count it as failed [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     check_timeout: Option<u64>,
-    /// Show what the agent would be asked, and start nothing
+    /// Print the prompt without starting anything
     #[arg(short, long)]
     pub dry_run: bool,
-    /// Also log to this file (stories: ralph.log)
+    /// Also log to this file [default: none; stories: ralph.log]
     #[arg(short, long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// More settings, above those of the project
+    /// Read more settings from this file; they override the project's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Show what the agent does while it does it (the default)
+    /// Show what the agent does while it works (the default)
     #[arg(long, overrides_with = "no_stream_agent_output")]
     stream_agent_output: bool,
-    /// Show only what ralph itself does
+    /// Show only what ralph does
     #[arg(long)]
     no_stream_agent_output: bool,
     #[command(flatten)]
     watch: WatchArgs,
-    /// Work in a git worktree of the run's own; this directory is not touched
+    /// Work in a separate git worktree and leave this directory alone
     #[arg(long)]
     worktree: bool,
     /// Allow other runs in the same directory
@@ -85,8 +86,8 @@ pub struct LoopArgs {
     project: ProjectArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Any program as the agent, with its arguments; the prompt goes to its standard input, or
-    /// where {prompt} or {prompt_file} stands
+    /// Any program to use as the agent, with its arguments; it gets the prompt on standard input,
+    /// or in place of {prompt} or {prompt_file}
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -174,13 +175,13 @@ impl LoopArgs {
     }
 }
 
-/// So many lines of a prompt are shown.
+/// Lines of a prompt that a dry run shows.
 const PREVIEW_LINES: usize = 20;
 
 fn dry_run(asked: &Asked, whole: bool) -> Result<ExitCode, CliError> {
     let Asked { run, texts, .. } = asked;
     let first =
-        first_prompt(run, texts).map_err(|cause| CliError::failed("the run could not begin").cause(cause))?;
+        first_prompt(run, texts).map_err(|cause| CliError::failed("cannot start the run").cause(cause))?;
     let mut out = Out::stdout();
     for agent in &run.agents {
         out.tell(&format!("agent: {}", agent.name));
@@ -213,7 +214,7 @@ pub fn preview(out: &mut Out, prompt: &str, whole: bool) {
     }
     let hidden = prompt.lines().count().saturating_sub(shown);
     if hidden > 0 {
-        out.line(&format!("... ({}; -v shows all)", counted(hidden as u64, "more line")));
+        out.line(&format!("... ({}; use -v to show all)", counted(hidden as u64, "more line")));
     }
     out.line("");
 }

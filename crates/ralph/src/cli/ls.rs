@@ -1,4 +1,4 @@
-//! `ralph ls`: the workers there are.
+//! `ralph ls`: all workers.
 
 use super::args::ListFormat;
 use super::table::{Column, Shape, table};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 Example:
   ralph ls --format json | jq '.[] | select(.metadata.ralph == true)'")]
 pub struct LsArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
 }
@@ -52,7 +52,7 @@ fn rows(workers: &[Target], width: usize) -> Vec<String> {
     let cells = |worker: &Target| {
         let state = &worker.state;
         let status = match worker.is_abandoned() {
-            true => format!("{}, loop is gone", state.status.word()),
+            true => format!("{}, process is gone", state.status.word()),
             false => worker.status_line(),
         };
         [

@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line: one file per command.
 
 mod agents;
 mod archive;
@@ -50,7 +50,7 @@ use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs coding agents in a loop, each iteration with a fresh context, until the work is
+/// Run coding agents in a loop, each iteration with a fresh context, until the work is
 /// proven done.
 #[derive(Parser)]
 #[command(name = "ralph", version, propagate_version = true, after_help = EXAMPLES)]
@@ -61,81 +61,82 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  ralph demo                        see it at work, without any agent
+  ralph demo                        # a complete run, without a real agent
   ralph run \"fix the failing test\" --check \"make test\"
   ralph run -f PROMPT.md -n 20 -- codex exec -
-  ralph stories                     one story of specs/ after the other
-  ralph tasks                       a task list, with reviews
-  ralph spawn --name night tasks    any of them as a worker in the background
-  ralph resume                      carry on after a crash or Ctrl+C
+  ralph stories                     # work through the stories in specs/
+  ralph tasks                       # work through a task list, with reviews
+  ralph spawn --name night tasks    # run any of these in the background
+  ralph resume                      # continue after a crash or Ctrl+C
 
 Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration, \
 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Ask what this project wants, and write .ralph/settings.json
+    /// Set up a project: settings, a prompt, stories or a task list
     Init(init::InitArgs),
-    /// Loop one prompt until the checks pass and the agent says done
+    /// Repeat a prompt until checks pass and the agent says it is done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
-    /// Work through the stories in specs/, one fresh agent an attempt
+    /// Work through the stories in specs/, a fresh agent per attempt
     Stories(Box<stories::StoriesArgs>),
     /// Work through ralph/tasks.json: implement, review, fix
     Tasks(Box<tasks::TasksArgs>),
-    /// Put a task list away that is done with, and lay out a fresh one
+    /// Archive a task list and start a new one
     Archive(archive::ArchiveArgs),
-    /// Start a loop as a named worker in the background
+    /// Start a worker in the background
     Spawn(spawn::SpawnArgs),
     /// List workers
     Ls(ls::LsArgs),
     /// Show the status of workers and runs
     Status(status::StatusArgs),
-    /// See a worker in tmux
+    /// Attach to a worker in tmux
     Attach(watch::AttachArgs),
-    /// Print the output of a worker or a run
+    /// Print the output of a worker or run
     Logs(logs::LogsArgs),
-    /// Pause a worker or a run after its current iteration
+    /// Pause a worker or run after its current iteration
     Pause(steer::PauseArgs),
-    /// Kill a worker or a run, and everything that it started
-    Kill(steer::KillArgs),
-    /// Wait for the end of a worker or a run, and exit with its code
-    Wait(watch::WaitArgs),
-    /// Change the limits or the prompt of a worker or a run
-    Set(steer::SetArgs),
-    /// Add a note to the next prompt of a worker or a run
-    Say(steer::SayArgs),
-    /// Forget a worker
-    Rm(watch::RmArgs),
-    /// Print a prompt to begin with
-    Template,
-    /// Continue a paused worker or run, or one that was cut short
+    /// Continue a paused or interrupted worker or run
     Resume(resume::ResumeArgs),
+    /// Kill a worker or run and everything it started
+    Kill(steer::KillArgs),
+    /// Wait until a worker or run ends, and exit with its code
+    Wait(watch::WaitArgs),
+    /// Change the limits or the prompt of a worker or run
+    Set(steer::SetArgs),
+    /// Add a note to the next prompt of a worker or run
+    Say(steer::SayArgs),
+    /// Remove a worker
+    Rm(watch::RmArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),
-    /// Tell the story of one run
+    /// Show what happened in a run
     Show(show::ShowArgs),
-    /// Show what a run, or one iteration of it, has changed
+    /// Show what a run, or one iteration of it, changed
     Diff(diff::DiffArgs),
-    /// Put the tree back as it was before a run or an iteration
+    /// Restore the files as they were before a run or an iteration
     Undo(undo::UndoArgs),
-    /// Remove worktrees and records of runs that have ended
+    /// Remove worktrees and records of finished runs
     Clean(clean::CleanArgs),
-    /// Show the settings that count here
+    /// Show the effective settings
     Config(config::ConfigArgs),
     /// Print the JSON schema of a file
     Schema(schema::SchemaArgs),
-    /// List the agents that ralph knows, or verify one that is installed
+    /// List known agents, or verify an installed one
     Agents(agents::AgentsArgs),
-    /// Tell what is here, what is missing, and what to do about it
+    /// Show what is installed, what is missing, and how to fix it
     Doctor(doctor::DoctorArgs),
-    /// Answer an agent that calls while it works
+    /// Handle a hook call from an agent
     Hook(hook::HookArgs),
-    /// Print a completion script for a shell
+    /// Print a starter prompt
+    #[command(after_help = template::EXAMPLE)]
+    Template,
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
     /// Print a manual page
     Man(completions::ManArgs),
-    /// See a whole run at work on a scripted agent: no key, no network
+    /// Show a complete run with a scripted agent (no key, no network)
     Demo(demo::DemoArgs),
 }
 
@@ -184,7 +185,7 @@ fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
             seat::take(&home()?, name, flags.is_some())?;
             Ok(flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat()))
         }
-        _ => Err(CliError::usage("a worker is started by `ralph spawn`")),
+        _ => Err(CliError::usage("start workers with `ralph spawn`")),
     }
 }
 
@@ -284,7 +285,7 @@ fn suggest_subcommand(error: &mut clap::Error, args: &[OsString]) {
     }
 }
 
-/// Tells an error. Who asked for JSON gets an object on standard output as well.
+/// Prints an error; with `--format json` also as an object on standard output.
 fn fail(error: &CliError, format: Format) -> ExitCode {
     say(&printable(&error.to_string()));
     print_refusal(error, format);
@@ -345,9 +346,8 @@ fn print_names(names: impl IntoIterator<Item = String>) {
 }
 
 fn home() -> Result<Home, CliError> {
-    Home::find().ok_or_else(|| {
-        CliError::usage("there is no home directory to keep runs in").hint("set HOME or RALPH_HOME")
-    })
+    Home::find()
+        .ok_or_else(|| CliError::usage("no home directory to keep runs in").hint("set HOME or RALPH_HOME"))
 }
 
 fn exit_code(reason: StopReason, state: &State) -> ExitCode {

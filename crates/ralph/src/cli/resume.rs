@@ -1,6 +1,6 @@
 //! `ralph resume`: continue a run that is paused, or carry on with one that did not end by itself.
 
-use super::args::{OutputArgs, ProjectArgs, dollars, duration};
+use super::args::{OutputArgs, ProjectArgs, count, dollars, duration};
 use super::spawn::seat_worker;
 use super::steer::{change, refuse_agents};
 use super::workers::show_window;
@@ -25,25 +25,25 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan, limits, counters and cost carry over; an iteration that was cut short runs again. \
-A run that reached a limit needs a higher one: the numbers are new totals for the whole run. \
-Without RUN, continues the run that is paused in this directory; if there is none, resumes the newest \
-run of this directory that can be resumed.
+The plan, limits, counters and cost carry over; an interrupted iteration runs again. \
+A run that reached a limit needs a higher one: the values are new totals for the whole run. \
+Without RUN, continues the paused run in this directory; if there is none, the newest run there that \
+can be resumed.
 
 Examples:
   ralph resume
-  ralph resume -n 20                        # 20 iterations in all, not 20 more
+  ralph resume -n 20                # 20 iterations in total, not 20 more
   ralph resume --max-cost 30 --max-time 12h 20261115-221503-4f2a")]
 pub struct ResumeArgs {
-    /// A worker's name, or a run's id or the beginning of it
+    /// Worker name, run id or id prefix
     run: Option<String>,
-    /// Allow this many iterations in all
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Allow this many iterations in total
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     max_iterations: Option<u32>,
-    /// Allow this much money in all
+    /// Allow this much cost in total
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
-    /// Allow this much time in all
+    /// Allow this much time in total
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<u64>,
     /// Allow other runs in the same directory

@@ -12,25 +12,25 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// What to do, in words
+    /// What the agent should do
     #[arg(value_name = "TASK")]
     task: Option<String>,
-    /// What to do, in words (instead of TASK)
+    /// What the agent should do, as a flag instead of TASK
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// A file that says what to do; read anew for each iteration
+    /// Read the prompt from this file; it is re-read every iteration
     #[arg(short = 'f', long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
-    /// A specification to send instead of TASK
+    /// Send this specification file instead of TASK
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// The word that the agent says when it is done
+    /// The word the agent says when it is done [default: DONE]
     #[arg(short, long, alias = "completion-tag", value_name = "WORD")]
     completion_response: Option<String>,
-    /// A regular expression: done when a line of the agent's own words matches it
+    /// Finish when a line the agent says matches this regular expression
     #[arg(long, value_name = "REGEX", conflicts_with = "completion_response", allow_hyphen_values = true)]
     done_pattern: Option<String>,
-    /// Let the checks alone decide, whatever the agent says
+    /// Finish when the checks pass, whatever the agent says
     #[arg(long, conflicts_with_all = ["completion_response", "done_pattern"])]
     checks_only: bool,
     #[command(flatten)]
@@ -43,9 +43,9 @@ Examples:
   ralph run -f PROMPT.md --check \"cargo test\" --max-cost 5 --max-time 8h
   ralph run \"tidy up\" --checks-only --check ./lint.sh -- ./agent {prompt_file}
 
-A run is done when all checks pass and the agent has said <response>DONE</response>.";
+A run is done when all checks pass and the agent says <response>DONE</response>.";
 
-/// What a prompt that is spawned without `run` has to be told, said before anything else is looked at.
+/// Checks a prompt that is spawned without `run`, before anything else.
 pub(super) fn check_spawned(words: &[OsString]) -> Result<(), CliError> {
     let words = [&["run".into()][..], words].concat();
     let Ok(parsed) = Spawned::try_parse_from(words) else { return Ok(()) }; // the worker says it

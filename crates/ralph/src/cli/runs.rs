@@ -13,13 +13,14 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan is what it worked through: a prompt, stories or tasks. Status is how a run ended (completed, max_iterations, interrupted …), running, or crashed: its \
-process is gone without a word, and `ralph resume` carries on.
+PLAN is what the run works through: a prompt, stories or tasks. STATUS is how it ended (completed, \
+max_iterations, interrupted …), running, or crashed: its process died, and `ralph resume` continues it. \
+DONE counts iterations.
 
 Example:
   ralph runs --format json | jq '.[0].id'")]
 pub struct RunsArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Example:
   ralph schema settings > .ralph/settings.schema.json
-  and in .ralph/settings.json: { \"$schema\": \"./settings.schema.json\" }")]
+  # then add to .ralph/settings.json: { \"$schema\": \"./settings.schema.json\" }")]
 pub struct SchemaArgs {
     /// The file to describe
     #[arg(value_enum, value_name = "FILE")]

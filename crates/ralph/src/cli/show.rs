@@ -1,4 +1,4 @@
-//! `ralph show`: the story of one run.
+//! `ralph show`: what happened in a run.
 
 use super::args::{Format, ProjectArgs};
 use super::{home, print_json};
@@ -26,16 +26,16 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-For each iteration: what was asked (the prompt is kept), what the agent said last, what it changed, \
-what the checks found, what it cost. `ralph diff RUN ITERATION` shows the changes themselves.
+Shows for each iteration the prompt file, what the agent said last, what it changed, the results of the \
+checks, and the cost. `ralph diff RUN ITERATION` shows the changes themselves.
 
 Examples:
-  ralph show                        the newest run of this directory
+  ralph show                        # the newest run in this directory
   ralph show 20261115-2215")]
 pub struct ShowArgs {
-    /// A worker's name, or a run's id or the beginning of it; without it the newest one here
+    /// Worker name, run id or id prefix [default: the newest run in this directory]
     run: Option<String>,
-    /// What to print; ndjson is the journal itself
+    /// Output format; ndjson prints the journal itself
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
@@ -73,7 +73,7 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// So many iterations are asked about in one go: the first are printed before the last are looked up.
+/// Iterations per git call: the first ones are printed before the last ones are looked up.
 const AT_ONCE: usize = 1000;
 
 fn tell(story: &Story) {
@@ -83,7 +83,7 @@ fn tell(story: &Story) {
     out.line(&format!("directory  {}", run.workspace.display()));
     let agents: Vec<&str> = run.agents.iter().map(|agent| agent.name.as_str()).collect();
     out.line(&format!("agent      {}", agents.join(", ")));
-    out.line(&format!("began      {}", minute(story.opened_at)));
+    out.line(&format!("started    {}", minute(story.opened_at)));
     for check in &run.checks {
         out.tell(&format!("check      {}", printable(&check.command)));
     }
@@ -114,7 +114,7 @@ fn tell(story: &Story) {
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
     for (number, asked) in story.asked.range(story.state.ledger.judged + 1..) {
         out.line("");
-        let word = if story.state.resumable() == Resumable::Now { "not judged yet" } else { "cut short" };
+        let word = if story.state.resumable() == Resumable::Now { "not finished" } else { "interrupted" };
         out.line(&format!("iteration {number}: {word}"));
         told_of_agent(&mut out, story, *number, asked, width);
     }
@@ -125,7 +125,7 @@ fn tell(story: &Story) {
 
 fn headline(iteration: &Iteration) -> String {
     let word = match (iteration.end, &iteration.error, iteration.all_checks_passed, iteration.settled) {
-        (EndKind::Silent, Some(_), _, _) => "agent ended for its silence",
+        (EndKind::Silent, Some(_), _, _) => "agent stopped: it was silent for too long",
         (_, Some(_), _, _) => "agent failed",
         (_, None, _, true) => "done",
         (_, None, true, false) => "checks passed",
@@ -147,8 +147,8 @@ fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, wi
     }
     let prompt = story.run_dir.text(&asked.prompt);
     match prompt.exists() {
-        true => out.line(&format!("  asked    {}", prompt.display())),
-        false => out.line("  asked    no longer kept (keepStreams)"),
+        true => out.line(&format!("  prompt   {}", prompt.display())),
+        false => out.line("  prompt   no longer kept (keepStreams)"),
     }
     let stream = story.run_dir.stdout(iteration, asked.attempt);
     if let Some(words) = last_words(&stream, dialect) {
@@ -168,7 +168,7 @@ fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, wi
 fn tell_files(out: &mut Out, what: &str, stream: &Path) {
     out.line(&format!("  {what}   {}", stream.display()));
     for tail in tails(stream) {
-        out.line(&format!("  its end  {}", tail.display()));
+        out.line(&format!("  tail     {}", tail.display()));
     }
 }
 
@@ -261,7 +261,7 @@ fn ending(state: &State, last_at: i64) -> String {
     }
 }
 
-/// In the time zone of whoever looks.
+/// In the user's time zone.
 fn minute(ms: i64) -> String {
     let time = Timestamp::from_millisecond(ms).map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
     time.map_or_else(|_| String::from("?"), |time| time.strftime("%Y-%m-%d %H:%M").to_string())

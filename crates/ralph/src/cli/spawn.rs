@@ -18,28 +18,28 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SpawnArgs {
-    /// What the worker is called
+    /// Name of the worker
     #[arg(long)]
     name: Option<String>,
-    /// Stay until the worker ends, and exit with its code
+    /// Wait until the worker ends, and exit with its code
     #[arg(long)]
     wait: bool,
     /// Replace the worker of this name; if it is running, kill it first
     #[arg(long)]
     replace: bool,
-    /// Discard what a paused or crashed worker of this name left, and start over
+    /// Discard the paused or crashed worker of this name, and start over
     #[arg(long)]
     clean_state: bool,
-    /// As always: a worker loops
+    /// Accepted for compatibility: workers always loop
     #[arg(long)]
     ralph: bool,
-    /// As always: a worker has a tmux window
+    /// Accepted for compatibility: workers always have a tmux window
     #[arg(long)]
     tmux: bool,
-    /// As always: an agent is asked once it is ready
+    /// Accepted for compatibility: ralph always waits until the agent is ready
     #[arg(long)]
     ready_wait: bool,
-    /// A loop command (run, stories, tasks) with its arguments; without one, the flags of a prompt
+    /// run, stories or tasks with its arguments; without one of these, the flags of `run`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "LOOP")]
     rest: Vec<OsString>,
 }
@@ -53,14 +53,16 @@ Examples:
   ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
   ralph spawn --name agent --replace -f OTHER.md -n 10
 
-`spawn run …`, `stories` and `tasks` end as without spawn. A prompt without `run` ends after \
---max-iterations, or when -c, --done-pattern or its checks say so. An \
-agent that is silent for --inactivity-timeout (10 minutes, or 60 s if it prints plain text) is ended, and \
-the next iteration begins. \
-A name is free once its worker has stopped or failed; --clean-state also takes that of a paused or crashed worker, \
-and --replace that of a running one. Their runs stay in `ralph runs`. \
-The worker survives this terminal: see it with ralph ls, status, attach and logs, and steer it with \
-pause, resume, set, say and kill.";
+`spawn run`, `spawn stories` and `spawn tasks` end as they do without spawn. A prompt without `run` is \
+repeated until --max-iterations, or until -c, --done-pattern or its checks end it. An agent that is silent \
+for --inactivity-timeout (10 minutes, or 60 seconds if it prints plain text) is stopped, and the next \
+iteration starts.
+
+You can reuse the name of a worker that has stopped or failed. --clean-state also reuses the name of a \
+paused or crashed worker, --replace that of a running one. Their runs stay in `ralph runs`.
+
+The worker keeps running when you close this terminal. Watch it with ralph ls, status, attach and logs; \
+control it with pause, resume, set, say and kill.";
 
 /// Commands that can be spawned.
 const LOOPS: &[&str] = &["run", "loop", "stories", "tasks"];
@@ -165,11 +167,11 @@ fn make_room(home: &Home, name: &str, former: Former, words: &[OsString]) -> Res
     match former {
         Former::Stays if runs => Err(name_taken(name)),
         Former::Stays if waits => Err(name_taken(name).hint(format!(
-            "carry on with `ralph resume {name}`, start over with --clean-state, or end it with `ralph kill {name}`"
+            "continue it with `ralph resume {name}`, start over with --clean-state, or kill it with `ralph kill {name}`"
         ))),
         Former::Stays => Ok(()),
         Former::Forgotten if runs => {
-            Err(name_taken(name).hint("it is running; to kill it and take its place, use --replace"))
+            Err(name_taken(name).hint("it is running; use --replace to kill and replace it"))
         }
         Former::Forgotten | Former::Replaced => {
             // Nothing is given up for a worker that could not start.
@@ -191,12 +193,12 @@ pub(super) fn seat_worker(name: &str, words: &[OsString]) -> Result<Result<Opene
     match Detached::start(&args).and_then(Detached::first_words).map_err(failed)? {
         Ok(words) => serde_json::from_slice(&words).map(Ok).map_err(|cause| failed(cause.into())),
         Err(Exit::Code(0)) => {
-            say("ralph: warning: the command ended without a run, so there is no worker");
+            say("ralph: warning: the command ended without a run, so no worker was started");
             Ok(Err(ExitCode::SUCCESS))
         }
         Err(Exit::Code(code)) => Ok(Err(ExitCode::from(u8::try_from(code).unwrap_or(Code::Failed as u8)))),
         Err(Exit::Signal(signal)) => {
-            Err(CliError::failed(format!("the worker was ended by signal {signal} before it began")))
+            Err(CliError::failed(format!("the worker was killed by signal {signal} before it started")))
         }
     }
 }

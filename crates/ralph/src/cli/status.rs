@@ -1,4 +1,4 @@
-//! `ralph status`: how a worker or a run is, or all that are there.
+//! `ralph status`: the status of a worker or run, or of all of them.
 
 use super::args::Format;
 use super::{home, print_json, print_lines};
@@ -17,12 +17,12 @@ use std::time::Duration;
 Example:
   ralph status night --format json | jq -r .reason")]
 pub struct StatusArgs {
-    /// A worker's name, or a run's id or the start of it; by default all workers and running runs
+    /// Worker name, run id or id prefix [default: all workers and active runs]
     name: Option<String>,
-    /// Show it anew every two seconds, until Ctrl+C
+    /// Refresh every two seconds until Ctrl+C
     #[arg(long)]
     watch: bool,
-    /// What to print; json is one object for one worker or run
+    /// Output format; json prints a single object if NAME is given
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -73,7 +73,7 @@ fn asked_for(home: &Home, name: Option<&str>) -> Result<Vec<Target>, CliError> {
 fn told(targets: &[Target]) -> Vec<String> {
     if targets.is_empty() {
         return vec![
-            "No workers. No runs in terminals. `ralph spawn --help` shows how to start a worker.".into(),
+            "No workers and no active runs. `ralph spawn --help` shows how to start a worker.".into(),
         ];
     }
     let told: Vec<Vec<String>> = targets.iter().map(lines).collect();

@@ -3,7 +3,7 @@
 //! A loop that is there is asked over its socket and writes its journal itself. Where none is,
 //! whoever asks holds the run's lock for a moment and writes in its place.
 
-use super::args::{ProjectArgs, dollars, duration};
+use super::args::{ProjectArgs, count, dollars, duration};
 use super::home;
 use crate::control::{Answer, Command, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
 use crate::engine::why_not;
@@ -32,14 +32,14 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-The loop keeps its directory and its terminal while it is paused; `ralph resume` continues it.
+A paused run keeps its directory and its terminal; `ralph resume` continues it.
 
 Examples:
   ralph pause                       # the run in this directory
   ralph pause night
   ralph pause 20261115-2215")]
 pub struct PauseArgs {
-    /// Workers by name, runs by id or the start of it; by default the run in this directory
+    /// Worker names, run ids or id prefixes [default: the run in this directory]
     name: Vec<String>,
     #[command(flatten)]
     project: ProjectArgs,
@@ -47,14 +47,14 @@ pub struct PauseArgs {
 
 #[derive(Args)]
 #[command(after_help = "\
-The iteration that was cut short runs again with `ralph resume`.
+`ralph resume` runs the interrupted iteration again.
 
 Examples:
   ralph kill                        # the run in this directory
   ralph kill night morning
   ralph kill --all")]
 pub struct KillArgs {
-    /// Workers by name, runs by id or the start of it; by default the run in this directory
+    /// Worker names, run ids or id prefixes [default: the run in this directory]
     name: Vec<String>,
     /// Kill all running workers and runs, in all directories
     #[arg(long, conflicts_with_all = ["name", "project_dir"])]
@@ -70,14 +70,14 @@ Examples:
   ralph set agent --prompt-file OTHER.md --done-pattern \"No remaining tasks\"
   ralph set agent --min-free-space 100
 
-What is changed counts from the next iteration on, also for a worker or a run that does not run now.")]
+Changes apply from the next iteration, also to a worker or run that is not running now.")]
 pub struct SetArgs {
-    /// A worker's name, or a run's id or the start of it; by default the run in this directory
+    /// Worker name, run id or id prefix [default: the run in this directory]
     name: Option<String>,
-    /// Stop after so many iterations
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop after this many iterations
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     max_iterations: Option<u32>,
-    /// Stop once this much money is spent
+    /// Stop once the agents have cost this much
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<Usd>,
     /// Stop after this much time
@@ -86,10 +86,10 @@ pub struct SetArgs {
     /// Read the prompt from another file
     #[arg(short = 'f', long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
-    /// Done when a line of the agent's own words matches this regular expression
+    /// Finish when a line the agent says matches this regular expression
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     done_pattern: Option<String>,
-    /// Wait while less is free on the disks; 0 is never
+    /// Wait while less disk space than this is free; 0 means never
     #[arg(long, value_name = "MIB", value_parser = mebibytes)]
     min_free_space: Option<u64>,
     #[command(flatten)]
@@ -111,9 +111,9 @@ Examples:
   ralph say night \"leave the migrations alone\""
 )]
 pub struct SayArgs {
-    /// A worker's name, or a run's id or the start of it; by default the run in this directory
+    /// Worker name, run id or id prefix [default: the run in this directory]
     name: Option<String>,
-    /// A note for the next iteration's prompt
+    /// Text to add to the next prompt
     text: String,
     #[command(flatten)]
     project: ProjectArgs,
@@ -201,8 +201,8 @@ pub(super) fn end(home: &Home, target: &Target) -> Result<(), CliError> {
             return Ok(());
         }
     }
-    Err(CliError::failed(format!("something of {target} is still alive"))
-        .hint("`ralph doctor` ends what is left of runs"))
+    Err(CliError::failed(format!("some processes of {target} are still running"))
+        .hint("`ralph doctor` kills processes that runs left behind"))
 }
 
 pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
@@ -261,21 +261,21 @@ pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
     }
     if text.len() > LONGEST_NOTE {
         return Err(CliError::usage(format!("the note is longer than {LONGEST_NOTE} bytes"))
-            .hint("put it into a file, and say where it is"));
+            .hint("put it in a file, and name the file in the note"));
     }
     refuse_agents(&home, &target)?;
     let hash = Texts::of(&target.run_dir).put(text);
-    let hash = hash.map_err(|cause| CliError::failed("the note cannot be kept").cause(cause))?;
+    let hash = hash.map_err(|cause| CliError::failed("cannot save the note").cause(cause))?;
     let waits = [Fact::Asked(Ask::Say { text: hash })];
     ask(&home, &target, &Command::Say { text: text.to_string() }, &waits)?;
-    print(&format!("noted for the next iteration of {}", target.name));
+    print(&format!("added to the next prompt of {}", target.name));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks the loop, or writes `instead` where there is none.
 fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Result<Came, CliError> {
     refuse_agents(home, target)?;
-    let refused = |why: String| CliError::failed(format!("{target} cannot do that")).cause(why);
+    let refused = |why: String| CliError::failed(format!("{target} refused")).cause(why);
     // A loop may come or go while it is asked.
     for _ in 0..2 {
         if RunLock::is_held(&target.run_dir) {

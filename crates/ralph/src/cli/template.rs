@@ -1,4 +1,4 @@
-//! `ralph template` and `ralph init prompt`: a prompt to begin with.
+//! `ralph template` and `ralph init prompt`: a starter prompt.
 
 use crate::error::CliError;
 use crate::fsx;
@@ -13,12 +13,16 @@ Then choose the one unfinished task that matters most, and do only that.
 
 IMPORTANT:
 
-- take nothing for granted: look in the code whether something is there
-- add the tests that are missing (unit, integration or property, as the code around them does)
+- assume nothing: search the code to see what already exists
+- add missing tests (unit, integration or property tests, like the code around them)
 - run the tests after every change
 - tick the task off in IMPLEMENTATION_PLAN.md once it is done
 - commit and push when you have finished
 ";
+
+pub(super) const EXAMPLE: &str = "\
+Example:
+  ralph template > PROMPT.md";
 
 const NAME: &str = "PROMPT.md";
 

@@ -1,6 +1,6 @@
-//! `ralph undo`: put the tree back as it was before an iteration.
+//! `ralph undo`: restores the files as they were before an iteration.
 
-use super::args::ProjectArgs;
+use super::args::{ProjectArgs, count};
 use super::home;
 use super::init::ask::{Asker, Stopped};
 use crate::catalog::find_or_newest;
@@ -22,27 +22,27 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Files that the run made are removed, files that it changed or deleted come back. What is replaced is \
-kept first and named, so that an undo can be undone. Commits, branches and the index stay as they \
-are; files that no checkpoint holds (ignored, over 10 MiB, repositories inside) are never touched. \
-Checkpoints need no repository: if the run has deleted or damaged .git, --restore-git restores it as it was \
-when the run began.
+Removes files that the run created, and restores those it changed or deleted. Saves the replaced files \
+first and prints how to get them back, so you can undo an undo. Commits, branches and the index stay as \
+they are. Files that are in no checkpoint (ignored, over 10 MiB, nested repositories) are never touched. \
+Checkpoints do not depend on the repository: if the run deleted or damaged .git, --restore-git \
+restores it as it was when the run started.
 
 Examples:
-  ralph undo                          as it was before the last run here
-  ralph undo 20261115-2215            as it was before the run
-  ralph undo 20261115-2215 --to 3     as it was before iteration 3
-  ralph undo 20261115-2215 --tree ID  as an earlier undo has kept it")]
+  ralph undo                          # to before the last run here
+  ralph undo 20261115-2215            # to before that run
+  ralph undo 20261115-2215 --to 3     # to before its third iteration
+  ralph undo 20261115-2215 --tree ID  # to what an earlier undo saved")]
 pub struct UndoArgs {
-    /// A worker's name, or a run's id or the start of it; by default the last run in this directory
+    /// Worker name, run id or id prefix [default: the newest run in this directory]
     run: Option<String>,
-    /// Back to before this iteration
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Go back to before this iteration
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     to: u32,
-    /// Back to a tree that an earlier undo has kept
+    /// Go back to a tree that an earlier undo saved
     #[arg(long, value_name = "ID", conflicts_with = "to", value_parser = tree_id)]
     tree: Option<String>,
-    /// Also restore a deleted or damaged .git as it was when the run began
+    /// Also restore a deleted or damaged .git as it was when the run started
     #[arg(long)]
     restore_git: bool,
     #[command(flatten)]
@@ -60,7 +60,8 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
             .hint(format!("go there, or pass -C {there}")));
     }
     if RunLock::is_held(&home.run(&id)) {
-        return Err(CliError::failed(format!("run {id} is still at work")).hint("stop it first"));
+        return Err(CliError::failed(format!("run {id} is still running"))
+            .hint(format!("stop it first: ralph kill {id}")));
     }
     let shadow = story.shadow()?;
     let _alone = lock_tree(&home, &story.run)?;
@@ -80,7 +81,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     let hint = see_to_repository(args, &id, &shadow, &mut out)?;
     if now == target {
-        out.tell("Nothing to undo: the tree is as it was.");
+        out.tell("Nothing to undo: the files are already as they were.");
         put_stories_back(&story, before, &mut out)?;
         hint.iter().for_each(|line| out.tell(line));
         out.flush();
@@ -92,22 +93,20 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         .put_back(prepared)
         .map_err(|cause| failed(cause).hint(format!("kept what was replaced; back to it: {back}")))?;
     match &args.tree {
-        Some(_) => out.tell(&format!(
-            "The tree is again as it was kept ({} written, {} removed).",
-            done.written, done.removed
-        )),
+        Some(_) => out
+            .tell(&format!("Restored the saved files ({} written, {} removed).", done.written, done.removed)),
         None => out.tell(&format!(
-            "The tree is as it was before iteration {} ({} written, {} removed).",
+            "Restored the files to before iteration {} ({} written, {} removed).",
             args.to, done.written, done.removed
         )),
     }
     if !done.spared.is_empty() {
         let paths = printable(&done.spared.join(", ")).into_owned();
-        out.tell(&format!("Not touched, because no checkpoint holds what is there: {paths}"));
+        out.tell(&format!("Not touched, because they are in no checkpoint: {paths}"));
     }
     put_stories_back(&story, before, &mut out)?;
     hint.iter().for_each(|line| out.tell(line));
-    out.tell(&format!("Kept what was replaced; back to it: {back}"));
+    out.tell(&format!("Saved the replaced files; to get them back: {back}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }
@@ -131,9 +130,9 @@ fn see_to_repository(
     let restored = kept.restore(shadow.repository()).map_err(|cause| {
         let shown = CliError::from_error(&cause, Code::Failed);
         match cause {
-            RestoreGitError::Exists(_) => shown.hint("it is left as it is: leave --restore-git out"),
+            RestoreGitError::Exists(_) => shown.hint("it was not changed; drop --restore-git"),
             RestoreGitError::MainGone(_) => {
-                shown.hint(format!("what is kept of it: git clone {}", kept.dir().display()))
+                shown.hint(format!("get what was saved: git clone {}", kept.dir().display()))
             }
             RestoreGitError::Nothing | RestoreGitError::Io(_) => shown,
         }
@@ -143,10 +142,10 @@ fn see_to_repository(
         out.tell(&format!("Moved the damaged {} to {}", place.display(), aside.display()));
     }
     out.tell(&match kept.has_history() {
-        true => format!("Restored {} as it was when the run began.", place.display()),
+        true => format!("Restored {} as it was when the run started.", place.display()),
         false => format!(
-            "Restored {} without its history, which could not be kept: it has the commit that the run \
-             began with and what was staged. Fetch the rest from a remote: git fetch --unshallow",
+            "Restored {} without its history, which could not be saved: it has the commit that the run \
+             started from and what was staged. Fetch the rest from a remote: git fetch --unshallow",
             place.display()
         ),
     });
@@ -158,8 +157,8 @@ pub fn how_to_restore(shadow: &Shadow, id: &str) -> Option<String> {
     let (condition, command) = (shadow.repository().condition(), format!("ralph undo {id} --restore-git"));
     let lost = lost(shadow, condition)?;
     Some(match condition {
-        Condition::Damaged => format!("{lost}. Restore it, and keep what is left of it aside: {command}"),
-        Condition::Gone | Condition::Whole => format!("{lost}. Restore it: {command}"),
+        Condition::Damaged => format!("{lost}. To restore it and move what is left of it aside: {command}"),
+        Condition::Gone | Condition::Whole => format!("{lost}. To restore it: {command}"),
     })
 }
 
@@ -167,25 +166,25 @@ fn lost(shadow: &Shadow, condition: Condition) -> Option<&'static str> {
     match condition {
         _ if !shadow.kept().exists() => None,
         Condition::Whole => None,
-        Condition::Gone => Some("The repository's .git is gone"),
+        Condition::Gone => Some("The repository's .git is missing"),
         Condition::Damaged => Some("The repository is damaged: git cannot read its .git"),
     }
 }
 
 fn asked(shadow: &Shadow, out: &mut Out) -> Result<bool, CliError> {
     out.flush();
-    let mut asker =
-        Asker::new().map_err(|cause| CliError::usage("cannot ask on this terminal").cause(cause))?;
+    let mut asker = Asker::new()
+        .map_err(|cause| CliError::usage("cannot read answers from this terminal").cause(cause))?;
     let lost = lost(shadow, shadow.repository().condition()).unwrap_or_default();
     asker.tell(&format!("{lost}: {}", shadow.top().join(".git").display()));
-    match asker.yes("Restore it as it was when the run began? (y/N): ") {
+    match asker.yes("Restore it as it was when the run started? (y/N): ") {
         Ok(answer) => Ok(answer),
-        Err(Stopped) => Err(CliError::failed("interrupted, and nothing was changed")),
+        Err(Stopped) => Err(CliError::failed("interrupted; nothing was changed")),
     }
 }
 
 /// Which stories are done is mostly kept where no checkpoint looks. Without this their work would
-/// be gone and nobody would do it again.
+/// be gone, and no run would do it again.
 fn put_stories_back(story: &Story, before: Option<u32>, out: &mut Out) -> Result<(), CliError> {
     let Plan::Stories(plan) = &story.run.plan else { return Ok(()) };
     let wanted = story.stories_done(plan, before);
@@ -197,17 +196,17 @@ fn put_stories_back(story: &Story, before: Option<u32>, out: &mut Out) -> Result
     }
     let file = project.shown(&project.state()).display().to_string();
     if !story.were_done(plan, &now) {
-        out.tell(&format!("{file} is not as this run has left it: see to the stories that are done there"));
+        out.tell(&format!("{file} has changed since this run: check which stories are done there"));
         return Ok(());
     }
     let state = StoryState { completed_stories: wanted, ..StoryState::default() };
     state_file::write(&project, &state).map_err(failed)?;
-    out.tell(&format!("By {file}, {}, as before.", state_file::done(state.completed_stories.len())));
+    out.tell(&format!("{file}: {}, as before.", state_file::done(state.completed_stories.len())));
     Ok(())
 }
 
 /// A tree's whole name: anything else could mean something to git.
 fn tree_id(text: &str) -> Result<String, String> {
     let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id { Ok(text.to_string()) } else { Err("expected the 40 digits that an undo has printed".into()) }
+    if is_id { Ok(text.to_string()) } else { Err("expected the tree id that an undo printed".into()) }
 }

@@ -1,4 +1,4 @@
-//! `ralph attach`, `wait`, `rm`: seeing a worker, its end, and the last of it.
+//! `ralph attach`, `wait`, `rm`: watching a worker, waiting for its end, removing it.
 
 use super::home;
 use super::logs::print_last;
@@ -17,31 +17,42 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Detach with your tmux prefix and D (Ctrl+B D): the worker goes on. Inside a tmux of your own, press \
-the prefix twice.
+Detach with your tmux prefix and D (Ctrl+B D); the worker keeps running. Inside your own tmux, press the \
+prefix twice.
 
 The window closes when the worker ends. Its last lines are then printed here, as for a worker that has \
-already ended.")]
+already ended.
+
+Example:
+  ralph attach night")]
 pub struct AttachArgs {
-    /// The worker
+    /// Name of the worker
     name: String,
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Waits for all of them, and exits with the first code that is not 0.
+
+Example:
+  ralph wait night && notify-send done")]
 pub struct WaitArgs {
-    /// Workers by name, runs by id or the start of it
+    /// Worker names, run ids or id prefixes
     #[arg(required = true)]
     name: Vec<String>,
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-The record of its run stays: see `ralph runs` and `ralph clean`.")]
+The record of its run stays; see `ralph runs` and `ralph clean`.
+
+Example:
+  ralph rm night")]
 pub struct RmArgs {
-    /// The worker
+    /// Names of the workers
     #[arg(required = true)]
     name: Vec<String>,
-    /// Kill it first if it runs
+    /// Kill the worker first if it is running
     #[arg(long)]
     force: bool,
 }
@@ -52,7 +63,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
     if !worker.has_process() {
         return show_end(&worker);
     }
-    let logs = format!("ralph logs {} --follow", worker.name);
+    let logs = format!("use `ralph logs {} --follow` instead", worker.name);
     if !rustix::stdio::stdout().is_terminal() || !rustix::stdio::stdin().is_terminal() {
         return Err(CliError::failed("attach needs a terminal").hint(logs));
     }
@@ -108,7 +119,7 @@ pub fn rm(args: &RmArgs) -> Result<ExitCode, CliError> {
                         "worker '{name}' is {}",
                         worker.state.status.word()
                     ))
-                    .hint(format!("ralph kill {name} first, or ralph rm --force {name}")));
+                    .hint(format!("run `ralph kill {name}` first, or `ralph rm --force {name}`")));
                 }
                 if goes_on {
                     end(&home, &worker)?;

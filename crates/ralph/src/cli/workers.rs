@@ -19,14 +19,12 @@ pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
         journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(run, &cause))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),
-        None => {
-            Err(CliError::failed("its loop is gone without a word")
-                .hint(format!("carry on: ralph resume {run}")))
-        }
+        None => Err(CliError::failed("its process died before the run ended")
+            .hint(format!("continue with: ralph resume {run}"))),
     }
 }
 
-/// A worker lives without its window: what goes wrong there is only told.
+/// A worker runs without its window too: problems there are only warnings.
 pub(super) fn show_window(home: &Home, name: &str) -> String {
     match Tmux::of(home).show(name) {
         Ok(()) => format!("tmux: {SESSION}:{name}"),

@@ -14,7 +14,7 @@ pub struct Key {
     pub doc: &'static str,
 }
 
-/// What a key may hold. `null` stands for the default everywhere.
+/// What a key may hold. `null` means the default everywhere.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Switch,
@@ -41,7 +41,7 @@ pub enum Kind {
     Named(&'static [Key]),
 }
 
-/// What stands where a key is missing or `null`.
+/// The value of a key that is missing or `null`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
     /// The key must be there.
@@ -94,9 +94,14 @@ pub const KEYS: &[Key] = &[
         name: "includeIterationCountInPrompt",
         kind: Kind::Switch,
         default: Fallback::Switch(false),
-        doc: "Begin the prompt with `Iteration X of Y, Z remaining.`",
+        doc: "Start the prompt with `Iteration X of Y, Z remaining.`",
     },
-    Key { name: "agent", kind: Kind::Group(AGENT), default: Fallback::Group, doc: "Who does the work." },
+    Key {
+        name: "agent",
+        kind: Kind::Group(AGENT),
+        default: Fallback::Group,
+        doc: "The agent that does the work.",
+    },
     Key {
         name: "guardrails",
         kind: Kind::Groups(GUARDRAIL),
@@ -113,7 +118,7 @@ pub const KEYS: &[Key] = &[
         name: "maxCost",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "Start no iteration once agents have cost this many US dollars (`--max-cost`).",
+        doc: "Start no more iterations once the agents have cost this many US dollars (`--max-cost`).",
     },
     Key {
         name: "prices",
@@ -131,7 +136,7 @@ pub const KEYS: &[Key] = &[
         name: "timeout",
         kind: Kind::Number { zero: false },
         default: Fallback::Nothing,
-        doc: "End an agent that takes longer than this many seconds (`-t`).",
+        doc: "Stop an agent that takes longer than this many seconds (`-t`).",
     },
     Key {
         name: "checkTimeout",
@@ -150,7 +155,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count { least: 0 },
         default: Fallback::Count(5),
         doc: "Stop after this many iterations in a row without progress: nothing changes and the same \
-              checks fail, or no task advances; 0 is never (`--stall-after`).",
+              checks fail, or no task advances; 0 means never (`--stall-after`).",
     },
     Key {
         name: "backoff",
@@ -181,7 +186,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Number { zero: true },
         default: Fallback::Count(500),
         doc: "MiB; while less is free on the disks of the project or of ralph's records, the run waits \
-              before the next iteration. 0 is off.",
+              before the next iteration. 0 turns this off.",
     },
     Key {
         name: "keepRuns",
@@ -194,7 +199,7 @@ pub const KEYS: &[Key] = &[
         name: "keepCheckpoints",
         kind: Kind::Number { zero: true },
         default: Fallback::Count(500),
-        doc: "MiB that the checkpoints of a run may use; beyond that the older half is removed. 0 is no limit.",
+        doc: "MiB that the checkpoints of a run may use; beyond that the older half is removed. 0 means no limit.",
     },
     Key {
         name: "keepStreams",
@@ -226,7 +231,7 @@ pub const KEYS: &[Key] = &[
         name: "notify",
         kind: Kind::Text,
         default: Fallback::Nothing,
-        doc: "A command to run when a run is done, failed, paused, stalled, or waits for a service or a disk (`--notify`).",
+        doc: "Command to run when a run is done, fails, pauses, stalls, or waits for a service or for disk space (`--notify`).",
     },
 ];
 
@@ -257,7 +262,7 @@ const GUARDRAIL: &[Key] = &[
         name: "command",
         kind: Kind::Text,
         default: Fallback::Required,
-        doc: "The command, run with `sh -c`; exit code 0 is success.",
+        doc: "The command, run with `sh -c`; exit code 0 means success.",
     },
     Key {
         name: "failAction",
@@ -307,12 +312,17 @@ const PRICE: &[Key] = &[
 ];
 
 const SCM: &[Key] = &[
-    Key { name: "command", kind: Kind::Text, default: Fallback::Text("git"), doc: "The program." },
+    Key {
+        name: "command",
+        kind: Kind::Text,
+        default: Fallback::Text("git"),
+        doc: "The version control program.",
+    },
     Key {
         name: "tasks",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "Its subcommands in order, such as `commit`, `push`; an empty list is off.",
+        doc: "Its subcommands in order, such as `commit` and `push`; an empty list turns this off.",
     },
 ];
 
@@ -340,13 +350,13 @@ const STORIES: &[Key] = &[
         name: "maxRetries",
         kind: Kind::Count { least: 1 },
         default: Fallback::Count(3),
-        doc: "Give up on a story after this many failed attempts (`--max-retries`).",
+        doc: "Stop after this many failed attempts at a story (`--max-retries`).",
     },
     Key {
         name: "commit",
         kind: Kind::Switch,
         default: Fallback::Switch(false),
-        doc: "Commit each story when it is done, as `[1.1] Title`, on a branch of the run (`--commit`).",
+        doc: "Commit each story when it is done, as `[1.1] Title`, on a branch for the run (`--commit`).",
     },
 ];
 
@@ -410,7 +420,7 @@ impl Kind {
         }
     }
 
-    /// What stands between a key and the keys inside it, where a path is written for people.
+    /// Separates a key from the keys inside it, in paths shown to people.
     pub fn way_in(self) -> &'static str {
         match self {
             Kind::Groups(_) => "[].",

@@ -57,9 +57,9 @@ fn people_get_it_in_lines_that_fit_a_terminal() {
     let ran = agents(&sandbox, &[])
         .exits(0)
         .says("claude  9.8.7 (Claude Code)")
-        .says("codex   installed, tells no version")
-        .says("--   amp     not found: npm install -g @sourcegraph/amp")
-        .says("never run");
+        .says("codex   installed, version unknown")
+        .says("--   amp     not installed: npm install -g @sourcegraph/amp")
+        .says("untested");
     let wide = |line: &&str| line.len() > 80 && !line.contains("path: ");
     assert_eq!(ran.stdout.lines().find(wide), None);
     assert!(!ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
@@ -88,8 +88,8 @@ fn what_cannot_be_verified_is_refused_with_a_reason() {
     sandbox.program("amp", "echo 1.0");
     for (name, said) in [
         ("claude", "the agent is not installed: claude"),
-        ("amp", "amp talks to its own service only"),
-        ("plain", "a plain agent is any program"),
+        ("amp", "amp only talks to its own service"),
+        ("plain", "a plain agent can be any program"),
         ("gemini", "no such agent: gemini"),
     ] {
         agents(&sandbox, &["verify", name]).exits(2).says(said).says("hint: ");
@@ -104,7 +104,7 @@ fn a_program_that_prints_garbage_does_not_start_and_the_rest_is_not_tried() {
     let ran = sandbox.ralph(&["agents", "verify", "claude"]).exits(1);
     let line = ran.stdout.lines().find(|line| line.starts_with("BROKEN: ")).unwrap();
     assert!(
-        line.starts_with("BROKEN: starts: expected a question to the model; happened: none came; "),
+        line.starts_with("BROKEN: starts: expected a request to the model; happened: there was none; "),
         "{line}"
     );
     assert!(line.contains("no dialect at all"), "{line}");

@@ -40,7 +40,7 @@ fn it_tells_what_is_there_with_versions_and_what_to_do_about_what_is_not() {
     );
     let git = finding(&ran, "git");
     assert_eq!((&git["ok"], &git["found"]), (&json!(false), &json!(null)));
-    assert!(git["advice"].as_str().unwrap().contains("no undo"), "{git:#}");
+    assert!(git["advice"].as_str().unwrap().contains("needed for checkpoints, diff, undo"), "{git:#}");
     assert_eq!(finding(&ran, "records")["found"], sandbox.home().to_str().unwrap());
 
     let ran =
@@ -87,7 +87,7 @@ fn it_ends_what_a_crashed_run_has_left() {
     let alive = doctor(&sandbox, &["--format", "json"], None).exits(0);
     assert_eq!(
         finding(&alive, "runs")["found"],
-        "0 crashed, 0 processes of them ended",
+        "0 crashed, killed 0 processes they left behind",
         "a live run is left alone"
     );
 
@@ -98,7 +98,7 @@ fn it_ends_what_a_crashed_run_has_left() {
     assert!(!sandbox.alive().is_empty(), "nobody was there to end them");
     let ran = doctor(&sandbox, &[], None).exits(0);
     let id = sandbox.only_run();
-    let ran = ran.says("1 crashed, ").says(&format!("carry on with the newest: ralph resume {id}"));
+    let ran = ran.says("1 crashed, ").says(&format!("continue the newest: ralph resume {id}"));
     assert!(!ran.stdout.contains(" 0 processes"), "{}", ran.stdout);
     sandbox.nothing_is_left();
 }
@@ -139,5 +139,5 @@ fn manual_pages_render() {
     sandbox.ralph(&["man", "no-such-command"]).exits(2).says("no such command: no-such-command");
     sandbox.ralph(&["man", "tasks", "add"]).exits(0).says(".TH ralph-tasks-add 1");
     let refused = sandbox.ralph(&["man", "tasks", "remove"]).exits(2).says("no such command: tasks remove");
-    refused.says("`ralph tasks --help` lists them");
+    refused.says("`ralph tasks --help` lists the commands");
 }

@@ -98,12 +98,12 @@ fn habits_from_other_tools_get_the_way_out() {
         (&["run", "x", "-m", "20"][..], "-m is the agent's model, not a number: 20", "did you mean -n 20?"),
         (
             &["run", "x", "-c", "ralph.toml"],
-            "the word that the agent says",
+            "the word the agent says when it is done, not a file",
             "did you mean --config ralph.toml?",
         ),
-        (&["run", "x", "-V"], "-V prints the version and runs nothing", "for debug output use -v"),
-        (&["run", "-V", "x"], "-V prints the version and runs nothing", "for debug output use -v"),
-        (&["run", "- fix the tests"], "begins with a dash", "pass it with -p"),
+        (&["run", "x", "-V"], "-V prints the version and does not run anything", "use -v for debug output"),
+        (&["run", "-V", "x"], "-V prints the version and does not run anything", "use -v for debug output"),
+        (&["run", "- fix the tests"], "starts with a dash", "pass it with -p"),
         (&["run", "-p", "--check", "true"], "-p is followed by a flag", "say what to do"),
         (&["run", "x", "--check", "--", "agent"], "--check is followed by a flag", "--check=--"),
         (&["run", "x", "--check", "-q"], "--check is followed by a flag", "--check=-q"),
@@ -152,7 +152,7 @@ fn values_may_begin_with_a_dash() {
     let id = sandbox.only_run();
     sandbox.ralph(&["set", &id, "--done-pattern", "- x"]).exits(0).says("set done-pattern of ");
     for note in [&["say", &id, "- item"][..], &["say", "- item", &id], &["say", &id, "--", "-item"]] {
-        sandbox.ralph(note).exits(0).says("noted for the next iteration");
+        sandbox.ralph(note).exits(0).says("added to the next prompt");
     }
     sandbox.ralph(&["say", "- item"]).exits(1).says("no run is running in this directory");
     sandbox.ralph(&["say", "- item", "-C", "."]).exits(1).says("no run is running in this directory");

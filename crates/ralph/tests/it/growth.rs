@@ -49,9 +49,9 @@ fn old_texts_and_check_logs_go_and_a_killed_run_still_resumes() {
     assert!(is_little(), "{:?} {:?}", texts(), logs());
     assert!(!told.contains("cannot remove"), "{told}");
     let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
-    let gone = shown.matches("  asked    no longer kept (keepStreams)").count();
+    let gone = shown.matches("  prompt   no longer kept (keepStreams)").count();
     assert!((1..36).contains(&gone), "{gone} of 36 prompts are gone: {shown}");
-    let asked = shown.lines().rev().find_map(|line| line.strip_prefix("  asked    ")).unwrap();
+    let asked = shown.lines().rev().find_map(|line| line.strip_prefix("  prompt   ")).unwrap();
     assert!(fs::read_to_string(asked).unwrap().contains("the task itself"));
 }
 

@@ -59,7 +59,8 @@ fn tree(sandbox: &Sandbox) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
 /// The command that a printed undo gives for the way back, carried out.
 fn back(sandbox: &Sandbox, undone: &Ran) -> Ran {
     sandbox.program("ralph", &format!("exec '{RALPH}' \"$@\""));
-    let command = undone.stdout.split("back to it: ").nth(1).unwrap_or_else(|| panic!("{}", undone.stdout));
+    let command =
+        undone.stdout.split("to get them back: ").nth(1).unwrap_or_else(|| panic!("{}", undone.stdout));
     sandbox.shell(command.trim())
 }
 
@@ -87,7 +88,7 @@ fn a_diff_has_new_files_and_can_be_of_one_iteration() {
     assert_eq!(diff(&[]), all, "what came after the run is not the run's");
 
     sandbox.ralph(&["diff", &id, "5"]).exits(1).says("has no iteration 5");
-    sandbox.ralph(&["diff", &id, "4"]).exits(1).says("has no iteration 4").says("it has begun 3");
+    sandbox.ralph(&["diff", &id, "4"]).exits(1).says("has no iteration 4").says("iterations so far: 3");
     sandbox.ralph(&["diff", &id, "0"]).exits(2);
     sandbox.ralph(&["diff", "no-such-run"]).exits(1).says("no such run");
     let slip = format!("{}x", &id[..id.len() - 1]);
@@ -138,7 +139,7 @@ fn undo_brings_every_kind_of_file_back_and_can_be_undone() {
         let id = changed_by(&sandbox, &[HAVOC]);
         let after = tree(&sandbox);
         assert_ne!(before, after);
-        let undone = sandbox.ralph(&["undo", &id]).exits(0).says("as it was before iteration 1");
+        let undone = sandbox.ralph(&["undo", &id]).exits(0).says("Restored the files to before iteration 1");
         assert_eq!(tree(&sandbox), before, "{setup}");
         assert_eq!(
             sandbox.sh("git ls-files -s; git rev-parse HEAD"),
@@ -147,7 +148,7 @@ fn undo_brings_every_kind_of_file_back_and_can_be_undone() {
         );
         sandbox.ralph(&["undo", &id]).exits(0).says("Nothing to undo");
 
-        back(&sandbox, &undone).exits(0).says("again as it was kept");
+        back(&sandbox, &undone).exits(0).says("Restored the saved files");
         assert_eq!(tree(&sandbox), after, "{setup}");
         assert_eq!(sandbox.sh("git ls-files -s; git rev-parse HEAD"), index);
     }
@@ -220,7 +221,7 @@ fn what_changed_since_the_run_is_kept_first() {
     sandbox.write("README", "mine, since\n");
     sandbox.write("later", "mine too\n");
     let after = tree(&sandbox);
-    let undone = sandbox.ralph(&["undo", &id]).exits(0).says("Kept what was replaced");
+    let undone = sandbox.ralph(&["undo", &id]).exits(0).says("Saved the replaced files");
     assert_eq!(sandbox.read("README"), "a project\n");
     assert!(!sandbox.has("later"), "the tree is as it was");
     back(&sandbox, &undone).exits(0);
@@ -258,7 +259,7 @@ fn an_undo_elsewhere_or_of_a_run_at_work_is_refused() {
     let running = sandbox.begin(&["-p", "x"], &agent);
     sandbox.until_file("up");
     let alive = sandbox.runs().into_iter().find(|run| *run != id).unwrap();
-    sandbox.ralph(&["undo", &alive]).exits(1).says(&format!("run {alive} is still at work")).says("hint: ");
+    sandbox.ralph(&["undo", &alive]).exits(1).says(&format!("run {alive} is still running")).says("hint: ");
     sandbox.ralph(&["undo", &id]).exits(2).says(&alive);
     assert!(sandbox.has("up"));
     running.kill();
@@ -315,7 +316,7 @@ fn what_no_checkpoint_holds_is_named_and_never_touched() {
     let size: u64 =
         sandbox.sh(&format!("du -sk '{}' | cut -f1", sandbox.run_dir().display())).trim().parse().unwrap();
     assert!(size < 4096, "{size} KiB");
-    let diff = sandbox.ralph(&["diff", &id]).exits(0).says("not recorded: ");
+    let diff = sandbox.ralph(&["diff", &id]).exits(0).says("not in the checkpoints: ");
     assert!(diff.stdout.contains("+++ b/made") && !diff.stdout.contains("inner"), "{}", diff.stdout);
 
     sandbox.ralph(&["undo", &id]).exits(0);
@@ -342,7 +343,7 @@ fn what_has_grown_too_large_or_stands_in_the_way_is_spared() {
                   rm -r dir; truncate -s 11M dir";
     let id = changed_by(&sandbox, &[first, second]);
     let undone =
-        sandbox.ralph(&["undo", &id]).exits(0).says("Not touched, because no checkpoint holds what is there");
+        sandbox.ralph(&["undo", &id]).exits(0).says("Not touched, because they are in no checkpoint");
     let line = undone.stdout.lines().find(|line| line.starts_with("Not touched")).unwrap();
     for name in ["grows", "new", "was-a-file", "dir/file"] {
         assert!(line.contains(name), "{name}: {line}");
@@ -530,7 +531,7 @@ fn show_tells_what_was_asked_said_changed_checked_and_spent() {
     );
     assert!(told.lines().last().unwrap().starts_with("completed"), "{told}");
     for (part, asked) in [(1, "Mend it."), (2, "Check \"test -f second\" failed with exit code 1.")] {
-        let path = parts[part].lines().find_map(|line| line.trim().strip_prefix("asked")).unwrap().trim();
+        let path = parts[part].lines().find_map(|line| line.trim().strip_prefix("prompt")).unwrap().trim();
         let prompt = fs::read_to_string(path).unwrap();
         assert!(prompt.contains(asked), "{prompt}");
     }

@@ -117,7 +117,7 @@ fn the_time_of_the_run_ends_a_running_agent() {
     assert_eq!((&cut["iteration"], &cut["end"]), (&json!(1), &json!("cut_short")));
     assert_eq!(cut["error"], "interrupted: the time limit of the run is reached");
     sandbox.nothing_is_left();
-    sandbox.ralph(&["show"]).exits(0).says("iteration 1: cut short\n");
+    sandbox.ralph(&["show"]).exits(0).says("iteration 1: interrupted\n");
 }
 
 #[test]

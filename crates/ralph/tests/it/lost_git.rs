@@ -82,7 +82,7 @@ fn a_deleted_repository_is_restored_when_it_is_asked_for_and_only_then() {
     assert!(!sandbox.has(".git"), "nothing is made without being asked for");
 
     let undone = sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0);
-    assert!(undone.stdout.contains("as it was when the run began"), "{}", undone.stdout);
+    assert!(undone.stdout.contains("as it was when the run started"), "{}", undone.stdout);
     assert_eq!(files(&sandbox), before);
     assert_eq!(told(&sandbox), known);
     assert_eq!(sandbox.sh("git show :staged"), "staged\n", "it was only staged");
@@ -111,9 +111,9 @@ fn at_a_terminal_it_is_offered() {
     let answer = |word: &str| {
         sandbox.shell(&format!("echo {word} | script -qec \"$RALPH undo {id}\" /dev/null")).exits(0)
     };
-    answer("n").says("Restore it as it was when the run began?");
+    answer("n").says("Restore it as it was when the run started?");
     assert!(!sandbox.has(".git"));
-    answer("y").says("Restore it as it was when the run began?");
+    answer("y").says("Restore it as it was when the run started?");
     assert_eq!(told(&sandbox), known);
 }
 

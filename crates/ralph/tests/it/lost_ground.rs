@@ -95,7 +95,7 @@ fn a_journal_that_cannot_be_read_leads_to_a_way_out_that_works() {
             let way_out = way_out(&sandbox, &ran.stderr);
             assert_eq!(way_out, format!("$RALPH clean {id} --force"), "{command}");
         }
-        sandbox.ralph(&["clean", &id]).exits(0).says("only --force removes it");
+        sandbox.ralph(&["clean", &id]).exits(0).says("use --force to remove it");
         sandbox.sh(&way_out(&sandbox, &sandbox.ralph(&["resume", &id]).stderr));
         assert!(sandbox.runs().is_empty(), "{keep}");
         assert_eq!(sandbox.read("made"), "1", "the files stay");

@@ -63,53 +63,292 @@ fn an_interruption_and_its_resumption_are_told() {
     insta::assert_snapshot!("resumed", both(&sandbox, &sandbox.ralph(&["resume"])));
 }
 
+/// Every visible command, by the words that lead to it, with its help at 80 columns.
+fn all_help(sandbox: &Sandbox) -> Vec<(Vec<String>, String)> {
+    let mut found: Vec<(Vec<String>, String)> = Vec::new();
+    let mut waiting = vec![Vec::new()];
+    while let Some(words) = waiting.pop() {
+        let mut command = sandbox.command(crate::support::RALPH);
+        command.args(&words).arg("--help").env("COLUMNS", "80");
+        let help = sandbox.spawn(command).end().exits(0).stdout;
+        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let listed = listed.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+        let names = listed.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+        let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+        waiting.extend(names.into_iter().rev().map(|name| [&words[..], &[name.to_string()]].concat()));
+        found.push((words, help));
+    }
+    found
+}
+
 #[test]
 fn the_help_of_every_command() {
-    let sandbox = Sandbox::bare();
-    for (name, args) in [
-        ("help", &["--help"][..]),
-        ("help_run", &["run", "--help"]),
-        ("help_resume", &["resume", "--help"]),
-        ("help_runs", &["runs", "--help"]),
-        ("help_show", &["show", "--help"]),
-        ("help_demo", &["demo", "--help"]),
-    ] {
-        let ran = sandbox.ralph(args).exits(0);
-        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{name}");
-        insta::assert_snapshot!(name, ran.stdout);
+    let mut told = String::new();
+    for (words, help) in all_help(&Sandbox::bare()) {
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{words:?} is too wide:\n{help}");
+        // Clap pads the empty lines around possible values.
+        let help: String = help.lines().map(|line| line.trim_end().to_string() + "\n").collect();
+        told += &format!("$ ralph {}\n\n{help}\n", [&words[..], &["--help".into()]].concat().join(" "));
     }
+    insta::assert_snapshot!("help", told);
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let all = all_help(&Sandbox::bare());
+    assert!(all.len() > 40, "only {} commands were found", all.len());
+    for (words, help) in all {
+        assert!(help.contains("Example"), "{words:?} --help has no example:\n{help}");
+        let summary = help.lines().next().unwrap_or_default();
+        assert!(!summary.ends_with('.') && summary.starts_with(char::is_uppercase), "{words:?}: {summary}");
+    }
+}
+
+/// What is said to command lines that cannot be done as they are.
+fn refusals(sandbox: &Sandbox, commands: &[&[&str]]) -> String {
+    let mut told = String::new();
+    for args in commands {
+        let shown = args.iter().map(|arg| match arg.is_empty() || arg.contains([' ', '(']) {
+            true => format!("'{arg}'"),
+            false => (*arg).to_string(),
+        });
+        let shown = shown.collect::<Vec<_>>().join(" ");
+        told += &format!("$ ralph {}\n{}\n", sandbox.tidy(&shown), both(sandbox, &sandbox.ralph(args)));
+    }
+    told
 }
 
 #[test]
 fn errors_say_what_failed_why_and_a_way_out() {
-    let sandbox = Sandbox::bare();
-    sandbox.write("empty.md", " \n");
-    let mut told = String::new();
-    for args in [
-        &["run"][..],
-        &["run", "a task", "-p", "another"],
-        &["run", "-p", " "],
-        &["run", "-f", "nowhere.md"],
-        &["run", "-f", "empty.md"],
-        &["run", "-p", "x", "--agent", "claude-that-is-not-there"],
-        &["run", "-p", "x", "--", "./nowhere"],
-        &["run", "-p", "x", "--check", ""],
-        &["run", "-p", "x", "--check", "no-such-program --all"],
-        &["run", "-p", "x", "--checks-only"],
-        &["run", "-p", "x", "-c", " "],
-        &["run", "-p", "x", "-C", "nowhere"],
-        &["run", "-p", "x", "-n", "0"],
-        &["run", "-p", "x", "--max-time", "soon"],
-        &["run", "-p", "x", "--max-cost", "0"],
-        &["resume"],
-        &["resume", "2026"],
-        &["show", "../etc"],
-        &["runs"],
-    ] {
-        let ran = sandbox.ralph(args);
-        told += &format!("$ ralph {}\n{}\n", args.join(" "), both(&sandbox, &ran));
-    }
+    let nothing = Sandbox::bare();
+    nothing.write("empty.md", " \n");
+    nothing.write("broken.json", "{\"maxCost\": -1, \"guardrail\": []}");
+    let unknown_flags: Vec<Vec<String>> =
+        all_help(&nothing).into_iter().map(|(words, _)| [words, vec!["--nope".into()]].concat()).collect();
+    let unknown_flags: Vec<Vec<&str>> =
+        unknown_flags.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
+    let unknown_flags: Vec<&[&str]> = unknown_flags.iter().map(Vec::as_slice).collect();
+    let mut told = "## unknown flags\n\n".to_string() + &refusals(&nothing, &unknown_flags);
+    told += &("## nothing there\n\n".to_string() + &refusals(&nothing, NOTHING_THERE));
+    told += &("## wrong values\n\n".to_string() + &refusals(&nothing, WRONG_VALUES));
+    told += &("## with plans\n\n".to_string() + &with_plans());
+    told += &("## with runs\n\n".to_string() + &with_runs());
     insta::assert_snapshot!("errors", told);
+}
+
+const NOTHING_THERE: &[&[&str]] = &[
+    &[],
+    &["rnu"],
+    &["run"],
+    &["run", "-p", " "],
+    &["run", "-f", "nowhere.md"],
+    &["run", "-f", "empty.md"],
+    &["run", "--spec", "nowhere.md"],
+    &["run", "-p", "x", "--agent", "claude-that-is-not-there"],
+    &["run", "-p", "x", "--", "./nowhere"],
+    &["run", "-p", "x", "--check", "no-such-program --all"],
+    &["run", "-p", "x", "--checks-only", "--", "true"],
+    &["run", "-p", "x", "-C", "nowhere"],
+    &["run", "-p", "x", "-C", "empty.md"],
+    &["run", "-p", "x", "--config", "nowhere.json"],
+    &["run", "-p", "x", "--worktree", "--", "true"],
+    &["stories"],
+    &["stories", "lsit"],
+    &["stories", "list"],
+    &["stories", "check"],
+    &["stories", "new"],
+    &["stories", "new", "Log in"],
+    &["tasks"],
+    &["tasks", "list"],
+    &["tasks", "show"],
+    &["tasks", "show", "US-001"],
+    &["tasks", "add"],
+    &["tasks", "add", "Log in", "--criterion", "It works"],
+    &["tasks", "check"],
+    &["archive"],
+    &["init"],
+    &["spawn"],
+    &["spawn", "-f", "nowhere.md", "-n", "3", "--name", "night"],
+    &["spawn", "-p", "x", "--name", "night"],
+    &["ls"],
+    &["status"],
+    &["status", "night"],
+    &["attach"],
+    &["attach", "night"],
+    &["logs"],
+    &["logs", "night"],
+    &["pause"],
+    &["pause", "night"],
+    &["kill"],
+    &["kill", "night"],
+    &["kill", "--all"],
+    &["wait"],
+    &["wait", "night"],
+    &["set"],
+    &["set", "night", "-n", "3"],
+    &["say"],
+    &["say", "be quick"],
+    &["say", "night", "be quick"],
+    &["rm"],
+    &["rm", "night"],
+    &["resume"],
+    &["resume", "2026"],
+    &["runs"],
+    &["show"],
+    &["show", "../etc"],
+    &["diff"],
+    &["diff", "2026"],
+    &["undo"],
+    &["undo", "2026"],
+    &["clean"],
+    &["clean", "2026"],
+    &["config"],
+    &["config", "show", "--config", "nowhere.json"],
+    &["schema"],
+    &["agents", "verify"],
+    &["agents", "verify", "nobody"],
+    &["hook"],
+    &["completions"],
+    &["man", "nothing"],
+];
+
+const WRONG_VALUES: &[&[&str]] = &[
+    &["run", "a task", "-p", "another"],
+    &["run", "- a task"],
+    &["run", "-p", "--check"],
+    &["run", "-p", "x", "-V"],
+    &["run", "-p", "x", "-c", " "],
+    &["run", "-p", "x", "-c", "empty.md"],
+    &["run", "-p", "x", "-m", "20"],
+    &["run", "-p", "x", "-n", "0"],
+    &["run", "-p", "x", "--check", ""],
+    &["run", "-p", "x", "--max-time", "soon"],
+    &["run", "-p", "x", "--timeout", "0"],
+    &["run", "-p", "x", "--max-cost", "0"],
+    &["run", "-p", "x", "--max-cost", "much"],
+    &["run", "-p", "x", "--done-pattern", "("],
+    &["run", "-p", "x", "--checks-only", "-c", "OK"],
+    &["run", "-p", "x", "--config", "broken.json"],
+    &["run", "-p", "x", "--format", "xml"],
+    &["run", "-p", "x", "--", "true", "{model}"],
+    &["stories", "-s", "x"],
+    &["stories", "-s", "1.1", "-r", "1.2"],
+    &["stories", "new", "", "--epic", "1"],
+    &["stories", "new", "Log in", "--epic", "x"],
+    &["stories", "list", "--format", "xml"],
+    &["stories", "check", "--format", "xml"],
+    &["tasks", "-d", "elsewhere"],
+    &["tasks", "--ralph-dir", "../elsewhere"],
+    &["tasks", "--skip-review", "--review-cap", "3"],
+    &["tasks", "--sandbox"],
+    &["tasks", "add", "Log in", "--criterion", ""],
+    &["tasks", "list", "--format", "xml"],
+    &["tasks", "show", "US-001", "--format", "xml"],
+    &["tasks", "check", "--skip-review", "--review-cap", "3"],
+    &["init", "nothing"],
+    &["init", "stories", "--name", "login"],
+    &["init", "prompt", "--ralph-dir", "plan"],
+    &["init", "tasks", "--name", "a b"],
+    &["spawn", "--name", "../etc", "run", "x"],
+    &["spawn", "--name", "night", "show"],
+    &["ls", "--format", "xml"],
+    &["status", "--format", "xml"],
+    &["logs", "--lines", "few"],
+    &["kill", "--all", "night"],
+    &["set", "night", "--max-cost", "0"],
+    &["set", "night", "--min-free-space", "much"],
+    &["set", "night", "-f", "nowhere.md"],
+    &["resume", "-n", "0"],
+    &["runs", "--format", "xml"],
+    &["show", "--format", "xml"],
+    &["diff", "2026", "0"],
+    &["undo", "--to", "0"],
+    &["undo", "--tree", "HEAD"],
+    &["clean", "--keep", "5"],
+    &["clean", "2026", "--all"],
+    &["config", "show", "--config", "broken.json"],
+    &["schema", "tasks"],
+    &["agents", "--format", "xml"],
+    &["agents", "verify", "amp"],
+    &["agents", "verify", "plain"],
+    &["doctor", "--format", "xml"],
+    &["hook", "nothing"],
+    &["template", "PROMPT.md"],
+    &["completions", "cmd"],
+    &["demo", "--quiet", "--verbose"],
+];
+
+/// Stories and tasks as they were laid out, before anything is written there.
+fn with_plans() -> String {
+    let sandbox = Sandbox::git();
+    for subject in ["stories", "tasks", "prompt"] {
+        sandbox.ralph(&["init", subject]).exits(0);
+    }
+    refusals(
+        &sandbox,
+        &[
+            &["init", "prompt"],
+            &["stories"],
+            &["stories", "check"],
+            &["stories", "-s", "9.9"],
+            &["stories", "-r", "9.9"],
+            &["stories", "new", "Log in", "--epic", "1", "--depends-on", "9.9"],
+            &["tasks"],
+            &["tasks", "check"],
+            &["tasks", "show", "US-010"],
+            &["tasks", "add", "Log in", "--criterion", "It works", "--depends-on", "US-009"],
+            &["tasks", "--ralph-dir", "elsewhere"],
+            &["archive", "--label", "a/b"],
+        ],
+    )
+}
+
+/// A run that has ended, then one that is at work.
+fn with_runs() -> String {
+    let sandbox = Sandbox::git();
+    sandbox.plain_settings();
+    sandbox.settings(&json!({"context": false}));
+    sandbox.write("../elsewhere/file", "");
+    sandbox.run(&["-p", "x"], &sandbox.sh_agent("echo '<response>DONE</response>'")).exits(0);
+    let ended = sandbox.only_run();
+    let id = ended.as_str();
+    let told = refusals(
+        &sandbox,
+        &[
+            &["resume"],
+            &["resume", id],
+            &["pause", id],
+            &["kill", id],
+            &["set", id],
+            &["say", id, " "],
+            &["attach", id],
+            &["rm", id],
+            &["diff", id, "9"],
+            &["undo", id, "--to", "9"],
+            &["undo", id, "-C", "../elsewhere"],
+            &["undo", id, "--restore-git"],
+        ],
+    );
+    let agent = sandbox.agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"wait_for": "../go"}]]));
+    let running = sandbox.begin(&["-p", "x", "-n", "1"], &agent);
+    sandbox.until_file("up");
+    let at_work = sandbox.runs().into_iter().find(|run| *run != ended).unwrap();
+    let id = at_work.as_str();
+    let refused = refusals(
+        &sandbox,
+        &[
+            &["run", "-p", "x", "--", "true"],
+            &["resume", id],
+            &["undo", id],
+            &["archive"],
+            &["clean", id],
+            &["set", id, "--done-pattern", "("],
+        ],
+    );
+    let pid = format!("process {}", running.pid().as_raw_nonzero());
+    sandbox.write("../go", "");
+    running.end();
+    told + &refused.replace(&pid, "process [PID]")
 }
 
 #[test]
@@ -143,38 +382,6 @@ fn history_and_housekeeping_are_told() {
         told(&["clean"]) + &without_sizes(&told(&["clean", "--runs", "--keep", "0", "--dry-run"]))
     );
     insta::assert_snapshot!("config_show", told(&["config", "show"]));
-}
-
-#[test]
-fn every_command_explains_itself_with_an_example() {
-    let sandbox = Sandbox::bare();
-    let commands = [
-        "run",
-        "resume",
-        "runs",
-        "show",
-        "diff",
-        "undo",
-        "clean",
-        "init",
-        "stories",
-        "config",
-        "schema",
-        "doctor",
-        "completions",
-        "man",
-        "demo",
-    ];
-    let listed = sandbox.ralph(&["--help"]).exits(0).stdout;
-    for command in commands {
-        assert!(listed.contains(command), "{command} is not in --help");
-        let help = sandbox.ralph(&[command, "--help"]).exits(0).stdout;
-        assert!(help.contains("Example"), "{command} --help has no example:\n{help}");
-        assert!(
-            help.lines().all(|line| line.chars().count() <= 100),
-            "{command} --help is too wide:\n{help}"
-        );
-    }
 }
 
 /// `396 KiB`, which depends on the disk, as `[SIZE]`.

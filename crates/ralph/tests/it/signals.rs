@@ -24,7 +24,7 @@ fn the_first_signal_lets_the_step_finish() {
         assert!(!sandbox.has("checked"), "no further step was begun");
         assert_eq!(sandbox.listed()["status"], "interrupted");
         let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0);
-        shown.says("iteration 1: not judged yet\n  asked    ");
+        shown.says("iteration 1: not finished\n  prompt   ");
         sandbox.nothing_is_left();
         // What the agent has said stands: only the check is left to do.
         sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);

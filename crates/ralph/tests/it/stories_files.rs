@@ -209,7 +209,7 @@ fn new_says_that_an_order_of_the_users_own_does_not_name_the_story() {
     let sandbox = a_project();
     sandbox.settings(&json!({"stories": {"order": ["1.1", "1.2"]}}));
     let written = sandbox.ralph(&["stories", "new", "Next", "--epic", "2"]).exits(0);
-    assert!(written.stderr.contains("stories.order in the settings does not name 2.2"), "{}", written.stderr);
+    assert!(written.stderr.contains("2.2 is not in stories.order in the settings"), "{}", written.stderr);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn stories_that_wait_for_each_other_are_found_before_the_branch_is_switched() {
 fn init_stories_adds_no_example_where_there_are_stories() {
     let sandbox = Sandbox::bare();
     spec(&sandbox, "epic-4/story-4.2-x.md", "");
-    sandbox.ralph(&["init", "stories"]).exits(0).says("already there  specs/epic-4/story-4.2-x.md");
+    sandbox.ralph(&["init", "stories"]).exits(0).says("already exists  specs/epic-4/story-4.2-x.md");
     assert!(!sandbox.has("specs/epic-1"));
     let sandbox = Sandbox::bare();
     sandbox.write("specs", "a file");

@@ -38,7 +38,7 @@ fn the_oldest_streams_go_and_the_run_says_so_once() {
     let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
     assert_eq!(shown.matches("output   no longer kept (keepStreams)").count(), 4, "{shown}");
     assert_eq!(shown.matches("-1.out\n").count(), 3, "{shown}");
-    assert_eq!(shown.matches("  asked    ").count(), 7, "prompts are kept: {shown}");
+    assert_eq!(shown.matches("  prompt   ").count(), 7, "prompts are kept: {shown}");
 }
 
 #[test]

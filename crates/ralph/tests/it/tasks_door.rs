@@ -46,7 +46,7 @@ fn list_tells_standing_reviews_and_cost() {
     let agent = sandbox.sh_agent("echo up > up; exec tail -f /dev/null");
     let running = sandbox.begin(&["-p", "x"], &agent);
     sandbox.until_file("up");
-    sandbox.ralph(&["tasks", "list"]).exits(0).says("next: US-003 (to fix); a run is at work here");
+    sandbox.ralph(&["tasks", "list"]).exits(0).says("next: US-003 (to fix); a run is active here");
     running.kill();
 }
 
@@ -244,8 +244,8 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     slips.as_object_mut().unwrap().remove("verifyCommands");
     let told_of_slips = told_of(&slips);
     for slip in [
-        "warning: The task list: verifyCommand is no field and does not count; verifyCommands may be meant.",
-        "warning: Story US-001: dependson is no field and does not count; dependsOn may be meant.",
+        "warning: The task list: unknown field verifyCommand is ignored; did you mean verifyCommands?",
+        "warning: Story US-001: unknown field dependson is ignored; did you mean dependsOn?",
         "1 story, 0 errors, 3 warnings\n--- exit 0",
     ] {
         assert!(told_of_slips.contains(slip), "{told_of_slips}");

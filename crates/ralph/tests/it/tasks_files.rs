@@ -104,7 +104,7 @@ fn init_never_overwrites() {
     );
     assert_eq!(sandbox.read(".gitignore"), "/.ralph-active\n");
     sandbox.ralph(&["init", "tasks", "--name", "a b"]).exits(2).says("like login-v2");
-    sandbox.ralph(&["init", "stories", "--name", "x"]).exits(2).says("belongs to `ralph init tasks`");
+    sandbox.ralph(&["init", "stories", "--name", "x"]).exits(2).says("only works with `ralph init tasks`");
     sandbox.sh("mkdir other");
     sandbox.ralph(&["init", "tasks", "--project-dir", "other"]).exits(0);
     assert!(sandbox.has("other/ralph/prompt.md") && sandbox.has("other/.gitignore"));
@@ -136,8 +136,8 @@ fn ralph_archive_after_a_completed_loop_gives_the_archive_structure_and_a_clean_
     let said = told(&sandbox, &["archive", "--label", "the shop/v1"]);
     assert_eq!(
         said,
-        "Archived in ralph-archive/[TODAY]-the-shop-v1: 2 of 2 stories done\n\
-         ralph/ begins anew: write prd.md, then tasks.json, and check it with `ralph tasks check`\n--- exit 0\n"
+        "Archived to ralph-archive/[TODAY]-the-shop-v1: 2 of 2 stories done\n\
+         Created a new list in ralph/: write prd.md and tasks.json, then run `ralph tasks check`\n--- exit 0\n"
     );
     let today = sandbox.sh("date +%Y-%m-%d").trim().to_string();
     let dir = format!("ralph-archive/{today}-the-shop-v1");

@@ -238,7 +238,7 @@ fn direct_mode_with_one_iteration_works_and_says_that_there_is_no_sandbox() {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
     }
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
-    sandbox.ralph(&["tasks", "--sandbox", "--", "true"]).exits(2).says("there is no sandbox to run in");
+    sandbox.ralph(&["tasks", "--sandbox", "--", "true"]).exits(2).says("sandboxes are not supported");
     let help = sandbox.ralph(&["tasks", "--help"]).exits(0).stdout;
     assert!(!help.contains("sandbox"), "what is refused is not offered:\n{help}");
 }

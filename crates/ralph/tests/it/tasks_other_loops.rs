@@ -55,7 +55,7 @@ fn a_tree_of_the_shipped_plugin_runs_unchanged() {
     assert_eq!(sandbox.sh("git branch --show-current").trim(), "main");
     assert_eq!(sandbox.sh("git show --format= --name-only"), ".ralph/progress.txt\n.ralph/tasks.json\n");
     sandbox.ralph(&["tasks", "list"]).exits(0).says("US-001");
-    sandbox.ralph(&["archive", "--label", "v1"]).exits(0).says(".ralph/ begins anew");
+    sandbox.ralph(&["archive", "--label", "v1"]).exits(0).says("Created a new list in .ralph/");
     assert!(!sandbox.has("ralph"));
 }
 
@@ -129,7 +129,7 @@ fn init_imports_a_prd_and_a_dry_run_does_not() {
     sandbox
         .ralph(&["init", "tasks"])
         .exits(0)
-        .says("not imported   prd.json: the task list has no `userStories`");
+        .says("not imported    prd.json: the task list has no `userStories`");
     assert_eq!(now(&sandbox)["userStories"][0]["title"], "");
 }
 
@@ -137,7 +137,7 @@ fn init_imports_a_prd_and_a_dry_run_does_not() {
 fn a_list_without_review_fields_is_filled_in_when_a_run_reads_it() {
     let sandbox = project(&prd(""));
     let text = sandbox.read("ralph/tasks.json");
-    sandbox.ralph(&["tasks", "check"]).exits(0).says("fields are missing; a run adds them: reviewStatus");
+    sandbox.ralph(&["tasks", "check"]).exits(0).says("missing fields, which a run adds: reviewStatus");
     sandbox.ralph(&["tasks", "list"]).exits(0).says("US-002");
     sandbox.ralph(&["tasks", "-d", "--", "true"]).exits(0).says("story US-002, implement");
     assert_eq!(sandbox.read("ralph/tasks.json"), text, "nothing was written so far");
@@ -154,11 +154,14 @@ fn init_and_archive_take_the_directory_of_the_list() {
     assert!(sandbox.has("plans/login/prompt.md") && !sandbox.has("ralph"));
     sandbox.ralph(&["init", "tasks", "--ralph-dir", "../out"]).exits(2).says("outside the project");
     sandbox.ralph(&["init", "tasks", "--ralph-dir", "x/../../out"]).exits(2).says("outside the project");
-    sandbox.ralph(&["init", "stories", "--ralph-dir", "x"]).exits(2).says("belongs to `ralph init tasks`");
+    sandbox
+        .ralph(&["init", "stories", "--ralph-dir", "x"])
+        .exits(2)
+        .says("only works with `ralph init tasks`");
     sandbox.write("plans/login/tasks.json", text(&list(&[right("US-001", 1)])));
     sandbox.sh("git add . && git commit -q -m tasks");
     let ran = sandbox.ralph(&["archive", "--ralph-dir", "plans/login", "--label", "x"]).exits(0);
-    ran.says("plans/login/ begins anew");
+    ran.says("Created a new list in plans/login/");
     let reset: Value = serde_json::from_str(&sandbox.read("plans/login/tasks.json")).unwrap();
     assert_eq!(reset["userStories"][0]["title"], "");
     assert_eq!(sandbox.sh("git status --porcelain"), "");
@@ -169,7 +172,7 @@ fn init_overwrites_only_if_forced_and_never_under_a_run() {
     let sandbox = project(&list(&[new("US-001")]));
     sandbox.write("ralph/prompt.md", "mine");
     sandbox.write("ralph/prd.md", "what to build\n");
-    sandbox.ralph(&["init", "tasks"]).exits(0).says("already there  ralph/prompt.md");
+    sandbox.ralph(&["init", "tasks"]).exits(0).says("already exists  ralph/prompt.md");
     let running = crate::tasks_support::begin(
         &sandbox,
         &[],
@@ -183,7 +186,7 @@ fn init_overwrites_only_if_forced_and_never_under_a_run() {
     sandbox
         .ralph(&["init", "tasks", "--force", "--name", "x"])
         .exits(0)
-        .says("overwritten    ralph/tasks.json");
+        .says("overwritten     ralph/tasks.json");
     assert_ne!(sandbox.read("ralph/prompt.md"), "mine");
     assert_eq!(now(&sandbox)["branchName"], "ralph/x");
 }

@@ -128,7 +128,7 @@ fn limits_and_notes_reach_a_run() {
         .ralph(&["set", "-n", "2", "--max-time", "1h"])
         .exits(0)
         .says(&format!("set max-iterations of {id} to 2\nset max-time of {id} to 1h0m\n"));
-    stage.0.ralph(&["say", "mind the gap"]).exits(0).says(&format!("noted for the next iteration of {id}"));
+    stage.0.ralph(&["say", "mind the gap"]).exits(0).says(&format!("added to the next prompt of {id}"));
     stage.0.ralph(&["say", &id, "and the step"]).exits(0);
     stage.go(1);
     stage.go(2);
@@ -167,7 +167,7 @@ fn an_agent_cannot_control_its_own_run() {
 #[test]
 fn status_shows_runs_in_terminals_while_they_run() {
     let stage = Stage::new();
-    stage.0.ralph(&["status"]).exits(0).says("No workers. No runs in terminals.");
+    stage.0.ralph(&["status"]).exits(0).says("No workers and no active runs.");
     let running = stage.begin(&["-n", "1"]);
     let id = stage.0.only_run();
     let dir = stage.0.project().display().to_string();

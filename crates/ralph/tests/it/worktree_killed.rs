@@ -125,7 +125,7 @@ fn a_resumed_run_lays_it_out_again() {
 fn as_long_as_git_works_on_it_the_run_counts_as_alive() {
     let sandbox = stopping_at(Point::Files);
     begin(&sandbox).kill();
-    sandbox.ralph(&["clean", "--force"]).exits(0).says("its run is not over: running");
+    sandbox.ralph(&["clean", "--force"]).exits(0).says("its run has not ended: running");
     kill_all(&sandbox);
     sandbox.ralph(&["clean"]).exits(0).says("removed");
     nothing_is_left_of(&sandbox, &sandbox.only_run(), Point::Files);

@@ -71,7 +71,7 @@ fn all_problems_of_all_files_are_told_at_once() {
       .ralph/settings.json: agent.flags[0]: expected non-empty text, found 1
       .ralph/settings.local.json: not valid JSON: EOF while parsing an object at line 1 column 1
       missing.json: cannot read the settings: No such file or directory (os error 2)
-      hint: `ralph schema settings` tells what is allowed; docs/settings.md explains it
+      hint: `ralph schema settings` prints what is allowed; docs/settings.md explains it
     ");
 }
 

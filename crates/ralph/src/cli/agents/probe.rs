@@ -27,7 +27,7 @@ const AGENT_TIME: Duration = Duration::from_secs(60);
 /// Enough to start and to ask the model.
 const SHORT_TIME: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(90);
-/// So long an agent may take to go after the second signal.
+/// How long an agent may take to exit after the second signal.
 pub const GOING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -64,7 +64,7 @@ pub enum Leave {
     Autonomous,
     /// The same, without the sandbox that Codex cannot set up here.
     Unboxed,
-    /// It would have to ask, and nobody is there.
+    /// It would have to ask, and there is no one to answer.
     None,
 }
 
@@ -102,7 +102,7 @@ impl Probe {
 
     fn set(agent: Agent, leave: Leave, steps: &Value) -> Result<Probe, CliError> {
         Probe::try_set(agent, leave, steps)
-            .map_err(|cause| CliError::failed("cannot set the probe up").cause(cause))
+            .map_err(|cause| CliError::failed("cannot set up the probe").cause(cause))
     }
 
     fn try_set(agent: Agent, leave: Leave, steps: &Value) -> Result<Probe, Box<dyn Error>> {
@@ -212,7 +212,7 @@ impl Probe {
                 self.signal(Signal::KILL);
             }
             let output = running.join().map(Observed::of);
-            (output.unwrap_or_else(|_| Observed::trouble("the probe itself broke off".into())), took)
+            (output.unwrap_or_else(|_| Observed::trouble("the probe itself failed".into())), took)
         })
     }
 

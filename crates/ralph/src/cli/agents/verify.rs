@@ -1,7 +1,7 @@
 //! `ralph agents verify`: does the installed agent still do what ralph relies on?
 //!
 //! Each expectation is judged by what came out of a real `ralph run` and by what the scripted
-//! model was asked. What could not be tried is told as such, and is no failure of the agent.
+//! model was asked. What could not be tried is reported as such, not as a failure of the agent.
 
 use super::probe::{self, Agent, CONTENT, FILE, GOING, Leave, Observed, Probe, WORDS, short};
 use super::{KNOWN, Known, version};
@@ -19,18 +19,19 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(after_help = "\
-Runs the installed program through ralph's own loop in a scratch directory, against a scripted model \
-on loopback: no key, no network, no cost. It takes about 15 seconds. Each expectation is told as `ok` or \
-as BROKEN with what was expected and what happened. Exits with 0 if all hold, 1 if one is broken, 2 if \
-there is no such agent to verify.
+Runs the installed program with `ralph run` in a scratch directory, against a scripted model on \
+localhost: no key, no network, no cost. Takes about 15 seconds. Prints `ok` for each expectation that \
+holds, or BROKEN with what was expected and what happened.
+
+Exit codes: 0 all expectations hold, 1 at least one is broken, 2 there is no such agent to verify.
 
 Example:
   ralph agents verify claude")]
 pub struct VerifyArgs {
-    /// claude or codex
+    /// The agent: claude or codex
     #[arg(value_name = "NAME")]
     name: String,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -75,18 +76,20 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
 
 fn find(name: &str) -> Result<(&'static Known, Agent), CliError> {
     let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
-        return Err(CliError::usage(format!("no such agent: {name}")).hint("verify claude or codex"));
+        return Err(
+            CliError::usage(format!("no such agent: {name}")).hint("only claude and codex can be verified")
+        );
     };
     let cannot = |why: &str| {
-        Err(CliError::usage(format!("the agent cannot be verified: {name}"))
+        Err(CliError::usage(format!("cannot verify the agent: {name}"))
             .cause(why)
-            .hint("verify claude or codex"))
+            .hint("only claude and codex can be verified"))
     };
     match known.dialect {
         Dialect::Claude => Ok((known, Agent::Claude)),
         Dialect::Codex => Ok((known, Agent::Codex)),
-        Dialect::Amp => cannot("amp talks to its own service only, never to a model on loopback"),
-        Dialect::Plain => cannot("a plain agent is any program, and all that counts is its exit code"),
+        Dialect::Amp => cannot("amp only talks to its own service"),
+        Dialect::Plain => cannot("a plain agent can be any program, and only its exit code matters"),
     }
 }
 
@@ -97,7 +100,7 @@ fn hold_against(agent: Agent, teller: &mut Teller) -> Result<(), CliError> {
     if agent == Agent::Codex && !probe.codex_has_a_sandbox() {
         leave = Leave::Unboxed;
         probe = Probe::that_writes(agent, leave)?;
-        teller.line(&format!("codex cannot set up its sandbox here; it runs with {}", probe::BYPASS));
+        teller.line(&format!("codex cannot set up its sandbox here; running it with {}", probe::BYPASS));
     }
     let observed = probe.run();
     let starts = starts(&probe, &observed);
@@ -118,7 +121,7 @@ fn hold_against(agent: Agent, teller: &mut Teller) -> Result<(), CliError> {
     match (started, leave) {
         (false, _) => teller.tell(AUTONOMOUS, not_started()),
         (true, Leave::Unboxed) => {
-            let why = "without its sandbox codex has nothing to refuse with".to_string();
+            let why = "without its sandbox, codex refuses nothing".to_string();
             teller.tell(AUTONOMOUS, Verdict::NotTried { why });
         }
         (true, Leave::Autonomous | Leave::None) => {
@@ -153,7 +156,7 @@ fn broken(expected: impl Into<String>, happened: impl Into<String>) -> Verdict {
 
 fn starts(probe: &Probe, observed: &Observed) -> Verdict {
     if probe.server.turns().is_empty() {
-        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+        return broken("a request to the model", format!("there was none; {}", observed.last_words()));
     }
     Verdict::Ok
 }
@@ -165,11 +168,11 @@ fn streams(observed: &Observed) -> Verdict {
     let words = observed.agent("text").any(says);
     let missing = match (session, words) {
         (true, true) => return Verdict::Ok,
-        (false, true) => "no session came",
-        (true, false) => "the model's words did not come",
-        (false, false) => "neither came",
+        (false, true) => "no session event",
+        (true, false) => "the model's text is missing",
+        (false, false) => "both are missing",
     };
-    let expected = "events with a session and with the model's words";
+    let expected = "a session event and the model's text";
     broken(expected, format!("{missing}; {}", observed.last_words()))
 }
 
@@ -177,7 +180,7 @@ fn writes(probe: &Probe, observed: &Observed) -> Verdict {
     let expected = format!("{FILE} in the project, written by a tool");
     match probe.written() {
         Some(content) if content == CONTENT => Verdict::Ok,
-        Some(content) => broken(expected, format!("it holds: {}", short(&content))),
+        Some(content) => broken(expected, format!("it contains: {}", short(&content))),
         None => {
             let denied = || observed.agent("denied").next().map(|event| format!("denied: {}", event["why"]));
             let failed = || {
@@ -187,7 +190,7 @@ fn writes(probe: &Probe, observed: &Observed) -> Verdict {
                     .map(|output| format!("the tool failed: {output}"))
             };
             let why = probe.note().or_else(denied).or_else(failed).unwrap_or_else(|| observed.last_words());
-            broken(expected, format!("it is not there; {}", short(&why)))
+            broken(expected, format!("it does not exist; {}", short(&why)))
         }
     }
 }
@@ -197,13 +200,13 @@ fn finishes(observed: &Observed) -> Verdict {
         return Verdict::Ok;
     }
     let reason = observed.result().and_then(|result| result["stop_reason"].as_str()).unwrap_or("no result");
-    broken("a run that is completed", format!("{reason}; {}", observed.last_words()))
+    broken("a completed run", format!("{reason}; {}", observed.last_words()))
 }
 
 fn reports_tokens(observed: &Observed) -> Verdict {
-    let expected = "tokens that went in and came out";
+    let expected = "input and output tokens";
     let Some(result) = observed.agent("result").next_back() else {
-        return broken(expected, "no result came");
+        return broken(expected, "there was no result");
     };
     let counted = |name: &str| result["tokens"][name].as_u64().unwrap_or(0);
     if counted("input") + counted("cache_read") + counted("cache_write") > 0 && counted("output") > 0 {
@@ -215,7 +218,7 @@ fn reports_tokens(observed: &Observed) -> Verdict {
 fn reports_cost(observed: &Observed) -> Verdict {
     let expected = "a cost above 0";
     let Some(result) = observed.agent("result").next_back() else {
-        return broken(expected, "no result came");
+        return broken(expected, "there was no result");
     };
     match result["cost"].as_f64() {
         Some(cost) if cost > 0.0 => Verdict::Ok,
@@ -228,46 +231,49 @@ fn refrains(probe: &Probe, observed: &Observed) -> Verdict {
     if probe.written().is_some() {
         return broken("no write without the flag", format!("{FILE} was written"));
     }
-    // Only one that was told what to do and came back with the refusal has refrained.
+    // It asked the model twice: it tried to write and reported the refusal.
     if probe.server.turns().len() < 2 {
-        return broken("a write that is refused", format!("it was not tried; {}", observed.last_words()));
+        return broken(
+            "a refused write",
+            format!("the agent did not try to write; {}", observed.last_words()),
+        );
     }
     Verdict::Ok
 }
 
 /// Ralph asks an agent whose time is over to go, and kills it only if it stays.
 fn obeys(probe: &Probe, observed: &Observed) -> Verdict {
-    let expected = "its own end after SIGTERM";
+    let expected = "an exit on SIGTERM";
     if probe.server.turns().is_empty() {
-        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+        return broken("a request to the model", format!("there was none; {}", observed.last_words()));
     }
     match observed.cancels()[..] {
         ["ask"] => Verdict::Ok,
-        [] => broken(expected, format!("it ended before; {}", observed.last_words())),
+        [] => broken(expected, format!("it exited before that; {}", observed.last_words())),
         _ => broken(expected, "it had to be killed"),
     }
 }
 
 /// However the agent takes it, a run that gets two signals is over, and all of it.
 fn ends(probe: &Probe, observed: &Observed, took: Option<Duration>) -> Verdict {
-    let expected = format!("after SIGTERM twice, its end within {} s", GOING.as_secs());
+    let expected = format!("an exit within {} s of the second SIGTERM", GOING.as_secs());
     if probe.server.turns().is_empty() {
-        return broken("a question to the model", format!("none came; {}", observed.last_words()));
+        return broken("a request to the model", format!("there was none; {}", observed.last_words()));
     }
     if took.is_none() {
-        return broken(expected, format!("it did not end by the signals; {}", observed.last_words()));
+        return broken(expected, format!("it did not exit; {}", observed.last_words()));
     }
     if observed.exit != Some(Exit::Code(130)) {
-        let happened = format!("ralph ended with {:?}; {}", observed.exit, observed.last_words());
+        let happened = format!("ralph exited with {:?}; {}", observed.exit, observed.last_words());
         return broken("an interrupted run, exit code 130", happened);
     }
     match probe.left() {
         0 => Verdict::Ok,
-        left => broken("nothing of it is left", format!("processes that were still alive: {left}")),
+        left => broken("no processes left", format!("still running: {left}")),
     }
 }
 
-/// Tells each verdict as soon as it is known.
+/// Prints each verdict as soon as it is known.
 struct Teller {
     format: Format,
     all: Vec<Told>,

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Whoever was asked is gone, or wants to stop.
+/// The user is gone, or wants to stop.
 #[derive(Debug)]
 pub struct Stopped;
 
@@ -61,7 +61,7 @@ impl Asker {
             let line = self.next()?;
             match String::from_utf8(line) {
                 Ok(line) if !line.trim().chars().any(char::is_control) => return Ok(line.trim().to_string()),
-                _ => self.tell("There are control characters in that line. Please type it again."),
+                _ => self.tell("That line contains control characters. Please type it again."),
             }
         }
     }

@@ -17,17 +17,17 @@ pub fn lay_out(project: &Project) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     let specs = stories_there(project)?;
     match specs.first() {
-        Some(spec) => out.line(&format!("already there  {}", spec.path.display())),
+        Some(spec) => out.line(&format!("already exists  {}", spec.path.display())),
         None => {
             let first = NewStory { id: FIRST, title: FIRST_TITLE.to_string(), depends_on: Vec::new() };
             let path = first.write(project).map_err(|error| CliError::from_error(&error, Code::Failed))?;
-            out.line(&format!("written        {}", path.display()));
+            out.line(&format!("created         {}", path.display()));
         }
     }
     let progress = project.shown(&project.progress_txt());
     let word = match fsx::write_new(&project.progress_txt(), b"") {
-        Ok(()) => "written      ",
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => "already there",
+        Ok(()) => "created       ",
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => "already exists",
         Err(cause) => {
             return Err(CliError::failed(format!("cannot write {}", progress.display())).cause(cause));
         }
@@ -35,13 +35,13 @@ pub fn lay_out(project: &Project) -> Result<ExitCode, CliError> {
     out.line(&format!("{word}  {}", progress.display()));
     out.line("");
     if specs.is_empty() {
-        out.line("Next: say in that story what is to be built, and how it can be seen that it is.");
+        out.line("Next: describe in that story what to build, and how to see that it works.");
     }
-    out.line("More stories:   ralph stories new \"Title\" --epic 1");
-    out.line("Are they fine:  ralph stories check");
-    out.line("What there is:  ralph stories list");
-    out.line("Go:             ralph stories");
-    out.line("A commit each:  ralph stories --commit (or \"stories\": {\"commit\": true} in the settings)");
+    out.line("Add a story:  ralph stories new \"Title\" --epic 1");
+    out.line("Validate:     ralph stories check");
+    out.line("List:         ralph stories list");
+    out.line("Start:        ralph stories");
+    out.line("Commit each:  ralph stories --commit (or \"stories\": {\"commit\": true} in the settings)");
     out.flush();
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What `.gitignore` is told.
+/// Added to `.gitignore`.
 const MARKER: &str = ".ralph-active";
 
 /// A part of the branch `ralph/FEATURE`.
@@ -43,7 +43,7 @@ pub fn lay_out(
     let import = match import::find(project, &tasks) {
         Ok(import) => import,
         Err(NotImported { from, why }) => {
-            out.line(&format!("not imported   {}: {why}", from.display()));
+            out.line(&format!("not imported    {}: {why}", from.display()));
             None
         }
     };
@@ -63,26 +63,26 @@ pub fn lay_out(
         };
         imported |= import.is_some() && is_list && written.is_ok();
         let word = match written {
-            Ok(()) if existed => "overwritten  ",
-            Ok(()) => "written      ",
+            Ok(()) if existed => "overwritten   ",
+            Ok(()) => "created       ",
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
                 kept_list |= is_list;
-                "already there"
+                "already exists"
             }
             Err(cause) => return Err(cannot(&shown, cause)),
         };
         out.line(&format!("{word}  {shown}"));
     }
     let word = match ignore_marker(project).map_err(|cause| cannot(".gitignore", cause))? {
-        true => "written      ",
-        false => "already there",
+        true => "added         ",
+        false => "already exists",
     };
     out.line(&format!("{word}  .gitignore: {MARKER}"));
     if let Some(import) = import.filter(|_| imported) {
         out.line(&import.told(&tasks, project));
     }
     if let (true, Some(feature)) = (kept_list, feature) {
-        out.line(&format!("The task list was there: its branchName was not set to ralph/{feature}."));
+        out.line(&format!("The task list already exists; its branchName was not set to ralph/{feature}."));
     }
     for line in NEXT_STEPS {
         out.line(&line.replace("ralph/", &shown));
@@ -97,13 +97,13 @@ pub fn lay_out(
 const NEXT_STEPS: [&str; 9] = [
     "",
     "Next:",
-    "  1. Say in ralph/prd.md what is to be built; delete what it does not need.",
-    "  2. Put your tests into verifyCommands in ralph/tasks.json: while one is red,",
-    "     no story is approved.",
-    "  3. Add stories:        ralph tasks add \"Title\" --criterion \"What can be seen\"",
-    "  4. Are they fine:      ralph tasks check",
-    "  5. Commit it, and go:  ralph tasks",
-    "  6. When all is done:   ralph archive",
+    "  1. Describe in ralph/prd.md what to build; delete sections you do not need.",
+    "  2. Add your checks to verifyCommands in ralph/tasks.json: while one fails, no",
+    "     story is approved.",
+    "  3. Add stories:         ralph tasks add \"Title\" --criterion \"What must be true\"",
+    "  4. Validate:            ralph tasks check",
+    "  5. Commit, then start:  ralph tasks",
+    "  6. When all are done:   ralph archive",
 ];
 
 /// Whether the marker had to be added.

@@ -13,15 +13,15 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Warnings (no frontmatter, or one that is not YAML) do not keep a story from running; errors do: wrong \
-types, cycles, unknown dependencies, two files for one story, placeholder text.
+Stories with warnings (no frontmatter, or frontmatter that is not YAML) still run. Stories with errors \
+do not: wrong types, cycles, unknown dependencies, two files for one story, placeholder text.
 
-Exit codes: 0 nothing or only warnings, 2 errors.
+Exit codes: 0 no errors, 2 errors.
 
 Example:
   ralph stories check --format json | jq '.problems[].file'")]
 pub struct CheckArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]

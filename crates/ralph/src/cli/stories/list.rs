@@ -1,4 +1,4 @@
-//! `ralph stories list`: all stories, and how far each is.
+//! `ralph stories list`: the stories and their status.
 
 use super::Stories;
 use crate::cli::args::{ListFormat, ProjectArgs};
@@ -23,13 +23,13 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-What is done is told by .ralph/state.json, not by the status in a spec. A story is blocked as long as \
-one that it depends on is not done.
+Whether a story is done comes from .ralph/state.json, not from the status in its spec. A story is \
+blocked until all stories it depends on are done.
 
 Example:
   ralph stories list --format json | jq -r '.[] | select(.attempts > 1).id'")]
 pub struct ListArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
     #[command(flatten)]
@@ -150,13 +150,13 @@ const COLUMNS: [Column; 7] = [
 fn print_table(lines: &[StoryLine], errors: usize) {
     let mut out = Out::stdout();
     if lines.is_empty() {
-        out.line("No stories yet. `ralph stories new \"Title\" --epic 1` writes one.");
+        out.line("No stories yet. `ralph stories new \"Title\" --epic 1` creates one.");
     } else {
         let rows = rows(lines, Style::of_stdout().edge());
         rows.iter().for_each(|row| out.line(row));
     }
     if errors > 0 {
-        out.line("There are errors in the specs: `ralph stories check` tells them.");
+        out.line("The specs have errors: `ralph stories check` lists them.");
     }
     out.flush();
 }

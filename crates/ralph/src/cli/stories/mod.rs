@@ -1,4 +1,4 @@
-//! `ralph stories`: the specs of a project, worked through, listed, checked and begun.
+//! `ralph stories`: runs, lists, checks and creates the stories of a project.
 
 mod check;
 mod list;
@@ -21,14 +21,14 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-A story is a file specs/epic-N/story-N.M-slug.md. `ralph init stories` lays the directories out. \
-The lowest number whose dependencies are done comes next. An attempt that fails is put aside and \
-the story begun again; after three of them a person is asked for.
+A story is a file specs/epic-N/story-N.M-slug.md; `ralph init stories` creates the first one. The story \
+with the lowest number whose dependencies are done comes next. A failed attempt is set aside, and the \
+next one starts clean. After three failed attempts at a story the run stops.
 
 Examples:
-  ralph stories                       all that are not done
-  ralph stories -n 10 -t 1h           ten attempts of at most an hour
-  ralph stories -s 8.3                this one, done or not
+  ralph stories                       # all stories that are not done
+  ralph stories -n 10 -t 1h           # ten attempts of at most an hour each
+  ralph stories -s 8.3                # this story, done or not
   ralph stories new \"Log in with a passkey\" --epic 8 --depends-on 8.1
   ralph stories check
   ralph stories list")]
@@ -50,7 +50,7 @@ impl StoriesArgs {
         if self.runs() { self.run.check() } else { Ok(()) }
     }
 
-    /// What a refusal is told in.
+    /// The format of error messages.
     pub fn format(&self) -> Format {
         self.run.common.output.format
     }
@@ -58,11 +58,11 @@ impl StoriesArgs {
 
 #[derive(Subcommand)]
 enum StoriesCommand {
-    /// List the stories: what is done, what is next, what waits for what
+    /// List the stories and their status
     List(list::ListArgs),
-    /// Tell what is wrong with the specs, before anything runs
+    /// Validate the specs without running anything
     Check(check::CheckArgs),
-    /// Write the spec of a new story, with the next number of its epic
+    /// Create a story with the next number of its epic
     New(new::NewArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `ralph stories new`: the spec of a story that is to be told.
+//! `ralph stories new`: creates the spec of a story.
 
 use super::Stories;
 use crate::cli::args::ProjectArgs;
@@ -15,19 +15,19 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Prints the path of the new file. .ralph/templates/spec.md is used if it is there: a minijinja template \
-with id, epic, story, title, slug and depends_on; `{{ title|yaml }}` puts a value into the frontmatter.
+Prints the path of the new file. Uses .ralph/templates/spec.md if it exists: a minijinja template with \
+id, epic, story, title, slug and depends_on; `{{title|yaml}}` inserts a value into the frontmatter.
 
 Example:
   $EDITOR \"$(ralph stories new \"Log in\" --epic 8 --depends-on 8.1)\"")]
 pub struct NewArgs {
-    /// What the story is about, in a few words
+    /// Title of the story
     #[arg(value_parser = title)]
     title: String,
-    /// The number of its epic
+    /// Number of its epic
     #[arg(long, value_name = "N", value_parser = epic)]
     epic: u32,
-    /// A story that has to be done before it; can be given several times
+    /// Story that must be done first; can be repeated
     #[arg(long, value_name = "ID")]
     depends_on: Vec<StoryId>,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub struct NewArgs {
 fn title(text: &str) -> Result<String, String> {
     let title = text.trim();
     if title.is_empty() {
-        return Err("a story needs a title".to_string());
+        return Err("the title must not be empty".to_string());
     }
     if title.chars().any(char::is_control) {
-        return Err("a title is one line without control characters".to_string());
+        return Err("the title must be one line without control characters".to_string());
     }
     Ok(title.to_string())
 }
@@ -48,21 +48,19 @@ fn title(text: &str) -> Result<String, String> {
 /// Spelled as in the ids of its stories.
 fn epic(text: &str) -> Result<u32, String> {
     let id = format!("{text}.0").parse::<StoryId>();
-    id.map(|id| id.epic).map_err(|_| "expected the number of an epic, like 8".to_string())
+    id.map(|id| id.epic).map_err(|_| "expected the number of an epic, such as 8".to_string())
 }
 
 pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
     let project = Project::at(args.project.dir()?);
     let cannot_lock = |cause| {
-        CliError::failed("cannot lock the specs")
-            .cause(cause)
-            .hint("set RALPH_HOME to a directory that can be written")
+        CliError::failed("cannot lock the specs").cause(cause).hint("set RALPH_HOME to a writable directory")
     };
     let mut added = AddedSpecs::wait(&home()?, &project).map_err(cannot_lock)?;
     let stories = Stories::read(&args.project)?;
     if let Some(unknown) = args.depends_on.iter().find(|id| !stories.knows(**id)) {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
-            .hint("`ralph stories list` tells which there are"));
+            .hint("`ralph stories list` lists the stories"));
     }
     let mut depends_on = Vec::new();
     for id in &args.depends_on {
@@ -79,7 +77,7 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
     out.flush();
     if !stories.order.is_empty() {
         say(&format!(
-            "ralph: stories.order in the settings does not name {id} yet: without that it is not run"
+            "ralph: warning: {id} is not in stories.order in the settings; add it there, or it will not run"
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -101,7 +99,7 @@ impl Stories {
         let story = last.checked_add(1);
         story
             .map(|story| StoryId { epic, story })
-            .ok_or_else(|| CliError::failed(format!("there is no number left after story {epic}.{last}")))
+            .ok_or_else(|| CliError::failed(format!("no number left after story {epic}.{last}")))
     }
 }
 
@@ -109,7 +107,7 @@ fn refused(error: &NewStoryError) -> CliError {
     let told = CliError::from_error(error, Code::Failed);
     match error {
         NewStoryError::Template { .. } => {
-            told.hint("it may use id, epic, story, title, slug and depends_on, and the filter yaml")
+            told.hint("it can use id, epic, story, title, slug, depends_on and the filter yaml")
         }
         NewStoryError::TemplateUnread { .. } => told.hint("make it readable, or remove it"),
         NewStoryError::Write { .. } => told,

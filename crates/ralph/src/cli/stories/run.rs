@@ -1,5 +1,6 @@
-//! `ralph stories`: work through specs/, one fresh agent an attempt.
+//! `ralph stories`: works through specs/, a fresh agent per attempt.
 
+use crate::cli::args::count;
 use crate::cli::loops::{LoopArgs, preview};
 use crate::error::{CliError, Code};
 use crate::fsx;
@@ -19,22 +20,22 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// Run this story alone, even if it is done
+    /// Run only this story, even if it is done
     #[arg(short, long, value_name = "ID", conflicts_with = "resume_from")]
     story: Option<StoryId>,
     /// Skip all stories before this one
     #[arg(short, long, value_name = "ID")]
     resume_from: Option<StoryId>,
-    /// Give up on a story after so many failed attempts (3)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop after this many failed attempts at a story [default: 3]
+    #[arg(long, value_name = "N", value_parser = count)]
     max_retries: Option<u32>,
-    /// Skip stories that have something wrong with them
+    /// Skip stories with errors
     #[arg(long)]
     keep_going: bool,
-    /// Commit each story when it is done, on a branch of the run
+    /// Commit each story when it is done, on a branch for the run
     #[arg(long)]
     commit: bool,
-    /// Work on this branch; it is made if it is not there
+    /// Work on this branch; create it if it does not exist
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
     #[command(flatten)]
@@ -118,8 +119,8 @@ fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode
     }
     let others = backlog::not_done(&Project::at(run.workspace.clone()), &plan.done);
     out.line(match (plan.todo.len(), others.len()) {
-        (0, 0) => "ALL COMPLETE! There is no story to do.",
-        (0, _) => "There is no story to do.",
+        (0, 0) => "ALL COMPLETE! No stories to do.",
+        (0, _) => "No stories to do.",
         (_, _) => "Nothing was started.",
     });
     out.flush();

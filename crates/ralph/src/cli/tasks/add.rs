@@ -14,27 +14,26 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Prints the id of the new story. What else is in the list, unknown fields included, stays as it is. A \
-story can be added while a loop is running: if the agent at work overwrites the list with its own copy, the \
-loop puts the story back.
+Prints the id of the new story. The rest of the list, including unknown fields, stays as it is. You can \
+add a story during a run: if the agent overwrites the list with its own copy, ralph adds the story again.
 
 Example:
   ralph tasks add \"Log in with a passkey\" --criterion \"A passkey logs in\" \\
     --criterion \"A wrong one is refused with 401\" --depends-on US-001")]
 pub struct AddArgs {
-    /// What the story is about, in a few words
+    /// Title of the story
     #[arg(value_parser = one_line)]
     title: String,
-    /// Something that can be seen when it is done; at least one
+    /// Acceptance criterion; at least one, can be repeated
     #[arg(long, value_name = "TEXT", required = true, value_parser = one_line, allow_hyphen_values = true)]
     criterion: Vec<String>,
-    /// More about it
+    /// Longer description
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     description: String,
-    /// The smaller, the sooner (after all others)
+    /// Stories with a lower number come first [default: after all others]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
-    /// A story that has to be done before it; can be given several times
+    /// Story that must be done first; can be repeated
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
     #[command(flatten)]
@@ -43,9 +42,9 @@ pub struct AddArgs {
 
 fn one_line(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("it must not be empty".to_string()),
+        "" => Err("must not be empty".to_string()),
         text if text.chars().any(char::is_control) => {
-            Err("it is one line without control characters".to_string())
+            Err("must be one line without control characters".to_string())
         }
         text => Ok(text.to_string()),
     }
@@ -58,21 +57,21 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     let cannot_lock = |cause| {
         CliError::failed(format!("cannot lock the task list: {}", dir.list().display()))
             .cause(cause)
-            .hint("set RALPH_HOME to a directory that can be written")
+            .hint("set RALPH_HOME to a writable directory")
     };
     let mut added = locked.map_err(cannot_lock)?;
     let mut list = parse(&project, &dir)?;
     if is_untouched(&list) {
-        // What was laid out has done its work.
+        // The placeholder story of `ralph init tasks` makes room for the first real one.
         list.stories.clear();
     }
     let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
-        return Err(wrong(&dir, &problems).hint("mend it first: `ralph tasks check` tells all that is wrong"));
+        return Err(wrong(&dir, &problems).hint("fix it first; `ralph tasks check` lists all errors"));
     }
     if let Some(unknown) = args.depends_on.iter().find(|id| list.story(id).is_none()) {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
-            .hint("`ralph tasks list` tells which there are"));
+            .hint("`ralph tasks list` lists the stories"));
     }
     let story = args.story(&list, &list.next_id(added.stories()));
     let id = story.id().to_string();

@@ -22,22 +22,22 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-Errors keep `ralph tasks` from running, or a story from ever being done: fields without their shape, \
-ids that are there twice, passes and reviewStatus that contradict each other, dependencies on stories \
-that are not there or on itself, a prd.md without a summary.
+An error keeps `ralph tasks` from running, or a story from ever being done: fields of the wrong type, \
+duplicate ids, contradictory passes and reviewStatus, dependencies on missing stories or on the story \
+itself, a prd.md without a summary.
 
-Exit codes: 0 nothing or only warnings, 2 errors or no list.
+Exit codes: 0 no errors, 2 errors or no list.
 
 Example:
   ralph tasks check --format json | jq -r '.problems[].text'")]
 pub struct CheckArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
-    /// Check it for a loop without reviews
+    /// Validate for a run without reviews
     #[arg(long)]
     skip_review: bool,
-    /// The review cap of the loop (5)
+    /// Review cap of the run [default: 5]
     #[arg(long, value_name = "N", conflicts_with = "skip_review")]
     review_cap: Option<u32>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ enum Severity {
 /// What a story without an id goes by, before its number.
 const NUMBER: &str = "number ";
 
-/// What `ralph init tasks` lays out where no feature was named.
+/// What `ralph init tasks` writes if no feature is named.
 const PLACEHOLDER_BRANCH: &str = "ralph/feature-name";
 
 /// What any list is held against, whatever iteration comes next.
@@ -92,7 +92,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         problems.extend(warnings(list, &file));
     }
     if !filled.is_empty() {
-        let text = format!("The task list: fields are missing; a run adds them: {}", filled.join(", "));
+        let text = format!("The task list: missing fields, which a run adds: {}", filled.join(", "));
         let file = file.clone();
         problems.push(Problem { severity: Severity::Warning, file, line: None, story: None, text });
     }
@@ -181,7 +181,7 @@ fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>, file: &Path) -
         }
         let stuck = dead_ends(list, terms.skip_review);
         let told = |stuck: &ralph_loop::task_list::Blocked<'_>| {
-            error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never be worked on."))
+            error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never start."))
         };
         problems.extend(stuck.iter().map(told));
     }
@@ -212,13 +212,12 @@ fn warnings(list: &TaskList, file: &Path) -> Vec<Problem> {
     };
     let mut problems = Vec::new();
     if list.verify_commands().is_empty() {
-        let text =
-            "The task list: verifyCommands is empty, so an approval rests on the reviewer's word alone.";
+        let text = "The task list: verifyCommands is empty, so approvals depend on the reviewer alone.";
         problems.push(warning(None, text.to_string()));
     }
     if list.branch_name() == PLACEHOLDER_BRANCH {
         let text =
-            format!("The task list: branchName is still {PLACEHOLDER_BRANCH}, and the work goes there.");
+            format!("The task list: branchName is still {PLACEHOLDER_BRANCH}; the run works on that branch.");
         problems.push(warning(None, text));
     }
     let untitled = list.stories.iter().filter(|story| story.title().trim().is_empty());
@@ -240,12 +239,12 @@ fn warnings(list: &TaskList, file: &Path) -> Vec<Problem> {
 }
 
 /// Fields that are named almost like one that is not there, which would be missed in silence.
-/// Fields of somebody's own are fine.
+/// The user's own fields are fine.
 fn misspelled(names: &[&str], known: &[&str]) -> Vec<String> {
     let absent = || known.iter().filter(|known| !names.contains(known));
     let slip = |name: &&str| {
         let meant = similar::nearest(name, absent())?;
-        Some(format!("{name} is no field and does not count; {meant} may be meant."))
+        Some(format!("unknown field {name} is ignored; did you mean {meant}?"))
     };
     names.iter().filter(|name| !field::ALL.contains(name)).filter_map(slip).collect()
 }

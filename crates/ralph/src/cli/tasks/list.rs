@@ -1,4 +1,4 @@
-//! `ralph tasks list`: all stories, and how far each is.
+//! `ralph tasks list`: the stories and their status.
 
 use super::WhichArgs;
 use super::standing::{Standing, passing};
@@ -24,12 +24,12 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "\
-What a story has cost is told by the records of the runs since the last `ralph archive`.
+Cost and time come from the runs since the last `ralph archive`.
 
 Example:
   ralph tasks list --format json | jq -r '.[] | select(.reviews >= 3).id'")]
 pub struct ListArgs {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
 const COLUMNS: [Column; 7] = [
     Column { head: "STORY", shape: Shape::Left },
     Column { head: "TITLE", shape: Shape::Title },
-    Column { head: "STANDING", shape: Shape::UpTo(17) },
+    Column { head: "STATUS", shape: Shape::UpTo(17) },
     Column { head: "REVIEWS", shape: Shape::Right },
     Column { head: "COST", shape: Shape::Right },
     Column { head: "TIME", shape: Shape::Right },
@@ -121,7 +121,7 @@ fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], runni
         let next = next.map_or_else(String::new, |line| {
             format!(", next: {} ({})", printable(&line.id), line.standing.words())
         });
-        let at_work = if running { "; a run is at work here" } else { "" };
+        let at_work = if running { "; a run is active here" } else { "" };
         out.tell(&format!("{done} of {} done{next}{at_work}", lines.len()));
     }
     if let Some(line) = Reworded::summary(reworded) {
@@ -130,7 +130,7 @@ fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], runni
     // Whatever cap the loop is run with.
     let terms = super::check::terms(false, u32::MAX);
     if !standing(Ok(list), &terms).is_empty() {
-        out.line("Something is wrong with the list: `ralph tasks check` tells what.");
+        out.line("The list has errors: `ralph tasks check` lists them.");
     }
     out.flush();
 }
@@ -179,7 +179,7 @@ mod tests {
         let rows = rows(&lines, 80);
         assert!(rows.iter().all(|row| row.width() <= 80), "{rows:#?}");
         insta::assert_snapshot!(rows.join("\n"), @"
-        STORY  TITLE            STANDING          REVIEWS    COST   TIME DEPENDS ON
+        STORY  TITLE            STATUS            REVIEWS    COST   TIME DEPENDS ON
         US-001 A title that no… approved at cap         5 ~$12.50 12m34s US-001, US-002…
         US-002 red              waits for US-001…       - ~$12.50 12m34s US-001, US-002…
         ");

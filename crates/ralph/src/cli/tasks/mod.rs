@@ -1,5 +1,5 @@
-//! `ralph tasks`: a task list, worked through with a review of every story, listed, shown, added
-//! to and checked.
+//! `ralph tasks`: runs a task list with a review of every story; lists, shows, adds and checks
+//! stories.
 
 mod add;
 mod check;
@@ -19,12 +19,12 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-The list is ralph/tasks.json; `ralph init tasks` lays it out. A story is implemented by one agent and \
-reviewed by another with fresh eyes; what a review finds goes back. What an agent may not change in \
-the list is undone, and an approval counts only if the list's verifyCommands succeed.
+The list is ralph/tasks.json; `ralph init tasks` creates it. One agent implements a story, another \
+reviews it with a fresh context, and its findings get fixed. ralph reverts changes to the \
+list that an agent must not make. An approval counts only if the checks in verifyCommands pass.
 
 Examples:
-  ralph tasks                     until every story is approved, 15 iterations
+  ralph tasks                     # until all are approved, or 15 iterations
   ralph tasks -n 40 --review-cap 3
   ralph tasks --skip-review --max-cost 5
   ralph tasks add \"Log in\" --criterion \"A passkey logs in\"
@@ -47,7 +47,7 @@ impl TasksArgs {
         if self.runs() { self.run.check() } else { Ok(()) }
     }
 
-    /// What a refusal is told in.
+    /// The format of error messages.
     pub fn format(&self) -> Format {
         self.run.common.output.format
     }
@@ -55,13 +55,13 @@ impl TasksArgs {
 
 #[derive(Subcommand)]
 enum TasksCommand {
-    /// List the stories: how far each is, how often it was reviewed, what it has cost
+    /// List the stories with their status, reviews and cost
     List(list::ListArgs),
-    /// Show all of one story
+    /// Show a story in full
     Show(show::ShowArgs),
-    /// Add a story, with the next id
+    /// Add a story with the next id
     Add(add::AddArgs),
-    /// Tell what is wrong with the list, before anything runs
+    /// Validate the list without running anything
     Check(check::CheckArgs),
 }
 
@@ -78,7 +78,7 @@ pub fn tasks(args: &TasksArgs) -> Result<ExitCode, CliError> {
 /// Which list is meant.
 #[derive(Args)]
 struct WhichArgs {
-    /// Where the task list is (ralph)
+    /// Directory of the task list [default: ralph]
     #[arg(long, value_name = "DIR")]
     ralph_dir: Option<PathBuf>,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `ralph tasks`: implement, review, fix, until every story of the list is approved.
 
+use crate::cli::args::count;
 use crate::cli::loops::LoopArgs;
 use crate::error::CliError;
 use crate::fsx;
@@ -13,19 +14,19 @@ use std::process::ExitCode;
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// Where the task list is (ralph)
+    /// Directory of the task list [default: ralph]
     #[arg(long, value_name = "DIR")]
     ralph_dir: Option<PathBuf>,
-    /// No reviews: whoever implements a story sets passes, and the checks decide
+    /// Skip reviews: the agent that implements a story marks it as passed, and the checks decide
     #[arg(long, conflicts_with_all = ["review_cap", "review_agent"])]
     skip_review: bool,
-    /// Reviews of one story before it is approved as it is (5)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Approve a story as it is after this many reviews [default: 5]
+    #[arg(long, value_name = "N", value_parser = count)]
     review_cap: Option<u32>,
-    /// Another agent for reviews
+    /// Use this agent for reviews
     #[arg(long, value_name = "NAME")]
     review_agent: Option<String>,
-    /// Stay on this branch, whatever branchName says
+    /// Stay on the current branch, whatever branchName says
     #[arg(long)]
     stay: bool,
     /// Must run in a sandbox, or not at all; offered once there is one
@@ -40,9 +41,9 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     if args.sandbox {
-        return Err(CliError::usage("there is no sandbox to run in")
-            .cause("this version runs agents here only")
-            .hint("leave --sandbox out; the banner says where the agent works"));
+        return Err(CliError::usage("sandboxes are not supported")
+            .cause("this version only runs agents directly on this machine")
+            .hint("drop --sandbox"));
     }
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;

@@ -1,4 +1,4 @@
-//! `ralph tasks show`: all of one story.
+//! `ralph tasks show`: a story in full.
 
 use super::WhichArgs;
 use super::standing::{Standing, passing};
@@ -25,9 +25,9 @@ use std::process::ExitCode;
 Example:
   ralph tasks show US-003 --format json | jq -r .story.reviewFeedback")]
 pub struct ShowArgs {
-    /// The story's id
+    /// Story id
     id: String,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct ShowArgs {
 
 #[derive(Serialize)]
 struct Shown<'l> {
-    /// As it stands in the file.
+    /// As it is in the file.
     story: &'l Story,
     #[serde(flatten)]
     standing: Standing,
@@ -56,7 +56,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let story = list.story(&args.id).ok_or_else(|| {
         let meant = similar::nearest(&args.id, list.stories.iter().map(Story::id));
         CliError::failed(format!("no such story: {}", args.id))
-            .hint(similar::hint(meant, "`ralph tasks list` tells which there are"))
+            .hint(similar::hint(meant, "`ralph tasks list` lists the stories"))
     })?;
     let tallies = tally(&home()?, &project, Plan::TASKS, archive::last(&project))?;
     let tally = tallies.of(story.id());
@@ -93,7 +93,7 @@ fn tell(shown: &Shown<'_>, tally: &Tally) {
     let mut line = |text: &str| out.tell(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
     line(&format!("{}: {}", story.id(), story.title()));
-    line(&format!("  standing      {}", standing.words()));
+    line(&format!("  status        {}", standing.words()));
     line(&format!("  passes        {}", raw(field::PASSES)));
     line(&format!("  reviewStatus  {}", raw(field::REVIEW_STATUS)));
     line(&format!("  reviewCount   {}", raw(field::REVIEW_COUNT)));
@@ -102,7 +102,7 @@ fn tell(shown: &Shown<'_>, tally: &Tally) {
     line(&format!("  dependsOn     {}", if depends_on.is_empty() { "-" } else { &depends_on }));
     let Tally { iterations, cost, duration_ms } = tally;
     let word = if *iterations == 1 { "iteration" } else { "iterations" };
-    line(&format!("  taken         {iterations} {word}, cost: {cost}, time: {}", span(*duration_ms)));
+    line(&format!("  so far        {iterations} {word}, cost: {cost}, time: {}", span(*duration_ms)));
     if !reworded.is_empty() {
         let words: Vec<String> = reworded.iter().map(ToString::to_string).collect();
         line(&format!("  reworded      by agents: {}", words.join(", ")));

@@ -1,4 +1,4 @@
-//! Where a story stands, in a word.
+//! The status of a story, in a word or two.
 
 use ralph_loop::review::AT_CAP;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList};
@@ -11,7 +11,7 @@ pub enum Standing {
     Approved,
     /// The last review there could be had concerns.
     ApprovedAtCap,
-    /// Passes, and nobody has reviewed it.
+    /// Passes without a review.
     Passes,
     /// The modes that take it next.
     ReviewFix,
@@ -50,7 +50,7 @@ impl Standing {
         match self {
             Standing::Approved => "approved".to_string(),
             Standing::ApprovedAtCap => "approved at cap".to_string(),
-            Standing::Passes => "done, no review".to_string(),
+            Standing::Passes => "done, unreviewed".to_string(),
             Standing::ReviewFix => "to fix".to_string(),
             Standing::Review => "to review".to_string(),
             Standing::Implement => "to implement".to_string(),

@@ -30,7 +30,7 @@ fn a_worktree_goes_once_it_is_merged() {
     assert!(ran.stdout.contains("Nothing to remove.") && path.exists());
 
     sandbox.sh(&format!("git merge -q ralph/{id}"));
-    sandbox.ralph(&["clean", "--dry-run"]).exits(0).says("would go").says(path.to_str().unwrap());
+    sandbox.ralph(&["clean", "--dry-run"]).exits(0).says("would remove").says(path.to_str().unwrap());
     assert!(path.exists() && has_branch(&sandbox, &id));
 
     sandbox.ralph(&["clean"]).exits(0).says("removed").says(path.to_str().unwrap());
@@ -132,7 +132,7 @@ fn uncommitted_work_and_repositories_inside_are_kept() {
     let (id, path) = finished(&sandbox, "made");
     sandbox.sh(&format!("git merge -q ralph/{id}"));
     let keeps = |what: &str| {
-        sandbox.ralph(&["clean"]).exits(0).says("it has uncommitted work").says("Nothing to remove.");
+        sandbox.ralph(&["clean"]).exits(0).says("it has uncommitted changes").says("Nothing to remove.");
         assert!(path.exists(), "{what}");
     };
     fs::write(path.join("mine"), "1").unwrap();
@@ -151,7 +151,7 @@ fn uncommitted_work_and_repositories_inside_are_kept() {
 fn force_takes_what_is_not_merged_and_only_with_force() {
     let sandbox = Sandbox::git();
     let (id, path) = finished(&sandbox, "made");
-    sandbox.ralph(&["clean", "--force", "--dry-run"]).exits(0).says("would go");
+    sandbox.ralph(&["clean", "--force", "--dry-run"]).exits(0).says("would remove");
     assert!(path.exists());
     sandbox.ralph(&["clean", "--force"]).exits(0);
     assert!(!path.exists() && !has_branch(&sandbox, &id));
@@ -167,7 +167,7 @@ fn a_run_that_is_alive_is_never_touched_and_one_that_can_go_on_only_with_force()
     });
     let id = sandbox.only_run();
     for args in [&["clean"][..], &["clean", "--force"], &["clean", "--runs", "--keep", "0", "--force"]] {
-        sandbox.ralph(args).exits(0).says("its run is not over: running");
+        sandbox.ralph(args).exits(0).says("its run has not ended: running");
         assert!(
             sandbox.has(&format!(".ralph/worktrees/{id}/up")) && sandbox.runs() == [id.clone()],
             "{args:?}"
@@ -176,7 +176,7 @@ fn a_run_that_is_alive_is_never_touched_and_one_that_can_go_on_only_with_force()
     running.kill();
     sandbox.soon_nothing_is_left();
     for args in [&["clean"][..], &["clean", "--runs", "--keep", "0"]] {
-        sandbox.ralph(args).exits(0).says("its run is not over: crashed");
+        sandbox.ralph(args).exits(0).says("its run has not ended: crashed");
         assert!(
             sandbox.has(&format!(".ralph/worktrees/{id}/up")) && sandbox.runs() == [id.clone()],
             "{args:?}"
@@ -209,9 +209,12 @@ fn old_records_go_and_the_newest_stay() {
     sandbox
         .ralph(&["clean", "--runs", "--keep", "1", "--dry-run"])
         .exits(0)
-        .says(&format!("would go  run {}", done[0]));
+        .says(&format!("would remove  run {}", done[0]));
     left(&[&failed, &done[0], &done[1], &done[2], &damaged]);
-    sandbox.ralph(&["clean", "--runs", "--keep", "1"]).exits(0).says(&format!("removed   run {}", done[1]));
+    sandbox
+        .ralph(&["clean", "--runs", "--keep", "1"])
+        .exits(0)
+        .says(&format!("removed       run {}", done[1]));
     // What can be resumed stays, and so does what cannot be read.
     left(&[&failed, &done[2], &damaged]);
     sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
@@ -248,9 +251,9 @@ fn it_says_how_much_it_has_freed() {
         let amount = last.strip_prefix(word).unwrap_or_else(|| panic!("{last}")).to_owned();
         amount.strip_suffix(" MiB.").unwrap_or_else(|| panic!("{last}")).parse::<f64>().unwrap()
     };
-    let would = freed(&["clean", "--runs", "--keep", "0", "--dry-run"], "That would free ");
+    let would = freed(&["clean", "--runs", "--keep", "0", "--dry-run"], "Would free ");
     assert!((10.5..12.5).contains(&would), "{would}");
-    let half = freed(&["clean", "--runs", "--keep", "1"], "That has freed ");
+    let half = freed(&["clean", "--runs", "--keep", "1"], "Freed ");
     assert!((5.7..6.5).contains(&half), "{half}");
 }
 
@@ -259,9 +262,9 @@ fn a_dry_run_tells_of_the_record_that_would_go_with_its_worktree() {
     let sandbox = Sandbox::git();
     let (id, path) = finished(&sandbox, "made");
     let dry = || sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).stdout;
-    assert!(!dry().contains(&format!("would go  run {id}")), "{}", dry());
+    assert!(!dry().contains(&format!("would remove  run {id}")), "{}", dry());
     sandbox.sh(&format!("git merge -q ralph/{id}"));
-    assert!(dry().contains(&format!("would go  run {id}")), "{}", dry());
+    assert!(dry().contains(&format!("would remove  run {id}")), "{}", dry());
     assert!(path.exists() && sandbox.runs() == [id]);
 }
 
@@ -287,7 +290,7 @@ fn what_a_worker_printed_goes_with_its_run_and_how_it_ended_stays() {
     assert_eq!((outputs("loud"), outputs("again")), (0, 1));
     yard.0.ralph(&["status", "loud"]).exits(0).says("Status: stopped (max_iterations)\n");
     assert!(yard.0.ralph(&["logs", "again"]).exits(0).stdout.contains("quiet"));
-    yard.0.ralph(&["logs", "loud"]).exits(1).says("no output of worker 'loud' is kept");
+    yard.0.ralph(&["logs", "loud"]).exits(1).says("no output is kept for worker 'loud'");
 }
 
 /// Removing takes a while, and somebody may want to go on with the run just then.
@@ -308,7 +311,7 @@ fn a_run_that_is_being_removed_cannot_be_taken_up() {
     sandbox.until_file("../removing");
     assert_ne!(sandbox.ralph(&["resume", &id]).code, Some(0));
     sandbox.write("../go", "");
-    clean.end().exits(0).says(&format!("removed   run {id}"));
+    clean.end().exits(0).says(&format!("removed       run {id}"));
     assert_eq!(sandbox.read("../ran"), "ran\n", "by the first life, and by no other");
     assert!(sandbox.runs().is_empty(), "nor remains: {:?}", sandbox.runs());
 }

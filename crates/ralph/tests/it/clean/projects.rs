@@ -37,7 +37,7 @@ fn another_projects_runs_are_left_alone() {
             .ralph(&[args, &["-C", nothing.to_str().unwrap()]].concat())
             .exits(0)
             .says(&format!("No runs in this project: {}", nothing.display()))
-            .says("1 run in other projects: `ralph clean --all` covers them.");
+            .says("1 run in other projects: `ralph clean --all` includes them.");
     }
     assert!(path.exists() && sandbox.runs() == [id]);
 }
@@ -81,7 +81,7 @@ fn all_tells_how_many_projects_and_unmerged_branches_and_names_what_only_force_r
     };
     all(&["--dry-run"]).says(&format!("its branch is not merged: ralph/{id}"));
     let commit = sandbox.sh(&format!("git rev-parse --short ralph/{id}"));
-    let named = format!("unmerged  ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
+    let named = format!("unmerged      ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
     all(&["--force", "--dry-run"]).says(&named);
     assert!(path.exists() && has_branch(&sandbox, &id));
     all(&["--force"]).says(&named);

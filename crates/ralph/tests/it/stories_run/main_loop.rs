@@ -101,7 +101,7 @@ fn step_5_a_dry_run_shows_the_beginning_of_each_prompt_and_starts_nothing() {
         assert_eq!(lines[0], title);
         assert!(lines[1].starts_with("You are Ralph"), "{prompt}");
         assert!(
-            lines[21].starts_with("... (") && lines[21].ends_with("more lines; -v shows all)"),
+            lines[21].starts_with("... (") && lines[21].ends_with("more lines; use -v to show all)"),
             "{prompt}"
         );
     }

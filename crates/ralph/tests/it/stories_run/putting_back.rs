@@ -60,10 +60,14 @@ fn what_is_kept_goes_with_its_run_and_not_before() {
     stage.run(&["-s", "1.1", "-n", "2"], script).exits(0);
     let (id, refs) = (stage.sandbox.only_run(), kept());
     assert!(refs.contains(&format!("refs/ralph/{id}/attempt-1\n")), "{refs}");
-    stage.sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).says("That would free ");
+    stage.sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).says("Would free ");
     stage.sandbox.ralph(&["clean", "--runs", "--keep", "1"]).exits(0).says("Nothing to remove.");
     assert_eq!(kept(), refs);
-    stage.sandbox.ralph(&["clean", "--runs", "--keep", "0"]).exits(0).says(&format!("removed   run {id} ("));
+    stage
+        .sandbox
+        .ralph(&["clean", "--runs", "--keep", "0"])
+        .exits(0)
+        .says(&format!("removed       run {id} ("));
     assert_eq!(kept(), "refs/ralph/20200101-000000-0000/attempt-1\n", "of another run");
     assert_eq!(stage.sandbox.runs(), [] as [&str; 0]);
     // When another run ends, the oldest goes in the same way.

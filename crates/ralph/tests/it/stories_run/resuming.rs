@@ -154,7 +154,7 @@ fn stories_whose_work_is_undone_are_done_no_more() {
             .sandbox
             .ralph(&["undo", &id])
             .exits(0)
-            .says("By .ralph/state.json, 0 stories are done, as before.");
+            .says(".ralph/state.json: 0 stories are done, as before.");
         assert_eq!(stage.state(), " / - / 0");
         // And forth again.
         let back = undone.stdout.split("--tree ").nth(1).unwrap().trim();
@@ -166,7 +166,7 @@ fn stories_whose_work_is_undone_are_done_no_more() {
         stage.sandbox.write(".ralph/state.json", theirs);
         let told = stage.sandbox.ralph(&["undo", &id]).exits(0);
         if !ignored.is_empty() {
-            assert!(told.stdout.contains("not as this run has left it"), "{}", told.stdout);
+            assert!(told.stdout.contains("has changed since this run"), "{}", told.stdout);
             assert_eq!(stage.state(), "1.3 / - / 0");
         }
     }

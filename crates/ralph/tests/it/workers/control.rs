@@ -11,7 +11,7 @@ fn a_note_is_in_the_next_prompt_and_in_no_other() {
     let yard = Yard::new();
     yard.spawn(&["-n", "3"], &yard.waiting_agent()).exits(0);
     yard.until_begun(1);
-    yard.0.ralph(&["say", "agent", "mind the gap"]).exits(0).says("noted for the next iteration of agent\n");
+    yard.0.ralph(&["say", "agent", "mind the gap"]).exits(0).says("added to the next prompt of agent\n");
     yard.0.ralph(&["say", "agent", "and the step"]).exits(0);
     for iteration in 1..=3 {
         yard.go(iteration, 0);

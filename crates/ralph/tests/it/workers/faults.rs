@@ -15,7 +15,7 @@ fn kill_9_of_the_loop_is_told_and_loses_nothing() {
     assert!(yard.status("agent").contains("its process is gone; continue with: ralph resume agent"));
     let listed = yard.0.ralph(&["ls", "--format", "json"]).exits(0).json();
     assert_eq!((&listed[0]["loop_gone"], &listed[0]["status"]), (&true.into(), &"running".into()));
-    yard.0.ralph(&["wait", "agent"]).exits(1).says("its loop is gone without a word");
+    yard.0.ralph(&["wait", "agent"]).exits(1).says("its process died before the run ended");
     let refused = yard.spawn(&["-n", "3"], &yard.waiting_agent());
     refused.exits(1).says("ralph: error: worker 'agent' already exists\n").says("ralph resume agent");
     yard.0.ralph(&["resume", "agent"]).exits(0);

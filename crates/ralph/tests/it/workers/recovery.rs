@@ -16,7 +16,7 @@ fn ralph_loop_crashed_mid_iteration() {
         told.contains("Status: running, but its process is gone; continue with: ralph resume agent\n"),
         "{told}"
     );
-    yard.0.ralph(&["ls"]).exits(0).says("running, loop is gone");
+    yard.0.ralph(&["ls"]).exits(0).says("running, process is gone");
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.go(1, 0);
     yard.go(2, 0);
@@ -92,7 +92,7 @@ fn clean_up_ralph_state() {
     yard.0.ralph(&["ls"]).exits(0).says("No workers.");
     yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     fs::remove_dir_all(yard.0.home().join("workers")).unwrap();
-    yard.0.ralph(&["status"]).exits(0).says("No workers.");
+    yard.0.ralph(&["status"]).exits(0).says("No workers and no active runs.");
     yard.0.ralph(&["status", "agent"]).exits(1).says("ralph: error: worker 'agent' not found\n");
 }
 
@@ -141,7 +141,7 @@ fn a_running_worker_is_replaced_on_request() {
     yard.spawn(&["-n", "200", "--clean-state"], &yard.waiting_agent())
         .exits(1)
         .says("already exists")
-        .says("it is running; to kill it and take its place, use --replace");
+        .says("it is running; use --replace to kill and replace it");
     // A worker that could not start replaces nobody.
     yard.spawn(&["-n", "200", "--replace", "--no-such-flag"], &yard.waiting_agent()).exits(2);
     yard.spawn(&["-n", "200", "--replace"], &Agent::named("no-such-agent")).exits(2).says("is not installed");

@@ -497,7 +497,7 @@ fn stories_are_worked_through_by_a_worker() {
     assert_eq!(yard.events("epic").pop().as_deref(), Some("[DONE] loop complete after 2 iterations"));
     // It has no prompt that could be changed.
     let set = ["set", "epic", "--done-pattern", "x"];
-    yard.0.ralph(&set).exits(1).says("worker 'epic' cannot do that").says("no done pattern");
+    yard.0.ralph(&set).exits(1).says("worker 'epic' refused").says("no done pattern");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn an_iteration_ended_for_silence_is_told_as_that_and_counts_as_a_failure() {
     let status = yard.status("agent");
     assert!(status.contains("Consecutive failures: 2\nTotal failures: 2\n"), "{status}");
     let shown = yard.0.ralph(&["show", "agent"]).exits(0).stdout;
-    assert_eq!(shown.matches("agent ended for its silence").count(), 2, "{shown}");
+    assert_eq!(shown.matches("agent stopped: it was silent for too long").count(), 2, "{shown}");
     assert_eq!(shown.matches("  failed   silent for 0.3s\n").count(), 2, "{shown}");
     assert!(!shown.contains("checks passed"), "{shown}");
     let result = yard.0.ralph(&["show", "agent", "--format", "json"]).exits(0).json();
