@@ -381,7 +381,7 @@ fn the_repository_of_a_runs_worktree_is_restored_with_its_own_head() {
         sandbox.ralph(&["diff", &id]).exits(0).says("The repository is damaged").says(&hint);
         let ran = sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0);
         let place = sandbox.project().join(".git");
-        ran.says(&format!("Restored {} as it was when the run began.", place.display()));
+        ran.says(&format!("Restored {} as it was when the run started.", place.display()));
         assert_eq!(sandbox.has(".git.aside-1"), aside, "{lose}");
         let inside = sandbox
             .sh(&format!("cd .ralph/worktrees/{id} && git symbolic-ref HEAD && git status --porcelain"));

@@ -36,7 +36,7 @@ fn a_wrong_value_names_the_file_the_path_and_what_is_allowed() {
     check(r#"{"agent": "claude"}"#, "agent: expected an object {…}, found \"claude\"\n");
     check(
         r#"{"guardrails": [{"command": " ", "failAction": "APPEND"}]}"#,
-        "guardrails[0].command: expected text",
+        "guardrails[0].command: expected non-empty text",
     );
 }
 

@@ -69,7 +69,7 @@ fn a_branch_that_is_checked_out_is_kept_and_the_others_go() {
     sandbox.sh(&format!("git worktree remove -f .ralph/worktrees/{id} && git checkout -q ralph/{id}"));
     let ran = sandbox.ralph(&["clean", "--runs", "--keep", "0", "--force"]).exits(0);
     let why = format!("its branch is checked out in {}: ralph/{id}", sandbox.project().display());
-    ran.says(&format!("kept      {} ({why})", path.display()));
+    ran.says(&format!("kept          {} ({why})", path.display()));
     for (id, path) in [&runs[0], &runs[2]] {
         assert!(!path.exists() && !has_branch(&sandbox, id));
     }
@@ -88,7 +88,8 @@ fn a_worktree_whose_journal_is_lost_goes_as_that_of_any_run() {
         let hint = format!("ralph clean {id} --force");
         sandbox.ralph(&["show", &id]).exits(1).says(&hint);
         let commit = sandbox.sh(&format!("git rev-parse --short ralph/{id}"));
-        let named = format!("unmerged  ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
+        let named =
+            format!("unmerged      ralph/{id} at {} ({})\n", commit.trim(), sandbox.project().display());
         sandbox.ralph(&["clean", &id]).exits(0).says("kept");
         sandbox
             .ralph(&["clean", &id, "--force", "--dry-run"])

@@ -91,7 +91,7 @@ fn changes_of_the_users_own_are_never_part_of_a_commit() {
     one.sandbox.write("mine", "x\n");
     let ran = one.run(&[], WORKS).exits(0);
     assert!(
-        ran.stderr.contains("1 uncommitted change: mine; every attempt begins with it"),
+        ran.stderr.contains("1 uncommitted change: mine; every attempt starts with it"),
         "{}",
         ran.stderr
     );
@@ -156,7 +156,7 @@ fn after_a_halt_the_way_on_that_is_printed_works() {
     let script = "echo $try > part; [ -e \"$at/fixed\" ] || exit 0; DONE";
     let halted = stage.run(&["--commit", "--max-retries", "2"], script).exits(1);
     let resume = format!("ralph resume {}", sandbox.only_run());
-    assert!(halted.stdout.contains(&format!("When story 1.1 can be done: {resume}")), "{}", halted.stdout);
+    assert!(halted.stdout.contains(&format!("When story 1.1 is unblocked: {resume}")), "{}", halted.stdout);
     assert_eq!(sandbox.read("part"), "1.1#2\n");
     let refused = stage.run(&["--commit"], script).exits(2);
     for part in

@@ -169,7 +169,7 @@ fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
         for agents in ["+++ b/way\n", "+wrong\n", "+and more\n"] {
             assert!(diff.contains(agents), "{story}: {agents}\n{diff}");
         }
-        let (_, command) = prompt.split_once("What it did was put aside (").unwrap();
+        let (_, command) = prompt.split_once("Its changes were set aside (").unwrap();
         let all = stage.sandbox.sh(command.split_once(')').unwrap().0);
         assert!(all.contains("+wrong\n") && all.contains("+and more\n"), "{story}: {all}");
         for ralphs in ["progress.txt", "state.json", "run.log", "+status", "-status", "made"] {

@@ -182,7 +182,7 @@ fn what_a_crashed_or_paused_worker_left_is_discarded_on_request() {
         // Its run is still there.
         yard.0.ralph(&["show", &first]).exits(0);
         fs::write(yard.file("agent", "worker.json"), "{").unwrap();
-        yard.spawn(&["-n", "1"], &yard.0.sh_agent("cat")).exits(1).says("cannot be read");
+        yard.spawn(&["-n", "1"], &yard.0.sh_agent("cat")).exits(1).says("cannot read the record");
         yard.spawn(&["-n", "1", "--wait", flag], &yard.0.sh_agent("cat")).exits(0);
     }
 }

@@ -322,7 +322,11 @@ fn a_crashed_or_killed_worker_leaves_no_window() {
     until("its window", || yard.pane("agent").contains("at work"));
     yard.kill_loop();
     yard.0.soon_nothing_is_left();
-    yard.0.ralph(&["attach", "agent"]).exits(0).says("at work").says("its loop is gone: ralph resume agent");
+    yard.0
+        .ralph(&["attach", "agent"])
+        .exits(0)
+        .says("at work")
+        .says("its process is gone; continue with: ralph resume agent");
 }
 
 #[test]
