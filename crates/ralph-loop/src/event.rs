@@ -6,7 +6,7 @@
 
 use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
-use crate::dialect::{Answer, Blocker, Exit, Seen};
+use crate::dialect::{Answer, Blocker, Exit, StreamSummary};
 use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
@@ -126,14 +126,16 @@ pub enum Step {
         task: usize,
     },
     /// Commit what is left uncommitted in the run's own worktree, before it stops.
-    CommitRest,
+    #[serde(rename = "commit_rest")]
+    CommitWorktree,
     /// Do something to the files that the plan lies in.
     Plan {
         iteration: u32,
         what: PlanStep,
     },
     /// See to what an iteration has left uncommitted.
-    Left {
+    #[serde(rename = "left")]
+    Uncommitted {
         iteration: u32,
         item: Item,
     },
@@ -155,7 +157,9 @@ impl Step {
             | Step::Check { .. }
             | Step::Plan { .. }
             | Step::Restore { .. } => true,
-            Step::Message { .. } | Step::Scm { .. } | Step::CommitRest | Step::Left { .. } => false,
+            Step::Message { .. } | Step::Scm { .. } | Step::CommitWorktree | Step::Uncommitted { .. } => {
+                false
+            }
         }
     }
 }
@@ -168,10 +172,12 @@ pub enum End {
     Check(CheckEnd),
     Message(MessageEnd),
     Scm(TaskOutcome),
-    Rest(TaskOutcome),
+    #[serde(rename = "rest")]
+    CommitWorktree(TaskOutcome),
     Restore(RestoreEnd),
     Plan(Box<PlanEnd>),
-    Left(LeftEnd),
+    #[serde(rename = "left")]
+    Uncommitted(UncommittedEnd),
     /// The machinery died under the step; the step itself has shown nothing but what it cost.
     Lost {
         why: String,
@@ -222,7 +228,7 @@ pub struct Head {
 
 /// What an iteration has left uncommitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftEnd {
+pub struct UncommittedEnd {
     pub paths: usize,
     /// It was committed then.
     pub committed: bool,
@@ -267,7 +273,7 @@ impl RestoreEnd {
 pub struct AgentEnd {
     pub exit: Exit,
     pub answer: Answer,
-    pub seen: Seen,
+    pub seen: StreamSummary,
     pub duration_ms: u64,
     /// The composed prompt, by hash.
     pub prompt: String,
@@ -334,10 +340,10 @@ impl End {
             End::Snapshot(_)
             | End::Check(_)
             | End::Scm(_)
-            | End::Rest(_)
+            | End::CommitWorktree(_)
             | End::Restore(_)
             | End::Plan(_)
-            | End::Left(_)
+            | End::Uncommitted(_)
             | End::Impossible { .. } => None,
         }
     }
@@ -357,7 +363,8 @@ pub enum How {
     /// The whole tree, now.
     Kill,
     /// With the keeper, which did not do it.
-    Bury,
+    #[serde(rename = "bury")]
+    KillKeeper,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

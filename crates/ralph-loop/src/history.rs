@@ -248,9 +248,9 @@ impl History {
             }
             End::Message(_)
             | End::Scm(_)
-            | End::Rest(_)
+            | End::CommitWorktree(_)
             | End::Restore(_)
-            | End::Left(_)
+            | End::Uncommitted(_)
             | End::Check(_)
             | End::Snapshot(_)
             | End::Impossible { .. } => {}

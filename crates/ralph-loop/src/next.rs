@@ -60,7 +60,7 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
 /// When a step in flight has to be steered.
 fn steer_at(run: &Run, state: &State, flight: &Flight) -> Option<u64> {
     match flight.cancel {
-        Some(cancel) if cancel.how == How::Bury => None,
+        Some(cancel) if cancel.how == How::KillKeeper => None,
         Some(cancel) => Some(cancel.since_ms + GRACE_MS),
         None => deadline(run, state, flight).map(|(at, _)| at),
     }
@@ -91,8 +91,8 @@ fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
         }
         Some(Cancel { how, why, since_ms }) if state.position.up_ms >= since_ms + GRACE_MS => match how {
             How::Ask => cancel(How::Kill, why),
-            How::Kill => cancel(How::Bury, why),
-            How::Bury => None,
+            How::Kill => cancel(How::KillKeeper, why),
+            How::KillKeeper => None,
         },
         Some(_) => None,
         // One that waits for its service has nothing to finish.
@@ -113,10 +113,10 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     let after_ms = match &flight.step {
         Step::Snapshot { .. }
         | Step::Scm { .. }
-        | Step::CommitRest
+        | Step::CommitWorktree
         | Step::Restore { .. }
         | Step::Plan { .. }
-        | Step::Left { .. } => return None,
+        | Step::Uncommitted { .. } => return None,
         Step::Agent { .. } => state.ledger.limits.agent_timeout_ms,
         Step::Message { .. } => Some(state.ledger.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
@@ -256,7 +256,7 @@ fn begin_iteration(run: &Run, state: &State, chores: &Chores) -> Option<Action> 
         return if waits { None } else { Some(if look { snapshot } else { Action::Start(step) }) };
     }
     if let Some(item) = chores.uncommitted.clone().filter(|_| run.git && run.plan.leaves_nothing()) {
-        return Some(Action::Start(Step::Left { iteration: state.ledger.judged, item }));
+        return Some(Action::Start(Step::Uncommitted { iteration: state.ledger.judged, item }));
     }
     if rests(state) {
         return None;
@@ -341,7 +341,7 @@ fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> A
                 && state.asked.stops < 2
                 && state.ledger.streaks.losses <= LOSSES_ENDURED + 1 =>
         {
-            Action::Start(Step::CommitRest)
+            Action::Start(Step::CommitWorktree)
         }
         Place::Here | Place::Worktree { .. } => Action::Stop(reason, note),
     }

@@ -7,7 +7,7 @@
 //!
 //! Deliberately absent: agents that report dollars. Their own word is never corrected.
 
-use crate::dialect::{Dialect, Seen, Tokens};
+use crate::dialect::{Dialect, StreamSummary, Tokens};
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Price {
 }
 
 /// What an agent probably cost, where it has told tokens and no dollars.
-pub fn estimate(price: Option<Price>, seen: &Seen) -> Option<Usd> {
+pub fn estimate(price: Option<Price>, seen: &StreamSummary) -> Option<Usd> {
     match seen.cost {
         Some(_) => None,
         None => price?.of(seen.tokens),
@@ -154,7 +154,7 @@ impl Family {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::{Listen, StreamReader};
+    use crate::dialect::{ScanFor, StreamReader};
 
     fn price(input: f64, cached_input: f64, cache_write: f64, output: f64) -> Price {
         Family { prefix: "", input, cached_input, cache_write, output }.price()
@@ -164,8 +164,8 @@ mod tests {
         Some(Usd::from_dollars(dollars))
     }
 
-    fn seen(dialect: Dialect, stream: &str) -> Seen {
-        let mut reader = StreamReader::new(dialect, "", Listen::Completion);
+    fn seen(dialect: Dialect, stream: &str) -> StreamSummary {
+        let mut reader = StreamReader::new(dialect, "", ScanFor::Completion);
         reader.feed(stream.as_bytes(), &mut |_| {});
         reader.finish(&mut |_| {})
     }
@@ -211,10 +211,10 @@ mod tests {
     fn who_reports_dollars_or_no_tokens_gets_no_estimate() {
         let price = Some(price(1.0, 1.0, 1.0, 1.0));
         let tokens = Tokens { input: 1_000_000, ..Tokens::default() };
-        let told = Seen { tokens, ..Seen::default() };
+        let told = StreamSummary { tokens, ..StreamSummary::default() };
         assert_eq!(estimate(price, &told), usd(1.0));
-        assert_eq!(estimate(price, &Seen { cost: Some(Usd::ZERO), ..told.clone() }), None);
-        assert_eq!(estimate(price, &Seen::default()), None);
+        assert_eq!(estimate(price, &StreamSummary { cost: Some(Usd::ZERO), ..told.clone() }), None);
+        assert_eq!(estimate(price, &StreamSummary::default()), None);
         assert_eq!(estimate(None, &told), None);
     }
 

@@ -5,7 +5,7 @@
 
 use crate::ask::Silence;
 use crate::check::CheckResult;
-use crate::dialect::Seen;
+use crate::dialect::StreamSummary;
 use crate::plan::Item;
 use crate::signal::{LegacySignal, Signals};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    pub fn of(seen: &Seen) -> Claim {
+    pub fn of(seen: &StreamSummary) -> Claim {
         Claim { tag: seen.tag.clone(), matched: seen.matched, story: StorySignal::of(&seen.signals) }
     }
 }

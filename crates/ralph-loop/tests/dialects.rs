@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 use ralph_loop::dialect::{
-    AgentEvent, Answer, Blocker, Dialect, Exit, Line, Listen, Refusal, Seen, StreamReader, answer,
+    AgentEvent, Answer, Blocker, Dialect, Exit, Line, Refusal, ScanFor, StreamReader, StreamSummary, answer,
 };
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::signal::{LegacySignal, Signals};
@@ -91,10 +91,10 @@ fn capture(name: &str) -> &'static Capture {
 }
 
 /// The events, a line each, and what they came to.
-fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, Seen) {
+fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, StreamSummary) {
     let mut shown = String::new();
     let mut sink = |event: AgentEvent<'_>| shown.push_str(&show(&event));
-    let mut reader = StreamReader::new(dialect, prompt, Listen::Signals);
+    let mut reader = StreamReader::new(dialect, prompt, ScanFor::Signals);
     for bytes in reads {
         reader.feed(bytes, &mut sink);
     }
@@ -102,15 +102,15 @@ fn read(dialect: Dialect, prompt: &str, reads: &[&[u8]]) -> (String, Seen) {
     (shown, seen)
 }
 
-fn claude(stream: &str) -> (String, Seen) {
+fn claude(stream: &str) -> (String, StreamSummary) {
     read(Dialect::Claude, "", &[stream.as_bytes()])
 }
 
-fn codex(stream: &str) -> (String, Seen) {
+fn codex(stream: &str) -> (String, StreamSummary) {
     read(Dialect::Codex, "", &[stream.as_bytes()])
 }
 
-fn plain(prompt: &str, output: &str) -> Seen {
+fn plain(prompt: &str, output: &str) -> StreamSummary {
     read(Dialect::Plain, prompt, &[output.as_bytes()]).1
 }
 
@@ -149,12 +149,12 @@ fn show(event: &AgentEvent<'_>) -> String {
 }
 
 /// What the journal keeps.
-fn record(seen: &Seen) -> String {
+fn record(seen: &StreamSummary) -> String {
     serde_json::to_string_pretty(seen).unwrap_or_default()
 }
 
 impl Capture {
-    fn read(&self) -> (String, Seen) {
+    fn read(&self) -> (String, StreamSummary) {
         read(self.dialect, "", &[self.bytes])
     }
 
@@ -509,8 +509,8 @@ fn what_a_service_says_is_waited_for_or_not_by_its_kind() {
 
 /// What keeps an agent from going on after each line of its stream.
 #[track_caller]
-fn blocked(dialect: Dialect, stream: &[(&str, Option<Blocker>)]) -> Seen {
-    let mut reader = StreamReader::new(dialect, "", Listen::Completion);
+fn blocked(dialect: Dialect, stream: &[(&str, Option<Blocker>)]) -> StreamSummary {
+    let mut reader = StreamReader::new(dialect, "", ScanFor::Completion);
     for (line, expected) in stream {
         reader.feed(format!("{line}\n").as_bytes(), &mut |_| ());
         assert_eq!(reader.blocked(), *expected, "{line}");
@@ -630,7 +630,7 @@ fn no_json_is_a_claim() {
     for (name, output, user) in JSON {
         let output = asked(output, user);
         let whole = read(Dialect::Plain, PROMPT, &[output.as_bytes()]);
-        let Seen { tag, signals, json, text, .. } = &whole.1;
+        let StreamSummary { tag, signals, json, text, .. } = &whole.1;
         assert_eq!((tag, signals.done.as_ref(), *json, *text), (&None, None, true, true), "{name}");
         let bytes: Vec<&[u8]> = output.as_bytes().chunks(1).collect();
         assert_eq!(read(Dialect::Plain, PROMPT, &bytes), whole, "{name}");
@@ -666,7 +666,7 @@ fn a_tag_that_a_tool_of_a_text_agent_prints_is_no_claim() {
 fn a_done_pattern_is_not_found_where_json_repeats_the_prompt() {
     let matched = |output: &str| {
         let pattern = DonePattern::new("All tasks complete").ok();
-        let mut reader = StreamReader::watching(Dialect::Plain, PROMPT, Listen::Completion, pattern);
+        let mut reader = StreamReader::watching(Dialect::Plain, PROMPT, ScanFor::Completion, pattern);
         reader.feed(output.as_bytes(), &mut |_| ());
         reader.finish(&mut |_| ()).matched
     };
@@ -764,7 +764,7 @@ fn an_echo_of_the_prompt_is_no_claim_whatever_marks_it_has() {
 fn a_done_pattern_is_also_looked_for_on_a_plain_agents_standard_error() {
     let matched = |dialect: Dialect, prompt: &str, errors: &str| {
         let pattern = DonePattern::new("All tasks complete").ok();
-        let mut reader = StreamReader::watching(dialect, prompt, Listen::Completion, pattern);
+        let mut reader = StreamReader::watching(dialect, prompt, ScanFor::Completion, pattern);
         errors.lines().for_each(|line| reader.feed_stderr(&Line::Whole(line.as_bytes())));
         reader.finish(&mut |_| ()).matched
     };

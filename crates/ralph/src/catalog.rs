@@ -7,8 +7,8 @@ use crate::git::shadow::Shadow;
 use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
-use crate::seat::{self, output};
 use crate::similar;
+use crate::worker::{self, output};
 use jiff::Timestamp;
 use ralph_loop::Run;
 use ralph_loop::money::Cost;
@@ -154,7 +154,7 @@ pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<Str
 /// this.
 pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
     if layout::is_safe_name(name)
-        && let Some(run) = seat::run_of(home, name)
+        && let Some(run) = worker::run_of(home, name)
     {
         return Ok(run);
     }
@@ -203,7 +203,7 @@ pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>
 /// The run or worker whose name is nearest to an unknown one; of runs that are as near, the
 /// newest.
 fn meant(home: &Home, name: &str, mut ids: Vec<String>) -> Result<Option<String>, CliError> {
-    if let Some(worker) = similar::nearest(name, seat::workers::names(home)?) {
+    if let Some(worker) = similar::nearest(name, worker::workers::names(home)?) {
         return Ok(Some(worker));
     }
     ids.sort_unstable_by(|a, b| b.cmp(a));
@@ -326,7 +326,7 @@ impl Belongings<'_> {
     pub fn of<'r>(home: &Home, line: &'r RunLine) -> Option<Belongings<'r>> {
         let run_dir = home.run(&line.id);
         let lock = RunLock::of_idle(&run_dir).filter(|_| !line.is_alive())?;
-        Some(Belongings { line, run_dir, workers: seat::workers_of(home, &line.id), _lock: lock })
+        Some(Belongings { line, run_dir, workers: worker::workers_of(home, &line.id), _lock: lock })
     }
 
     /// What they take up; what the user's own repository holds is not ralph's to count.

@@ -7,7 +7,7 @@ use crate::process::{self, KeeperProgram};
 use crate::report::{RunResult, Silent};
 use crate::request::Terms;
 use crate::request::prompt::{self, PromptRequest};
-use crate::session::{self, Conduct};
+use crate::session::{self, SessionOptions};
 use crate::settings;
 use ralph_loop::money::Usd;
 use std::path::{Path, PathBuf};
@@ -67,8 +67,8 @@ impl Config {
         let loaded = settings::load(&project, None)
             .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
         let asked = prompt::build(&self.request(), &loaded.settings, &project)?;
-        let conduct = Conduct { share_workspace: false, signals: false, keeper, seat: None };
-        session::open(&home, asked, &conduct, &mut Silent)?.result()
+        let options = SessionOptions { share_workspace: false, signals: false, keeper, worker: None };
+        session::open(&home, asked, &options, &mut Silent)?.result()
     }
 
     /// Removes the worktree of a run and its branch, even with unmerged or uncommitted work.

@@ -39,7 +39,7 @@ struct Holder {
 /// Several times what a keeper needs to end the largest tree.
 const SWEEP: Duration = Duration::from_secs(3);
 /// Several times what a look at a lock takes.
-const GLANCE: Duration = Duration::from_millis(100);
+const SHORT_WAIT: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl RunLock {
 
     /// Nothing if something of the run is alive; else it cannot be resumed while this is held.
     pub fn of_idle(run: &RunDir) -> Option<RunLock> {
-        let deadline = Instant::now() + GLANCE;
+        let deadline = Instant::now() + SHORT_WAIT;
         loop {
             match try_lock(&run.lock()) {
                 Ok(Some(file)) => return Some(RunLock { file }),
@@ -210,7 +210,7 @@ impl WorkspaceLock {
         let path = home.workspace_lock(workspace);
         let io = |cause| LockError::Io { path: path.clone(), cause };
         // Who only looks holds it too, for a moment.
-        let deadline = Instant::now() + GLANCE;
+        let deadline = Instant::now() + SHORT_WAIT;
         let mut file = loop {
             match try_lock(&path)? {
                 Some(file) => break file,

@@ -16,14 +16,14 @@ use crate::notify::Notifier;
 use crate::place;
 use crate::process::{self, KeeperProgram};
 use crate::report::{
-    ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, door, refusal_advice,
+    ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, command_name, refusal_advice,
 };
 use crate::request::{Asked, root};
-use crate::seat::record::Record;
-use crate::seat::{self, Desk, Kept, Seat, Sitting};
 use crate::stories::added::AddedSpecs;
 use crate::stories::backlog;
 use crate::texts::Texts;
+use crate::worker::record::Record;
+use crate::worker::{self, Kept, Takeover, Worker, WorkerFiles};
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -43,12 +43,12 @@ pub struct Ended {
     pub stopped: Stopped,
     run_dir: RunDir,
     /// The worker whose run it is.
-    worker: Option<&'static Seat>,
+    worker: Option<&'static Worker>,
 }
 
 /// How a process behaves around a run.
 #[derive(Clone, Debug)]
-pub struct Conduct {
+pub struct SessionOptions {
     /// Other runs may work in the same tree.
     pub share_workspace: bool,
     /// Signals stop the run.
@@ -56,13 +56,18 @@ pub struct Conduct {
     /// Which program plays the keeper.
     pub keeper: KeeperProgram,
     /// Of a worker.
-    pub seat: Option<&'static Seat>,
+    pub worker: Option<&'static Worker>,
 }
 
-impl Conduct {
+impl SessionOptions {
     /// Of `ralph` itself.
-    pub fn of_program(share_workspace: bool) -> Conduct {
-        Conduct { share_workspace, signals: true, keeper: KeeperProgram::Own, seat: seat::current() }
+    pub fn of_program(share_workspace: bool) -> SessionOptions {
+        SessionOptions {
+            share_workspace,
+            signals: true,
+            keeper: KeeperProgram::Own,
+            worker: worker::current(),
+        }
     }
 }
 
@@ -70,14 +75,14 @@ impl Conduct {
 pub fn open(
     home: &Home,
     Asked { run, texts, branch }: Asked,
-    conduct: &Conduct,
+    options: &SessionOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     prepare_home(home)?;
     if run.place == Place::Here {
         prepare_project(&run)?;
     }
-    let workspace_lock = lock_workspace(home, &run, conduct)?;
+    let workspace_lock = lock_workspace(home, &run, options)?;
     if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
         reporter.warn(&format!(
             "run {before} was interrupted here; this run starts with the files it left\n\
@@ -127,15 +132,15 @@ pub fn open(
     let clock = Clock::from(0);
     let mut projections = Projections::default();
     projections.follow(&run, &state, &event);
-    if let Some(seat) = conduct.seat {
-        let how = Sitting { fresh: true, share_workspace: conduct.share_workspace };
-        seat.sit_down(home, &run, &state, how)?;
+    if let Some(worker) = options.worker {
+        let how = Takeover { fresh: true, share_workspace: options.share_workspace };
+        worker.take_over(home, &run, &state, how)?;
     }
-    let record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
-    let ended = attended(life, record, conduct, reporter, |life, reporter| {
+    let ended = attended(life, record, options, reporter, |life, reporter| {
         reporter.event(&life.run, &life.state, &event);
-        live(life, None, conduct, reporter)
+        live(life, None, options, reporter)
     });
     drop(workspace_lock);
     ended
@@ -153,14 +158,14 @@ pub fn resume(
     home: &Home,
     id: &str,
     changes: &Changes,
-    conduct: &Conduct,
+    options: &SessionOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     let run_dir = home.run(id);
     let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
-    process::end_leftovers(id);
+    process::end_survivors(id);
     let mut projections = Projections::default();
-    let mut record = conduct.seat.map(|seat| Record::new(&seat.name, seat.dir(home)));
+    let mut record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let mut replayed = journal::replay(&run_dir, |run, state, event| {
         projections.follow(run, state, event);
         if let Some(record) = &mut record {
@@ -184,31 +189,31 @@ pub fn resume(
         events.push(event);
     }
     // Nothing is written for a run that cannot be resumed.
-    is_resumable(&run, &replayed.state, conduct.seat.map_or(id, |seat| &seat.name))?;
+    is_resumable(&run, &replayed.state, options.worker.map_or(id, |worker| &worker.name))?;
     root::check_all(&run)?;
     let workspace_lock = match replayed.state.position.steps_begun {
         // It was killed while its worktree was created, or right after that.
         0 if run.place != Place::Here => {
-            let workspace_lock = lock_workspace(home, &run, conduct)?;
+            let workspace_lock = lock_workspace(home, &run, options)?;
             lay_out(&run, &lock)?;
             workspace_lock
         }
         _ => {
             prepare_project(&run)?;
-            lock_workspace(home, &run, conduct)?
+            lock_workspace(home, &run, options)?
         }
     };
     let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     events.iter().try_for_each(|event| journal.append(event)).map_err(unwritable)?;
     let clock = Clock::from(replayed.state.position.up_ms);
-    if let Some(seat) = conduct.seat {
-        let how = Sitting { fresh: false, share_workspace: conduct.share_workspace };
-        seat.sit_down(home, &run, &replayed.state, how)?;
+    if let Some(worker) = options.worker {
+        let how = Takeover { fresh: false, share_workspace: options.share_workspace };
+        worker.take_over(home, &run, &replayed.state, how)?;
     }
     let life = Life { run, state: replayed.state, run_dir, journal, lock, clock, projections };
-    let ended = attended(life, record, conduct, reporter, |life, reporter| {
-        live(life, Some(Fact::Resumed { pid: std::process::id() }), conduct, reporter)
+    let ended = attended(life, record, options, reporter, |life, reporter| {
+        live(life, Some(Fact::Resumed { pid: std::process::id() }), options, reporter)
     });
     drop(workspace_lock);
     ended
@@ -241,7 +246,7 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
     else {
         return match state.resumable() {
             Resumable::Never => Err(CliError::failed(format!("run {id} is already complete"))
-                .hint(format!("start a new run with `ralph {}`", door(&run.plan)))),
+                .hint(format!("start a new run with `ralph {}`", command_name(&run.plan)))),
             Resumable::Now | Resumable::WithHigherLimit => Ok(()),
         };
     };
@@ -263,7 +268,7 @@ pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, CliError>
     let replayed =
         journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
     let state = &replayed.state;
-    let name = seat::workers_of(home, id).first().map_or_else(|| id.to_string(), WorkerDir::name);
+    let name = worker::workers_of(home, id).first().map_or_else(|| id.to_string(), WorkerDir::name);
     Ok(state.limit_reached().map(|limit| higher_limit(state, limit, &name)))
 }
 
@@ -283,21 +288,21 @@ fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
 fn attended(
     life: Life,
     record: Option<Record>,
-    conduct: &Conduct,
+    options: &SessionOptions,
     reporter: &mut dyn Reporter,
     live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, CliError>,
 ) -> Result<Ended, CliError> {
     // Whoever waits for the end of a run finds its log complete.
     let _held = life.lock.share();
-    let notifier = Notifier::of(&life.run, conduct.seat.map(|seat| seat.name.as_str()));
+    let notifier = Notifier::of(&life.run, options.worker.map(|worker| worker.name.as_str()));
     let log = life.run.log.clone();
-    if conduct.seat.is_some() {
-        let mut desk = Desk::new(record, notifier, reporter);
-        return also_logged(log, &mut desk, |reporter| live(life, reporter));
+    if options.worker.is_some() {
+        let mut files = WorkerFiles::new(record, notifier, reporter);
+        return also_logged(log, &mut files, |reporter| live(life, reporter));
     }
     let mut kept = Kept::new(&life.run, &life.run_dir, reporter);
-    let mut desk = Desk::new(record, notifier, &mut kept);
-    let ended = also_logged(log, &mut desk, |reporter| live(life, reporter));
+    let mut files = WorkerFiles::new(record, notifier, &mut kept);
+    let ended = also_logged(log, &mut files, |reporter| live(life, reporter));
     match &ended {
         Ok(ended) => kept.close(&ended.summary()),
         Err(error) => kept.fail(error),
@@ -328,7 +333,7 @@ pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
 pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), CliError> {
     let run_dir = home.run(id);
     let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
-    process::end_leftovers(id);
+    process::end_survivors(id);
     let replayed =
         journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
     let mut state = replayed.state;
@@ -357,7 +362,7 @@ struct Life {
 fn live(
     life: Life,
     first: Option<Fact>,
-    conduct: &Conduct,
+    options: &SessionOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, CliError> {
     let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
@@ -374,7 +379,7 @@ fn live(
         .build()
         .map_err(|cause| trouble(&cause))?;
     let inside = runtime.enter();
-    let control = match (Control::listen(&run_dir), conduct.seat) {
+    let control = match (Control::listen(&run_dir), options.worker) {
         (Ok(control), _) => Some(control),
         (Err(cause), Some(_)) => return Err(trouble(&cause)),
         // Ctrl+C is enough where there is a terminal.
@@ -391,10 +396,10 @@ fn live(
         lock,
         clock,
         projections,
-        keeper: conduct.keeper.clone(),
-        signals: match conduct.seat {
+        keeper: options.keeper.clone(),
+        signals: match options.worker {
             Some(_) => OnSignal::Pause,
-            None if conduct.signals => OnSignal::Stop,
+            None if options.signals => OnSignal::Stop,
             None => OnSignal::Nothing,
         },
         control,
@@ -405,14 +410,14 @@ fn live(
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
-    runtime.block_on(host.farewell());
+    runtime.block_on(host.close_control());
     let closed = host.close(&run);
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
     runtime.shutdown_background();
     let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
     closed.map_err(|cause| cannot_write(run_dir.dir(), &cause).in_run(&run.id))?;
-    Ok(Ended { run, state, stopped, run_dir, worker: conduct.seat })
+    Ok(Ended { run, state, stopped, run_dir, worker: options.worker })
 }
 
 fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints> {
@@ -548,8 +553,12 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
-fn lock_workspace(home: &Home, run: &Run, conduct: &Conduct) -> Result<Option<WorkspaceLock>, CliError> {
-    if conduct.share_workspace {
+fn lock_workspace(
+    home: &Home,
+    run: &Run,
+    options: &SessionOptions,
+) -> Result<Option<WorkspaceLock>, CliError> {
+    if options.share_workspace {
         return Ok(None);
     }
     lock_tree(home, run).map(Some)
@@ -567,7 +576,7 @@ pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
     };
     let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
-        process::end_leftovers(previous);
+        process::end_survivors(previous);
     }
     Ok(lock)
 }

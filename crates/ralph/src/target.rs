@@ -7,9 +7,9 @@ use crate::catalog;
 use crate::error::CliError;
 use crate::layout::{Home, OutputLog, RunDir, WorkerDir};
 use crate::lock::{NameLock, RunLock};
-use crate::seat::record::{Record, WorkerState};
-use crate::seat::{self, workers};
 use crate::tmux;
+use crate::worker::record::{Record, WorkerState};
+use crate::worker::{self, workers};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::fmt;
@@ -179,7 +179,7 @@ pub fn in_terminals(home: &Home) -> Result<Vec<Target>, CliError> {
 
 /// By its id.
 pub fn of_run(home: &Home, run: &str) -> Result<Target, CliError> {
-    let names = seat::workers_of(home, run).into_iter().map(|dir| dir.name());
+    let names = worker::workers_of(home, run).into_iter().map(|dir| dir.name());
     for name in names {
         if let Some(worker) = workers::look_for(home, &name)? {
             return Ok(worker);

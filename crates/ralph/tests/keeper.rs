@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use ralph::process::tool::Tool;
 use ralph::process::{
-    Command, Exit, Keeper, KeeperEvent, ProcessError, Stdio3, become_subreaper, end_leftovers,
+    Command, Exit, Keeper, KeeperEvent, ProcessError, Stdio3, become_subreaper, end_survivors,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -405,10 +405,10 @@ async fn leftovers_are_found_by_the_environment() {
     let run = format!("test-{}", std::process::id());
     case.start(&format!("RALPH_RUN={run} sh trees.sh bunch; RALPH_RUN={run}x exec sleep 1000")).await;
     case.until_alive(BUNCH).await;
-    let ended = end_leftovers(&run);
+    let ended = end_survivors(&run);
     assert!(ended as usize >= BUNCH, "{ended}");
     case.assert_all_gone(BUNCH);
-    assert_eq!(end_leftovers(&run), 0);
+    assert_eq!(end_survivors(&run), 0);
     case.keeper().terminate().unwrap();
     assert_eq!(case.event().await, KeeperEvent::Ended { exit: Exit::Signal(15), swept: 0 });
 }

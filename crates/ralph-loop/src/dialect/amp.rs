@@ -10,9 +10,9 @@
 //!
 //! Deliberately absent: cost. Amp does not say what a run costs; `price` guesses it by tokens.
 
+use super::claim_scanner::ClaimScanner;
 use super::claude::{Claude, UserText};
-use super::ear::Ear;
 
-pub(super) fn reader(ear: Ear) -> Claude {
-    Claude::new(UserText::Prompt, ear)
+pub(super) fn reader(scanner: ClaimScanner) -> Claude {
+    Claude::new(UserText::Prompt, scanner)
 }

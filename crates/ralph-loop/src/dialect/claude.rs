@@ -16,13 +16,13 @@
 
 use super::Sink;
 use super::api_error::ApiError;
-use super::ear::Ear;
+use super::claim_scanner::ClaimScanner;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
 use super::lines::Line;
 use super::loose::{Each, Loose, Object, loose};
 use super::refusal::Blocker;
-use super::seen::{Seen, Tokens};
+use super::stream_summary::{StreamSummary, Tokens};
 use super::task_tools::TaskTools;
 use crate::money::Usd;
 use crate::text::clip;
@@ -51,7 +51,7 @@ const PARTIAL: &[u8] = br#"{"type":"stream_event","#;
 
 #[derive(Debug)]
 pub(super) struct Claude {
-    ear: Ear,
+    scanner: ClaimScanner,
     /// The id of the agent's message that is being read.
     message: String,
     /// Why Claude Code itself spoke instead of the model; its result tells whether that was final.
@@ -267,9 +267,9 @@ impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
-    pub(super) fn new(user_text: UserText, ear: Ear) -> Claude {
+    pub(super) fn new(user_text: UserText, scanner: ClaimScanner) -> Claude {
         Claude {
-            ear,
+            scanner,
             message: String::new(),
             error_kind: None,
             denied: BTreeSet::new(),
@@ -281,7 +281,7 @@ impl Claude {
         }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         // Most lines are of this kind, and they need not be parsed to be passed over.
         if matches!(line, Line::Whole(bytes) if bytes.starts_with(PARTIAL)) {
             return;
@@ -295,21 +295,21 @@ impl Claude {
         });
     }
 
-    pub(super) fn finish(self, seen: &mut Seen) {
+    pub(super) fn finish(self, seen: &mut StreamSummary) {
         if let Some(RefusedKey { status, kind }) = self.refused_key
             && !seen.result
         {
             seen.error = Some(format!("API error {status}: {kind}"));
             (seen.error_kind, seen.api_status) = (Some(kind), Some(status));
         }
-        self.ear.finish(seen);
+        self.scanner.finish(seen);
     }
 
     pub(super) fn blocked(&self) -> Option<Blocker> {
         self.refused_key.as_ref().map(|_| Blocker::Login)
     }
 
-    fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn event(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match &*event.kind {
             "assistant" => self.assistant(event, seen, sink),
             "user" => self.user(event, seen, sink),
@@ -321,7 +321,7 @@ impl Claude {
         }
     }
 
-    fn assistant(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn assistant(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         let Message::Body(message) = event.message else {
             return count(&mut seen.other);
         };
@@ -334,7 +334,7 @@ impl Claude {
         if parent.is_none() && (message.id.is_empty() || message.id != self.message) {
             self.message.clear();
             self.message.push_str(&message.id);
-            self.ear.boundary();
+            self.scanner.boundary();
             count(&mut seen.steps);
         }
         for block in message.content.0 {
@@ -343,7 +343,7 @@ impl Claude {
                 "text" if !block.text.trim().is_empty() => {
                     if parent.is_none() {
                         seen.text = true;
-                        self.ear.feed(&block.text);
+                        self.scanner.feed(&block.text);
                     }
                     sink(AgentEvent::Text { text: block.text, parent });
                 }
@@ -358,7 +358,7 @@ impl Claude {
         }
     }
 
-    fn user(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn user(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         let Message::Body(message) = event.message else {
             return count(&mut seen.other);
         };
@@ -373,7 +373,7 @@ impl Claude {
         }
     }
 
-    fn system(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn system(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match &*event.subtype {
             "init" => {
                 seen.session = word(&event.session_id).or(seen.session.take());
@@ -415,7 +415,7 @@ impl Claude {
         });
     }
 
-    fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+    fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut StreamSummary, sink: Sink<'_>) {
         let Denial { tool_name: tool, tool_use_id: id } = denial;
         let why = match self.failed.remove(&*id) {
             Some(told) if why.is_empty() => Cow::Owned(told),
@@ -432,7 +432,7 @@ impl Claude {
         &mut self,
         block: Block<'_>,
         parent: Option<Cow<'_, str>>,
-        seen: &mut Seen,
+        seen: &mut StreamSummary,
         sink: Sink<'_>,
     ) {
         count(&mut seen.tools);
@@ -449,7 +449,7 @@ impl Claude {
         }
     }
 
-    fn tool_end(&mut self, block: Block<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn tool_end(&mut self, block: Block<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         let is_error = block.is_error || !block.error.0.trim().is_empty();
         let (id, output) = (block.tool_use_id, with_error(block.content.0, &block.error.0));
         if is_error {
@@ -465,7 +465,7 @@ impl Claude {
         }
     }
 
-    fn result(&mut self, mut event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn result(&mut self, mut event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         for denial in std::mem::take(&mut event.permission_denials) {
             self.deny(denial, Cow::Borrowed(""), seen, sink);
         }
@@ -476,8 +476,8 @@ impl Claude {
         // `--output-format json`.
         if error.is_none() && !seen.text && !event.result.trim().is_empty() {
             seen.text = true;
-            self.ear.boundary();
-            self.ear.feed(&event.result);
+            self.scanner.boundary();
+            self.scanner.feed(&event.result);
         }
         let tokens = Tokens {
             input: event.usage.input_tokens,
@@ -511,7 +511,7 @@ fn notices(content: Content<'_>, sink: Sink<'_>) {
     }
 }
 
-fn rate_limit(limit: RateLimit<'_>, seen: &mut Seen, sink: Sink<'_>) {
+fn rate_limit(limit: RateLimit<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
     let resets_at = limit.resets_at.map(|seconds| seconds as i64);
     seen.blocked_until = resets_at.filter(|_| limit.status == "rejected");
     sink(AgentEvent::RateLimit { status: limit.status, resets_at, kind: limit.kind });

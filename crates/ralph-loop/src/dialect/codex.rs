@@ -13,13 +13,13 @@
 
 use super::Sink;
 use super::api_error::ApiError;
-use super::ear::Ear;
+use super::claim_scanner::ClaimScanner;
 use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
 use super::lines::Line;
 use super::loose::{Object, loose};
 use super::refusal::{Blocker, codex_kind};
-use super::seen::{Seen, Tokens};
+use super::stream_summary::{StreamSummary, Tokens};
 use crate::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ const COMPLAINT_CHARS: usize = 8000;
 
 #[derive(Debug)]
 pub(super) struct Codex {
-    ear: Ear,
+    scanner: ClaimScanner,
     /// The ids of items that were told to have begun.
     open: BTreeSet<String>,
     /// What an `error` event said, until it is known whether that was the end.
@@ -160,11 +160,11 @@ enum Stage {
 }
 
 impl Codex {
-    pub(super) fn new(ear: Ear) -> Codex {
-        Codex { ear, open: BTreeSet::new(), complaint: None, offline: None }
+    pub(super) fn new(scanner: ClaimScanner) -> Codex {
+        Codex { scanner, open: BTreeSet::new(), complaint: None, offline: None }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         read_object(line, seen, sink, |text, seen, sink| match serde_json::from_str(text) {
             Ok(event) => {
                 self.event(event, seen, sink);
@@ -174,7 +174,7 @@ impl Codex {
         });
     }
 
-    pub(super) fn finish(mut self, seen: &mut Seen) {
+    pub(super) fn finish(mut self, seen: &mut StreamSummary) {
         if !seen.result {
             if let Some(complaint) = self.complaint.take() {
                 record_failure(&complaint, seen);
@@ -183,14 +183,14 @@ impl Codex {
                 seen.error_kind = Some("connection_failed".to_owned());
             }
         }
-        self.ear.finish(seen);
+        self.scanner.finish(seen);
     }
 
     pub(super) fn blocked(&self) -> Option<Blocker> {
         self.offline.as_ref().map(|_| Blocker::Network)
     }
 
-    fn event(&mut self, event: Event<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn event(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         // Whatever else it tells, it got through.
         if event.kind != "error" {
             self.offline = None;
@@ -211,14 +211,14 @@ impl Codex {
         }
     }
 
-    fn item(&mut self, stage: Stage, item: Item<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn item(&mut self, stage: Stage, item: Item<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match &*item.kind {
             "agent_message" | "reasoning" | "error" if stage != Stage::Completed => {}
             "agent_message" if !item.text.trim().is_empty() => {
                 count(&mut seen.steps);
                 seen.text = true;
-                self.ear.boundary();
-                self.ear.feed(&item.text);
+                self.scanner.boundary();
+                self.scanner.feed(&item.text);
                 sink(AgentEvent::Text { text: item.text, parent: None });
             }
             "reasoning" if !item.text.trim().is_empty() => {
@@ -260,7 +260,7 @@ impl Codex {
         item: Item<'_>,
         name: Cow<'_, str>,
         input: &str,
-        seen: &mut Seen,
+        seen: &mut StreamSummary,
         sink: Sink<'_>,
     ) {
         let begins = match stage {
@@ -298,7 +298,7 @@ impl Codex {
         }
     }
 
-    fn turn_completed(&mut self, usage: &Usage, seen: &mut Seen, sink: Sink<'_>) {
+    fn turn_completed(&mut self, usage: &Usage, seen: &mut StreamSummary, sink: Sink<'_>) {
         if let Some(survived) = self.complaint.take() {
             sink(AgentEvent::Notice { text: Cow::Owned(survived) });
         }
@@ -315,7 +315,7 @@ impl Codex {
         sink(AgentEvent::Result(ResultInfo { tokens, ..ResultInfo::default() }));
     }
 
-    fn turn_failed(&mut self, message: &str, seen: &mut Seen, sink: Sink<'_>) {
+    fn turn_failed(&mut self, message: &str, seen: &mut StreamSummary, sink: Sink<'_>) {
         let complaint = self.complaint.take().unwrap_or_default();
         let message =
             [message, &complaint, "the turn failed"].into_iter().find(|text| !text.trim().is_empty());
@@ -325,7 +325,7 @@ impl Codex {
     }
 }
 
-fn record_failure(message: &str, seen: &mut Seen) {
+fn record_failure(message: &str, seen: &mut StreamSummary) {
     let error = ApiError::read(message);
     // By its own sentence, else by the word of the service where it hands that on.
     let kind = if error.kind.starts_with("usage_limit") { "usage_limit" } else { &error.kind };
@@ -358,7 +358,7 @@ fn field<'a>(name: &str, value: Option<&RawValue>) -> Cow<'a, str> {
     }
 }
 
-fn tool_end(item: Item<'_>, name: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+fn tool_end(item: Item<'_>, name: Cow<'_, str>, seen: &mut StreamSummary, sink: Sink<'_>) {
     let declined = item.status == "declined";
     let is_error = declined
         || item.status == "failed"

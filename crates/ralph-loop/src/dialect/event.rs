@@ -4,10 +4,10 @@
 //! Texts are as the agent wrote them, control sequences included: who shows them cleans them
 //! (`text::printable`), who logs them does not.
 //!
-//! Deliberately absent: judgement. Whether a run went well is in `Seen` and `answer`.
+//! Deliberately absent: judgement. Whether a run went well is in `StreamSummary` and `answer`.
 
 use super::loose::{Loose, Object, loose};
-use super::seen::Tokens;
+use super::stream_summary::Tokens;
 use crate::money::Usd;
 use crate::text::{clip, printable};
 use serde::Deserialize;
@@ -110,7 +110,7 @@ pub enum TodoStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolInput<'a>(&'a str);
 
-/// The fields by which the tools of all agents can be told from another at a glance.
+/// The fields by which the tools of all agents differ.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct KnownFields<'a> {

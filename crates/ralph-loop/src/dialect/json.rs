@@ -9,7 +9,7 @@ use super::Sink;
 use super::event::AgentEvent;
 use super::lines::Line;
 use super::loose::{Loose, Object, loose};
-use super::seen::Seen;
+use super::stream_summary::StreamSummary;
 use crate::text::clip;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess};
@@ -23,9 +23,9 @@ const WORD_CHARS: usize = 100;
 /// Hands a line's text to `read`, which says whether it could make sense of it.
 pub(super) fn read_object(
     line: Line<'_>,
-    seen: &mut Seen,
+    seen: &mut StreamSummary,
     sink: Sink<'_>,
-    mut read: impl FnMut(&str, &mut Seen, Sink<'_>) -> bool,
+    mut read: impl FnMut(&str, &mut StreamSummary, Sink<'_>) -> bool,
 ) {
     let bytes = match line {
         Line::Whole(bytes) => bytes.trim_ascii(),
@@ -47,7 +47,7 @@ pub(super) fn read_object(
     unparsed(bytes.len() as u64, clip(&start, SAMPLE_CHARS), seen, sink);
 }
 
-fn unparsed(bytes: u64, sample: Cow<'_, str>, seen: &mut Seen, sink: Sink<'_>) {
+fn unparsed(bytes: u64, sample: Cow<'_, str>, seen: &mut StreamSummary, sink: Sink<'_>) {
     count(&mut seen.unparsed);
     sink(AgentEvent::Unparsed { bytes, sample });
 }

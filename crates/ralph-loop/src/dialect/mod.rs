@@ -1,7 +1,7 @@
 //! What agents print, read as one kind of events.
 //!
 //! A [`StreamReader`] takes an agent's output in reads of any size, hands [`AgentEvent`]s to a
-//! sink while it goes, and ends with [`Seen`], the small record that a journal keeps.
+//! sink while it goes, and ends with [`StreamSummary`], the small record that a journal keeps.
 //! [`answer`] judges that record together with the exit code, since either alone may lie.
 //!
 //! Invariants: no input is an error, only data (`Unparsed`); how the stream is cut into reads
@@ -11,33 +11,33 @@
 
 mod amp;
 mod api_error;
+mod claim_scanner;
 mod claude;
 mod codex;
 mod command;
-mod ear;
 mod event;
 mod json;
 mod lines;
 mod loose;
 mod plain;
 mod refusal;
-mod seen;
+mod stream_summary;
 mod task_tools;
 
+pub use claim_scanner::ScanFor;
 pub use command::{
     AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit,
     claude_settings, command_line, named_model, skips_permissions, stated_model, without_model,
 };
-pub use ear::Listen;
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use refusal::{Blocker, Complaint, Refusal, complaint};
-pub use seen::{Answer, Exit, Seen, Tokens, answer};
+pub use stream_summary::{Answer, Exit, StreamSummary, Tokens, answer};
 
 use crate::done_pattern::DonePattern;
+use claim_scanner::ClaimScanner;
 use claude::{Claude, UserText};
 use codex::Codex;
-use ear::Ear;
 use plain::Plain;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ type Sink<'s> = &'s mut dyn FnMut(AgentEvent<'_>);
 pub struct StreamReader {
     lines: Lines,
     reader: Reader,
-    seen: Seen,
+    seen: StreamSummary,
 }
 
 #[derive(Debug)]
@@ -98,7 +98,7 @@ enum Reader {
 impl StreamReader {
     /// `prompt` is what the agent was sent. Only a plain agent's reader looks at it, to tell its
     /// echo from the agent's own words.
-    pub fn new(dialect: Dialect, prompt: &str, listen: Listen) -> StreamReader {
+    pub fn new(dialect: Dialect, prompt: &str, listen: ScanFor) -> StreamReader {
         StreamReader::watching(dialect, prompt, listen, None)
     }
 
@@ -106,17 +106,17 @@ impl StreamReader {
     pub fn watching(
         dialect: Dialect,
         prompt: &str,
-        listen: Listen,
+        listen: ScanFor,
         pattern: Option<DonePattern>,
     ) -> StreamReader {
-        let ear = |pattern| Ear::new(listen, pattern);
+        let scanner = |pattern| ClaimScanner::new(listen, pattern);
         let reader = match dialect {
-            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, ear(pattern))),
-            Dialect::Codex => Reader::Codex(Codex::new(ear(pattern))),
-            Dialect::Amp => Reader::Claude(amp::reader(ear(pattern))),
+            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, scanner(pattern))),
+            Dialect::Codex => Reader::Codex(Codex::new(scanner(pattern))),
+            Dialect::Amp => Reader::Claude(amp::reader(scanner(pattern))),
             Dialect::Plain => Reader::Plain(Box::new(Plain::new(prompt, listen, pattern.as_ref()))),
         };
-        StreamReader { lines: Lines::default(), reader, seen: Seen::default() }
+        StreamReader { lines: Lines::default(), reader, seen: StreamSummary::default() }
     }
 
     /// The next bytes of output. Events are lent to `sink` for the length of the call.
@@ -143,7 +143,7 @@ impl StreamReader {
     }
 
     /// The output is over; what it came to.
-    pub fn finish(mut self, sink: Sink<'_>) -> Seen {
+    pub fn finish(mut self, sink: Sink<'_>) -> StreamSummary {
         let StreamReader { lines, reader, seen } = &mut self;
         lines.finish(&mut |line| reader.line(line, seen, sink));
         match self.reader {
@@ -156,7 +156,7 @@ impl StreamReader {
 }
 
 impl Reader {
-    fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match self {
             Reader::Claude(claude) => claude.line(line, seen, sink),
             Reader::Codex(codex) => codex.line(line, seen, sink),
@@ -194,7 +194,7 @@ mod pattern_tests {
     #[track_caller]
     fn check(dialect: Dialect, prompt: &str, output: &str, expected: bool) {
         let pattern = DonePattern::new("All tasks complete").ok();
-        let mut reader = StreamReader::watching(dialect, prompt, Listen::Completion, pattern);
+        let mut reader = StreamReader::watching(dialect, prompt, ScanFor::Completion, pattern);
         for piece in output.as_bytes().chunks(7) {
             reader.feed(piece, &mut |_| ());
         }

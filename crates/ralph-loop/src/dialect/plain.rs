@@ -8,10 +8,10 @@
 //! Deliberately absent: tools, costs, limits. To find those in prose is to guess.
 
 use super::Sink;
-use super::ear::{Ear, Listen};
+use super::claim_scanner::{ClaimScanner, ScanFor};
 use super::event::AgentEvent;
 use super::lines::Line;
-use super::seen::Seen;
+use super::stream_summary::StreamSummary;
 use crate::claim::ending_its_line;
 use crate::done_pattern::DonePattern;
 use crate::echo::EchoFilter;
@@ -31,7 +31,7 @@ pub(super) struct Plain {
 #[derive(Debug)]
 struct Words {
     any: bool,
-    ear: Ear,
+    scanner: ClaimScanner,
     surroundings: Surroundings,
     matcher: Option<Matcher>,
 }
@@ -53,13 +53,13 @@ struct Matcher {
 }
 
 impl Plain {
-    pub(super) fn new(prompt: &str, listen: Listen, pattern: Option<&DonePattern>) -> Plain {
+    pub(super) fn new(prompt: &str, listen: ScanFor, pattern: Option<&DonePattern>) -> Plain {
         let echo = || EchoFilter::new(prompt);
         let matcher = || pattern.map(|pattern| Matcher { pattern: pattern.clone(), echo: echo() });
         let surroundings = Surroundings::default;
         let words = Words {
             any: false,
-            ear: Ear::new(listen, None),
+            scanner: ClaimScanner::new(listen, None),
             surroundings: surroundings(),
             matcher: matcher(),
         };
@@ -67,7 +67,7 @@ impl Plain {
         Plain { echo: echo(), words, json: JsonOnly::default(), errors }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut Seen, sink: Sink<'_>) {
+    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match line {
             Line::Whole(bytes) => {
                 let text = text_of(bytes);
@@ -81,7 +81,7 @@ impl Plain {
             // It could not be read, but it was said.
             Line::TooLong { bytes } => {
                 self.words.any = true;
-                self.words.ear.boundary();
+                self.words.scanner.boundary();
                 self.words.surroundings.skip();
                 seen.unparsed = seen.unparsed.saturating_add(1);
                 sink(AgentEvent::Unparsed { bytes, sample: Cow::Borrowed("") });
@@ -100,12 +100,12 @@ impl Plain {
         }
     }
 
-    pub(super) fn finish(mut self, seen: &mut Seen) {
+    pub(super) fn finish(mut self, seen: &mut StreamSummary) {
         self.echo.finish(&mut |line| self.words.hear(line));
         seen.text = self.words.any;
         seen.steps = u32::from(self.words.any);
         seen.json = self.json.is_json();
-        self.words.ear.finish(seen);
+        self.words.scanner.finish(seen);
         seen.matched = self.words.matcher.is_some_and(|matcher| matcher.pattern.matched());
         if let Some(Errors { echo, mut surroundings, mut matcher }) = self.errors {
             echo.finish(&mut |line| matcher.line(line, surroundings.follow(line)));
@@ -125,11 +125,11 @@ impl Words {
         let manner = self.surroundings.follow(line);
         let ending = Some(line).filter(|_| manner == Manner::Own).and_then(ending_its_line);
         if ending.is_none_or(|ending| ending.len() < line.trim_end().len()) {
-            self.ear.boundary();
+            self.scanner.boundary();
         }
         if let Some(ending) = ending {
-            self.ear.feed(ending);
-            self.ear.feed("\n");
+            self.scanner.feed(ending);
+            self.scanner.feed("\n");
         }
         if let Some(matcher) = &mut self.matcher {
             matcher.line(line, manner);
@@ -139,7 +139,7 @@ impl Words {
     /// Nothing that follows can change what was heard.
     fn settled(&self) -> bool {
         let matched = self.matcher.as_ref().is_none_or(|matcher| matcher.pattern.matched());
-        self.any && self.ear.settled() && matched
+        self.any && self.scanner.settled() && matched
     }
 }
 

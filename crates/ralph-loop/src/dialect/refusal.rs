@@ -6,7 +6,7 @@
 //! failure, which is tried again.
 
 use super::json::ERROR_CHARS;
-use super::seen::{Answer, Seen};
+use super::stream_summary::{Answer, StreamSummary};
 use super::{Dialect, Exit};
 use crate::event::StopReason;
 use crate::text::clip;
@@ -105,7 +105,7 @@ pub(super) fn codex_kind(sentence: &str) -> Option<&'static str> {
 }
 
 /// What an error of the stream is, by status and kind.
-pub(super) fn of_stream(error: &str, seen: &Seen) -> Answer {
+pub(super) fn of_stream(error: &str, seen: &StreamSummary) -> Answer {
     let why = error.to_owned();
     let refused = |about| Answer::Refused { why: error.to_owned(), about };
     match (seen.api_status, seen.error_kind.as_deref().unwrap_or_default()) {
@@ -133,7 +133,7 @@ pub(super) fn of_stream(error: &str, seen: &Seen) -> Answer {
 }
 
 /// What a program's complaint amounts to. One that has said anything in its stream did start.
-pub(super) fn of_program(exit: Exit, seen: &Seen, complaint: Option<&Complaint>) -> Option<Answer> {
+pub(super) fn of_program(exit: Exit, seen: &StreamSummary, complaint: Option<&Complaint>) -> Option<Answer> {
     let Complaint { about, text } = complaint?;
     let started = seen.session.is_some() || seen.text || seen.steps > 0 || seen.result;
     (!started && !exit.is_success()).then(|| Answer::Refused { why: text.clone(), about: *about })
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn only_a_program_that_has_said_nothing_has_refused_to_start() {
         let complaint = complaint(Dialect::Claude, "error: unknown option '-x'");
-        let answer = |exit, seen: &Seen| of_program(exit, seen, complaint.as_ref());
+        let answer = |exit, seen: &StreamSummary| of_program(exit, seen, complaint.as_ref());
         let refused = Answer::Refused { why: "error: unknown option '-x'".into(), about: Refusal::Flag };
-        assert_eq!(answer(Exit::Code(1), &Seen::default()), Some(refused));
-        assert_eq!(answer(Exit::Code(0), &Seen::default()), None);
-        let spoke = Seen { session: Some("s".into()), ..Seen::default() };
+        assert_eq!(answer(Exit::Code(1), &StreamSummary::default()), Some(refused));
+        assert_eq!(answer(Exit::Code(0), &StreamSummary::default()), None);
+        let spoke = StreamSummary { session: Some("s".into()), ..StreamSummary::default() };
         assert_eq!(answer(Exit::Code(1), &spoke), None);
     }
 }

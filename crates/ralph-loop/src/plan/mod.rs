@@ -12,7 +12,7 @@ pub mod tasks;
 use crate::ask::{Changes, Silence};
 use crate::check::CheckSpec;
 use crate::claim;
-use crate::dialect::Listen;
+use crate::dialect::ScanFor;
 use crate::story_id::StoryId;
 use crate::task_list::Mode;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
@@ -76,7 +76,7 @@ impl Item {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStep {
-    /// Accept the file on disk; after an errand, only what an agent without a mode may do.
+    /// Accept the file on disk; after a commit, only what an agent without a mode may do.
     ReadTasks,
     /// Hold what an agent has left against what was there, and undo what it may not do.
     CompareTasks,
@@ -131,9 +131,9 @@ pub enum PlanFact<'a> {
     Checked,
     /// An agent has begun that is only to name a commit, or git, whose hooks and filters may be an
     /// agent's.
-    Errand,
-    /// Such an errand is no longer waited for, and may go on.
-    Abandoned,
+    Committing,
+    /// Such a commit is no longer waited for, and may go on.
+    CommitAbandoned,
 }
 
 /// What an iteration is judged by.
@@ -180,10 +180,10 @@ impl Plan {
     }
 
     /// What an agent's words are searched for.
-    pub fn listen(&self) -> Listen {
+    pub fn listen(&self) -> ScanFor {
         match self {
-            Plan::Prompt(_) | Plan::Tasks(_) => Listen::Completion,
-            Plan::Stories(_) => Listen::Signals,
+            Plan::Prompt(_) | Plan::Tasks(_) => ScanFor::Completion,
+            Plan::Stories(_) => ScanFor::Signals,
         }
     }
 

@@ -117,8 +117,8 @@ impl PromptState {
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
             | PlanFact::Waited
-            | PlanFact::Errand
-            | PlanFact::Abandoned
+            | PlanFact::Committing
+            | PlanFact::CommitAbandoned
             | PlanFact::Checked => {}
         }
     }

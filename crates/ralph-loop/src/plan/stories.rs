@@ -191,8 +191,8 @@ impl StoriesState {
             | PlanFact::Resumed { .. }
             | PlanFact::Changed(_)
             | PlanFact::Waited
-            | PlanFact::Errand
-            | PlanFact::Abandoned
+            | PlanFact::Committing
+            | PlanFact::CommitAbandoned
             | PlanFact::Checked => {}
         }
     }

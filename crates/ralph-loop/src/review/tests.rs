@@ -327,8 +327,8 @@ fn review_fix_clears_the_feedback_that_it_has_dealt_with() {
     assert_eq!(restored.stories[1].review_feedback(), "mend it");
     // As a hook sees it.
     let text = before.to_text();
-    assert!(!glance::glance_at(&text, &before, &after.to_text(), &FIX));
-    assert!(glance::glance_at(&text, &before, &restored.to_text(), &FIX));
+    assert!(!fast_path::fast_path_at(&text, &before, &after.to_text(), &FIX));
+    assert!(fast_path::fast_path_at(&text, &before, &restored.to_text(), &FIX));
 }
 
 #[test]

@@ -23,10 +23,10 @@ impl State {
                 | (Step::Check { .. }, End::Check(_))
                 | (Step::Message { .. }, End::Message(_))
                 | (Step::Scm { .. }, End::Scm(_))
-                | (Step::CommitRest, End::Rest(_))
+                | (Step::CommitWorktree, End::CommitWorktree(_))
                 | (Step::Restore { .. }, End::Restore(_))
                 | (Step::Plan { .. }, End::Plan(_))
-                | (Step::Left { .. }, End::Left(_))
+                | (Step::Uncommitted { .. }, End::Uncommitted(_))
                 | (_, End::Lost { .. } | End::Impossible { .. })
         );
         if !fits {
@@ -41,7 +41,7 @@ impl State {
             *since = now;
         }
         // The last commit is made for a run that stops, and gives it no reason to go on.
-        if !matches!(end, End::Lost { .. } | End::Rest(_)) {
+        if !matches!(end, End::Lost { .. } | End::CommitWorktree(_)) {
             self.ledger.streaks.losses = 0;
         }
         // Money is gone even if the work was cut short.
@@ -53,13 +53,13 @@ impl State {
             End::Message(end) => self.end_message(&flight, end),
             End::Scm(outcome) => self.end_task(outcome),
             // A failure is reported, and no reason to try for ever.
-            End::Rest(_) => self.work.worktree = Worktree::Committed,
+            End::CommitWorktree(_) => self.work.worktree = Worktree::Committed,
             End::Plan(end) => {
                 if let Step::Plan { what, .. } = &flight.step {
                     self.tell_plan(&PlanFact::Done(what, end));
                 }
             }
-            End::Left(_) => {
+            End::Uncommitted(_) => {
                 if let Some(chores) = self.work.stage.chores_mut() {
                     chores.uncommitted = None;
                 }
@@ -76,7 +76,7 @@ impl State {
             End::Lost { .. } => {
                 match flight.step {
                     Step::Agent { .. } => self.leave_unjudged(),
-                    Step::Scm { .. } => self.tell_plan(&PlanFact::Abandoned),
+                    Step::Scm { .. } => self.tell_plan(&PlanFact::CommitAbandoned),
                     _ => {}
                 }
                 self.ledger.streaks.losses += 1;

@@ -314,8 +314,8 @@ impl State {
                 self.ledger.low_disk = None;
             }
             Step::Snapshot { .. } => self.ledger.low_disk = None,
-            Step::Message { .. } | Step::Scm { .. } | Step::Left { .. } | Step::CommitRest => {
-                self.tell_plan(&PlanFact::Errand);
+            Step::Message { .. } | Step::Scm { .. } | Step::Uncommitted { .. } | Step::CommitWorktree => {
+                self.tell_plan(&PlanFact::Committing);
             }
             Step::Check { .. } | Step::Plan { .. } | Step::Restore { .. } => {}
         }
@@ -341,13 +341,13 @@ impl State {
                 Stage::Answered { results, .. } => *iteration == next && *index == results.len(),
                 Stage::Between(_) | Stage::Working | Stage::Failed { .. } => false,
             },
-            Step::Message { iteration, .. } | Step::Scm { iteration, .. } | Step::Left { iteration, .. } => {
-                *iteration == last && is_due()
-            }
+            Step::Message { iteration, .. }
+            | Step::Scm { iteration, .. }
+            | Step::Uncommitted { iteration, .. } => *iteration == last && is_due(),
             Step::Restore { iteration, attempt } => {
                 *iteration == next && *attempt == self.work.restored + 1 && self.work.must_restore()
             }
-            Step::CommitRest => self.work.worktree == Worktree::Changed,
+            Step::CommitWorktree => self.work.worktree == Worktree::Changed,
             Step::Plan { iteration, what } => {
                 *iteration == next && self.plan.wants(stage.is_over()).as_ref() == Some(what)
             }

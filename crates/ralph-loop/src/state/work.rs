@@ -151,10 +151,10 @@ impl Chores {
         match step {
             Step::Message { .. } => self.scm.as_ref().is_some_and(|due| due.message == scm::Message::Unasked),
             Step::Scm { task, .. } => self.scm.as_ref().is_some_and(|due| due.tasks_done == *task),
-            Step::Left { item, .. } => self.uncommitted.as_ref() == Some(item),
+            Step::Uncommitted { item, .. } => self.uncommitted.as_ref() == Some(item),
             Step::Restore { .. } => self.restore == Restore::Due,
             Step::Snapshot { .. } => self.snapshot == Snapshot::Due,
-            Step::Agent { .. } | Step::Check { .. } | Step::CommitRest | Step::Plan { .. } => false,
+            Step::Agent { .. } | Step::Check { .. } | Step::CommitWorktree | Step::Plan { .. } => false,
         }
     }
 }

@@ -283,9 +283,9 @@ fn what_cannot_be_done_without_help_ends_the_run_with_the_reason() {
 fn a_keeper_that_does_not_kill_is_buried() {
     check("timeout:10", "start 10s woke 15s woke", "kill (timeout 10s)");
     check("timeout:10", "start 10s woke 15s woke 19s woke", "wait until 20s");
-    check("timeout:10", "start 10s woke 15s woke 20s woke", "bury (timeout 10s)");
+    check("timeout:10", "start 10s woke 15s woke 20s woke", "kill-keeper (timeout 10s)");
     check("timeout:10", "start 10s woke 15s woke 20s woke 99s woke", "wait");
-    check("", "start stop stop 5s woke", "bury (stop asked)");
+    check("", "start stop stop 5s woke", "kill-keeper (stop asked)");
     check("", "start stop stop 5s woke lost", "stop interrupted");
 }
 

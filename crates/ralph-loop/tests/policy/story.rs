@@ -40,9 +40,9 @@
 
 use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt, FailAction, Origin};
-use ralph_loop::dialect::{Answer, Blocker, Dialect, Exit, Refusal, Seen};
+use ralph_loop::dialect::{Answer, Blocker, Dialect, Exit, Refusal, StreamSummary};
 use ralph_loop::event::{
-    AgentEnd, Branch, End, Event, Fact, Head, How, LeftEnd, MessageEnd, RestoreEnd, SnapshotEnd, Step,
+    AgentEnd, Branch, End, Event, Fact, Head, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, UncommittedEnd,
     VERSION, Why,
 };
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
@@ -424,7 +424,8 @@ pub fn end(word: &str, step: &Step) -> End {
         let matched = name == "matched";
         let (text, json) = (answer == Answer::Said, name == "json");
         let result = name == "empty";
-        let mut seen = Seen { matched, text, json, tag, result, steps: 1, cost, ..Seen::default() };
+        let mut seen =
+            StreamSummary { matched, text, json, tag, result, steps: 1, cost, ..StreamSummary::default() };
         if let ("told", Some((signal, id))) = (name, rest.split_once('-')) {
             match signal {
                 "DONE" => seen.signals.done = Some(id.into()),
@@ -465,7 +466,7 @@ pub fn end(word: &str, step: &Step) -> End {
             let end = TasksEnd { violations, ..TasksEnd::of(known) };
             End::Plan(Box::new(PlanEnd::Tasks(end)))
         }
-        ("left", Step::Left { .. }) => End::Left(LeftEnd::default()),
+        ("left", Step::Uncommitted { .. }) => End::Uncommitted(UncommittedEnd::default()),
         ("back", Step::Restore { .. }) => {
             let kept = Some(rest.to_string()).filter(|kept| !kept.is_empty());
             End::Restore(RestoreEnd { change: kept.clone(), kept, ..RestoreEnd::default() })
@@ -491,8 +492,10 @@ pub fn end(word: &str, step: &Step) -> End {
         ("message", Step::Message { .. }) => message(MessageOutcome::Text("fix it".into())),
         ("clean", Step::Message { .. }) => message(MessageOutcome::NothingToCommit),
         ("undone" | "ended", Step::Message { .. }) => message(MessageOutcome::Failed { why: word.into() }),
-        ("did", Step::CommitRest) => End::Rest(TaskOutcome::Done),
-        ("undone" | "ended", Step::CommitRest) => End::Rest(TaskOutcome::Failed { why: word.into() }),
+        ("did", Step::CommitWorktree) => End::CommitWorktree(TaskOutcome::Done),
+        ("undone" | "ended", Step::CommitWorktree) => {
+            End::CommitWorktree(TaskOutcome::Failed { why: word.into() })
+        }
         ("did", Step::Scm { .. }) => End::Scm(TaskOutcome::Done),
         ("clean", Step::Scm { .. }) => End::Scm(TaskOutcome::NothingToCommit),
         ("undone" | "ended", Step::Scm { .. }) => End::Scm(TaskOutcome::Failed { why: word.into() }),
@@ -532,9 +535,9 @@ pub fn show(action: &Action) -> String {
         Action::Start(Step::Check { iteration, index }) => format!("check {iteration}.{}", index + 1),
         Action::Start(Step::Message { iteration, .. }) => format!("message {iteration}"),
         Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
-        Action::Start(Step::CommitRest) => "commit rest".into(),
+        Action::Start(Step::CommitWorktree) => "commit rest".into(),
         Action::Start(Step::Restore { iteration, .. }) => format!("restore {iteration}"),
-        Action::Start(Step::Left { iteration, .. }) => format!("left {iteration}"),
+        Action::Start(Step::Uncommitted { iteration, .. }) => format!("left {iteration}"),
         Action::Start(Step::Plan { what, .. }) => match what {
             PlanStep::ReadTasks => "read".into(),
             PlanStep::CompareTasks => "compare".into(),
@@ -551,7 +554,7 @@ pub fn show(action: &Action) -> String {
             let how = match how {
                 How::Ask => "ask",
                 How::Kill => "kill",
-                How::Bury => "bury",
+                How::KillKeeper => "kill-keeper",
             };
             let why = match why {
                 Why::Timeout { after_ms } => format!("timeout {}", seconds(*after_ms)),

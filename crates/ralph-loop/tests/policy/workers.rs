@@ -76,7 +76,7 @@ fn killing_ends_everything_now_and_leaves_the_iteration_to_be_run_again() {
     check("", "start kill", "kill (killed)");
     check("", "start kill ended", "stop killed");
     check("", "start kill ended resumed", "agent 1.2");
-    check("", "start kill due", "bury (killed)");
+    check("", "start kill due", "kill-keeper (killed)");
     check("timeout:10", "start due kill", "kill (killed)");
     check("checks:1", "start talk kill ended", "stop killed");
     check("worktree", "start kill ended", "stop killed");

@@ -12,7 +12,7 @@ use crate::git;
 use crate::layout::{self, Home};
 use crate::report::say;
 use crate::request::Asked;
-use crate::session::{self, Conduct};
+use crate::session::{self, SessionOptions};
 use clap::Args;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
@@ -69,7 +69,7 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {
-        session::open(&home, asked, &Conduct::of_program(false), reporter)
+        session::open(&home, asked, &SessionOptions::of_program(false), reporter)
     });
     if args.keep {
         // Standard output may be a program's, which expects JSON there and nothing else.

@@ -7,7 +7,7 @@ use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::shadow::Shadow;
 use crate::report::{Out, Style, say};
-use crate::story::Story;
+use crate::run_history::RunHistory;
 use clap::Args;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
@@ -37,17 +37,18 @@ pub struct DiffArgs {
 
 pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let story = Story::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
-    let shadow = story.shadow()?;
+    let history =
+        RunHistory::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
+    let shadow = history.shadow()?;
     // An agent that is running, or was interrupted, has started an iteration without a verdict.
-    let begun = story.state.ledger.judged + u32::from(story.state.work.attempts > 0);
+    let begun = history.state.ledger.judged + u32::from(history.state.work.attempts > 0);
     if let Some(iteration) = args.iteration.filter(|iteration| *iteration > begun) {
-        return Err(CliError::failed(format!("run {} has no iteration {iteration}", story.run.id))
+        return Err(CliError::failed(format!("run {} has no iteration {iteration}", history.run.id))
             .hint(format!("iterations so far: {begun}")));
     }
-    let from = story.tree_before(&shadow, args.iteration.unwrap_or(1))?;
-    let to = match story.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
-        Some(_) => story.tree_before(&shadow, args.iteration.unwrap_or(begun) + 1)?.to_owned(),
+    let from = history.tree_before(&shadow, args.iteration.unwrap_or(1))?;
+    let to = match history.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
+        Some(_) => history.tree_before(&shadow, args.iteration.unwrap_or(begun) + 1)?.to_owned(),
         // What came after the last recorded tree is in the work tree only.
         None => as_it_is_now(&shadow)?,
     };
@@ -59,10 +60,10 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     out.bytes(&bytes);
     out.flush();
-    if !story.left_out.is_empty() {
-        say(&format!("not in the checkpoints: {}", printable(&story.left_out.join(", "))));
+    if !history.left_out.is_empty() {
+        say(&format!("not in the checkpoints: {}", printable(&history.left_out.join(", "))));
     }
-    if let Some(hint) = how_to_restore(&shadow, &story.run.id) {
+    if let Some(hint) = how_to_restore(&shadow, &history.run.id) {
         say(&hint);
     }
     Ok(ExitCode::SUCCESS)

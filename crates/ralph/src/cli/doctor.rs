@@ -153,7 +153,7 @@ fn end_what_is_left(home: &Home) -> Finding {
     let crashed: Vec<String> =
         lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
     // While this holds the run's lock, no other process can resume the run and lose its agents.
-    let end = |id: &String| RunLock::acquire(&home.run(id), id).map_or(0, |_lock| process::end_leftovers(id));
+    let end = |id: &String| RunLock::acquire(&home.run(id), id).map_or(0, |_lock| process::end_survivors(id));
     let ended: u32 = crashed.iter().map(end).sum();
     let found =
         format!("{} crashed, killed {} they left behind", crashed.len(), counted(ended.into(), "process"));

@@ -10,9 +10,9 @@ use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::{Out, say};
 use crate::request::{self, Asked, Terms};
-use crate::seat;
-use crate::session::{self, Conduct};
+use crate::session::{self, SessionOptions};
 use crate::settings::{self, Settings};
+use crate::worker;
 use clap::Args;
 use ralph_loop::money::Usd;
 use ralph_loop::text::{counted, printable};
@@ -114,8 +114,8 @@ impl LoopArgs {
             silence: self.watch.inactivity_timeout,
             tool_silence: self.watch.tool_timeout,
             notify: self.watch.notify.clone(),
-            seated: seat::current().is_some(),
-            unplanned: seat::current().is_some_and(|seat| seat.unplanned),
+            seated: worker::current().is_some(),
+            unplanned: worker::current().is_some_and(|worker| worker.unplanned),
         }
     }
 
@@ -162,12 +162,12 @@ impl LoopArgs {
         for warning in request::warnings(&asked.run).into_iter().chain(ignored) {
             say(&format!("ralph: warning: {warning}"));
         }
-        let conduct = Conduct::of_program(self.share_workspace);
+        let options = SessionOptions::of_program(self.share_workspace);
         let streams =
             (self.stream_agent_output || settings.stream_agent_output) && !self.no_stream_agent_output;
         let stream = if streams { Stream::Shown } else { Stream::Hidden };
         let ended =
-            report_on(&self.output, stream, |reporter| session::open(&home, asked, &conduct, reporter));
+            report_on(&self.output, stream, |reporter| session::open(&home, asked, &options, reporter));
         if let Err(error) = catalog::prune(&home, &dir, settings.keep_runs) {
             say(&format!("ralph: warning: {}", error.message));
         }

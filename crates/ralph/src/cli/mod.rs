@@ -9,13 +9,13 @@ mod config;
 mod demo;
 mod diff;
 mod doctor;
-mod errand;
 mod habits;
 mod hook;
 mod init;
 mod logs;
 mod loops;
 mod ls;
+mod own_commit;
 mod resume;
 mod run;
 mod runs;
@@ -32,15 +32,15 @@ mod undo;
 mod watch;
 mod workers;
 
-use crate::engine::ERRAND;
+use crate::engine::OWN_COMMIT;
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
 use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
-use crate::seat;
-use crate::seat::workers::check_name;
 use crate::session::{self, Ended};
 use crate::similar;
+use crate::worker;
+use crate::worker::workers::check_name;
 use args::{Format, ListFormat};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -158,14 +158,14 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
         Some(KEEPER) => return process::keeper_main(),
-        Some(ERRAND) => return errand::main(&args[1..]),
+        Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
         Some("hook") => {
             if let Some(code) = hook::at_once(&args[1..]) {
                 return code;
             }
         }
-        Some(seat::WORKER) => match seated(&args[1..]) {
+        Some(worker::WORKER) => match seated(&args[1..]) {
             Ok(words) => return act(&words),
             Err(error) => return fail(&error, Format::Human),
         },
@@ -181,8 +181,8 @@ fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
             let name = name.to_str().unwrap_or_default();
             check_name(name)?;
             let flags =
-                words.split_first().filter(|(first, _)| *first == seat::PROMPT).map(|(_, flags)| flags);
-            seat::take(&home()?, name, flags.is_some())?;
+                words.split_first().filter(|(first, _)| *first == worker::PROMPT).map(|(_, flags)| flags);
+            worker::take(&home()?, name, flags.is_some())?;
             Ok(flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat()))
         }
         _ => Err(CliError::usage("start workers with `ralph spawn`")),
@@ -191,7 +191,7 @@ fn seated(args: &[OsString]) -> Result<Vec<OsString>, CliError> {
 
 /// What would keep the run of a worker from starting, found without starting it.
 fn check_loop(words: &[OsString]) -> Result<(), CliError> {
-    let flags = words.split_first().filter(|(first, _)| *first == seat::PROMPT).map(|(_, flags)| flags);
+    let flags = words.split_first().filter(|(first, _)| *first == worker::PROMPT).map(|(_, flags)| flags);
     let words = flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat());
     habits::swallowed_flag(&words)?;
     let cli = Cli::try_parse_from(std::iter::once(OsString::from("ralph")).chain(words.iter().cloned()));

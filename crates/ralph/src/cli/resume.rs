@@ -11,11 +11,11 @@ use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, say};
-use crate::seat;
-use crate::seat::record::Status;
-use crate::seat::workers;
-use crate::session::{self, Conduct};
+use crate::session::{self, SessionOptions};
 use crate::target::{self, Kind, Target};
+use crate::worker;
+use crate::worker::record::Status;
+use crate::worker::workers;
 use clap::Args;
 use ralph_loop::ask::Changes;
 use ralph_loop::money::Usd;
@@ -57,7 +57,7 @@ pub struct ResumeArgs {
 
 pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    if seat::current().is_none()
+    if worker::current().is_none()
         && let Some(target) = live_or_worker(&home, args)?
         && let Some(code) = continue_it(&home, &target, args)?
     {
@@ -68,9 +68,9 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
         Some(name) => catalog::find(&home, name)?,
         None => newest_resumable(&home, &args.project.dir()?, &changes)?,
     };
-    let conduct = Conduct::of_program(args.share_workspace);
+    let options = SessionOptions::of_program(args.share_workspace);
     report_on(&args.output, Stream::Shown, |reporter| {
-        session::resume(&home, &id, &changes, &conduct, reporter)
+        session::resume(&home, &id, &changes, &options, reporter)
     })
 }
 

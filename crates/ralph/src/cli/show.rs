@@ -8,13 +8,13 @@ use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::{self, RunDir};
-use crate::report::{Out, Style, door, fit};
+use crate::report::{Out, Style, command_name, fit};
+use crate::run_history::{RunHistory, SentPrompt};
 use crate::session::result_of;
-use crate::story::{Asked, Story};
 use clap::Args;
 use jiff::Timestamp;
 use ralph_loop::State;
-use ralph_loop::dialect::{AgentEvent, Dialect, Listen, StreamReader};
+use ralph_loop::dialect::{AgentEvent, Dialect, ScanFor, StreamReader};
 use ralph_loop::history::{EndKind, Iteration};
 use ralph_loop::state::Resumable;
 use ralph_loop::text::{counted, printable};
@@ -50,7 +50,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
         Format::Ndjson => {
             print_journal(&home.run(&id)).map_err(|cause| catalog::unreadable(&id, &cause))?;
         }
-        Format::Human => tell(&Story::read(&home, &id)?),
+        Format::Human => tell(&RunHistory::read(&home, &id)?),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -76,24 +76,24 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
 /// Iterations per git call: the first ones are printed before the last ones are looked up.
 const AT_ONCE: usize = 1000;
 
-fn tell(story: &Story) {
+fn tell(history: &RunHistory) {
     let mut out = Out::stdout();
-    let run = &story.run;
-    out.line(&format!("run        {} (ralph {})", run.id, door(&run.plan)));
+    let run = &history.run;
+    out.line(&format!("run        {} (ralph {})", run.id, command_name(&run.plan)));
     out.line(&format!("directory  {}", run.workspace.display()));
     let agents: Vec<&str> = run.agents.iter().map(|agent| agent.name.as_str()).collect();
     out.line(&format!("agent      {}", agents.join(", ")));
-    out.line(&format!("started    {}", minute(story.opened_at)));
+    out.line(&format!("started    {}", minute(history.opened_at)));
     for check in &run.checks {
         out.tell(&format!("check      {}", printable(&check.command)));
     }
-    let (shadow, width) = (story.shadow().ok(), Style::of_stdout().edge());
-    let changed = story.iterations.chunks(AT_ONCE).flat_map(|part| changed(story, shadow.as_ref(), part));
-    for (iteration, changed) in story.iterations.iter().zip(changed) {
+    let (shadow, width) = (history.shadow().ok(), Style::of_stdout().edge());
+    let changed = history.iterations.chunks(AT_ONCE).flat_map(|part| changed(history, shadow.as_ref(), part));
+    for (iteration, changed) in history.iterations.iter().zip(changed) {
         out.line("");
         out.tell(&headline(iteration));
-        if let Some(asked) = story.asked.get(&iteration.iteration) {
-            told_of_agent(&mut out, story, iteration.iteration, asked, width);
+        if let Some(asked) = history.asked.get(&iteration.iteration) {
+            told_of_agent(&mut out, history, iteration.iteration, asked, width);
         }
         if let Some(changed) = changed {
             out.line(&fit(&format!("  changed  {}", names(&changed)), width));
@@ -103,7 +103,7 @@ fn tell(story: &Story) {
         }
         if let Some(error) = &iteration.error {
             out.tell(&format!("  failed   {}", printable(error)));
-            if let Some(complaint) = last_complaint(story, iteration.iteration) {
+            if let Some(complaint) = last_complaint(history, iteration.iteration) {
                 out.line(&fit(&format!("           {complaint}"), width));
             }
         }
@@ -112,14 +112,14 @@ fn tell(story: &Story) {
         }
     }
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
-    for (number, asked) in story.asked.range(story.state.ledger.judged + 1..) {
+    for (number, asked) in history.asked.range(history.state.ledger.judged + 1..) {
         out.line("");
-        let word = if story.state.resumable() == Resumable::Now { "not finished" } else { "interrupted" };
+        let word = if history.state.resumable() == Resumable::Now { "not finished" } else { "interrupted" };
         out.line(&format!("iteration {number}: {word}"));
-        told_of_agent(&mut out, story, *number, asked, width);
+        told_of_agent(&mut out, history, *number, asked, width);
     }
     out.line("");
-    out.tell(&ending(&story.state, story.last_at));
+    out.tell(&ending(&history.state, history.last_at));
     out.flush();
 }
 
@@ -139,18 +139,18 @@ fn headline(iteration: &Iteration) -> String {
     format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }
 
-fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, width: usize) {
-    let agent = story.run.agents.get(asked.agent);
+fn told_of_agent(out: &mut Out, history: &RunHistory, iteration: u32, asked: &SentPrompt, width: usize) {
+    let agent = history.run.agents.get(asked.agent);
     let dialect = agent.map_or(Dialect::Plain, |agent| agent.dialect);
-    if let Some(agent) = agent.filter(|_| story.run.agents.len() > 1) {
+    if let Some(agent) = agent.filter(|_| history.run.agents.len() > 1) {
         out.tell(&format!("  agent    {}", printable(&agent.name)));
     }
-    let prompt = story.run_dir.text(&asked.prompt);
+    let prompt = history.run_dir.text(&asked.prompt);
     match prompt.exists() {
         true => out.line(&format!("  prompt   {}", prompt.display())),
         false => out.line("  prompt   no longer kept (keepStreams)"),
     }
-    let stream = story.run_dir.stdout(iteration, asked.attempt);
+    let stream = history.run_dir.stdout(iteration, asked.attempt);
     if let Some(words) = last_words(&stream, dialect) {
         out.line(&fit(&format!("  said     {words}"), width));
     }
@@ -158,7 +158,7 @@ fn told_of_agent(out: &mut Out, story: &Story, iteration: u32, asked: &Asked, wi
         true => tell_files(out, "output", &stream),
         false => out.line("  output   no longer kept (keepStreams)"),
     }
-    let stderr = story.run_dir.stderr(iteration, asked.attempt);
+    let stderr = history.run_dir.stderr(iteration, asked.attempt);
     if stderr.metadata().is_ok_and(|file| file.len() > 0) {
         tell_files(out, "stderr", &stderr);
     }
@@ -178,10 +178,10 @@ fn tails(stream: &Path) -> Vec<PathBuf> {
 }
 
 /// What an agent that failed has said last on standard error: mostly why.
-fn last_complaint(story: &Story, iteration: u32) -> Option<String> {
+fn last_complaint(history: &RunHistory, iteration: u32) -> Option<String> {
     const ENOUGH: i64 = 4 << 10;
-    let asked = story.asked.get(&iteration)?;
-    let stderr = story.run_dir.stderr(iteration, asked.attempt);
+    let asked = history.asked.get(&iteration)?;
+    let stderr = history.run_dir.stderr(iteration, asked.attempt);
     let mut file = File::open(tails(&stderr).pop().unwrap_or(stderr)).ok()?;
     let mut end = Vec::new();
     let _ = file.seek(SeekFrom::End(-ENOUGH)); // a short file is read from its beginning
@@ -211,7 +211,7 @@ fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
             last = Some(printable(&words.join(" ")).into_owned());
         }
     };
-    let mut reader = StreamReader::new(dialect, "", Listen::Completion);
+    let mut reader = StreamReader::new(dialect, "", ScanFor::Completion);
     let mut buffer = vec![0; 256 << 10];
     for file in files {
         let mut file = File::open(file).ok()?;
@@ -227,9 +227,9 @@ fn last_words(stream: &Path, dialect: Dialect) -> Option<String> {
 }
 
 /// What each of these iterations has changed, where its trees are there.
-fn changed(story: &Story, shadow: Option<&Shadow>, iterations: &[Iteration]) -> Vec<Option<Changed>> {
+fn changed(history: &RunHistory, shadow: Option<&Shadow>, iterations: &[Iteration]) -> Vec<Option<Changed>> {
     let Some(shadow) = shadow else { return vec![None; iterations.len()] };
-    let around = |past: &Iteration| story.trees_around(past.iteration);
+    let around = |past: &Iteration| history.trees_around(past.iteration);
     let pairs: Vec<(&str, &str)> = iterations.iter().filter_map(around).collect();
     let mut found = shadow.changed(&pairs).into_iter();
     iterations.iter().map(|past| around(past).and_then(|_| found.next().flatten())).collect()

@@ -8,9 +8,9 @@ use crate::layout::Home;
 use crate::lock::NameLock;
 use crate::process::{Detached, Exit};
 use crate::report::{Out, say};
-use crate::seat::workers::{check_name, look_for, name_taken};
-use crate::seat::{self, Opened};
 use crate::tmux;
+use crate::worker::workers::{check_name, look_for, name_taken};
+use crate::worker::{self, Opened};
 use clap::Args;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -130,7 +130,7 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
         own.rest
     } else {
         run::check_spawned(&own.rest)?;
-        [vec![seat::PROMPT.into()], own.rest].concat()
+        [vec![worker::PROMPT.into()], own.rest].concat()
     };
     let Some(name) = own.name else {
         return Err(CliError::usage("spawn requires --name").hint("ralph spawn --name agent …"));
@@ -189,7 +189,7 @@ fn make_room(home: &Home, name: &str, former: Former, words: &[OsString]) -> Res
 /// it did not get that far.
 pub(super) fn seat_worker(name: &str, words: &[OsString]) -> Result<Result<Opened, ExitCode>, CliError> {
     let failed = |cause: std::io::Error| CliError::failed("cannot start the worker").cause(cause);
-    let args = [&[seat::WORKER.into(), name.into(), "--".into()][..], words].concat();
+    let args = [&[worker::WORKER.into(), name.into(), "--".into()][..], words].concat();
     match Detached::start(&args).and_then(Detached::first_words).map_err(failed)? {
         Ok(words) => serde_json::from_slice(&words).map(Ok).map_err(|cause| failed(cause.into())),
         Err(Exit::Code(0)) => {

@@ -13,13 +13,13 @@ use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, changed, say};
 use crate::request::prompt::bad_pattern;
-use crate::seat::record::Status;
-use crate::seat::workers;
 use crate::session;
 use crate::settings::{self, MOST};
 use crate::target::{self, Target, find_or_here};
 use crate::texts::Texts;
 use crate::tmux::Tmux;
+use crate::worker::record::Status;
+use crate::worker::workers;
 use clap::Args;
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::done_pattern::DonePattern;
@@ -195,7 +195,7 @@ fn kill_one(home: &Home, target: &Target) -> Result<(), CliError> {
 pub(super) fn end(home: &Home, target: &Target) -> Result<(), CliError> {
     let killed = [Fact::Asked(Ask::Kill), Fact::Stopped { reason: StopReason::Killed, note: None }];
     ask(home, target, &Command::Kill, &killed)?;
-    // Twice what a tree takes that has to be buried with its keeper.
+    // Twice what it takes to kill a process tree together with its keeper.
     for _ in 0..8 {
         if RunLock::becomes_free(&target.run_dir) {
             return Ok(());

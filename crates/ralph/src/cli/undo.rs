@@ -11,9 +11,9 @@ use crate::git::shadow::Shadow;
 use crate::layout::Project;
 use crate::lock::RunLock;
 use crate::report::Out;
+use crate::run_history::RunHistory;
 use crate::session::lock_tree;
 use crate::stories::state_file::{self, StoryState};
-use crate::story::Story;
 use clap::Args;
 use ralph_loop::plan::Plan;
 use ralph_loop::text::printable;
@@ -53,9 +53,9 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let here = args.project.dir()?;
     let id = find_or_newest(&home, args.run.as_deref(), &here)?;
-    let story = Story::read(&home, &id)?;
-    if !here.starts_with(&story.run.workspace) && !story.run.workspace.starts_with(&here) {
-        let there = story.run.workspace.display();
+    let history = RunHistory::read(&home, &id)?;
+    if !here.starts_with(&history.run.workspace) && !history.run.workspace.starts_with(&here) {
+        let there = history.run.workspace.display();
         return Err(CliError::failed(format!("run {id} worked in another directory: {there}"))
             .hint(format!("go there, or pass -C {there}")));
     }
@@ -63,18 +63,18 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::failed(format!("run {id} is still running"))
             .hint(format!("stop it first: ralph kill {id}")));
     }
-    let shadow = story.shadow()?;
-    let _alone = lock_tree(&home, &story.run)?;
+    let shadow = history.shadow()?;
+    let _alone = lock_tree(&home, &history.run)?;
     let (target, before) = match &args.tree {
         // Of trees that are alike the last one has most behind it; one of no iteration is newer.
         Some(tree) => {
-            let recorded = story.trees.iter().rfind(|(_, recorded)| *recorded == tree);
+            let recorded = history.trees.iter().rfind(|(_, recorded)| *recorded == tree);
             (tree.as_str(), recorded.map(|(iteration, _)| *iteration))
         }
-        None => (story.tree_before(&shadow, args.to)?, Some(args.to)),
+        None => (history.tree_before(&shadow, args.to)?, Some(args.to)),
     };
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
-    shadow.set_up(&story.run.workspace).map_err(failed)?;
+    shadow.set_up(&history.run.workspace).map_err(failed)?;
     let changes = shadow.changes().map_err(failed)?;
     let now = shadow.record(&changes).map_err(failed)?;
     let prepared = shadow.prepare(&changes, &now, target, &[]).map_err(failed)?;
@@ -82,7 +82,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let hint = see_to_repository(args, &id, &shadow, &mut out)?;
     if now == target {
         out.tell("Nothing to undo: the files are already as they were.");
-        put_stories_back(&story, before, &mut out)?;
+        put_stories_back(&history, before, &mut out)?;
         hint.iter().for_each(|line| out.tell(line));
         out.flush();
         return Ok(ExitCode::SUCCESS);
@@ -104,7 +104,7 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         let paths = printable(&done.spared.join(", ")).into_owned();
         out.tell(&format!("Not touched, because they are in no checkpoint: {paths}"));
     }
-    put_stories_back(&story, before, &mut out)?;
+    put_stories_back(&history, before, &mut out)?;
     hint.iter().for_each(|line| out.tell(line));
     out.tell(&format!("Saved the replaced files; to get them back: {back}"));
     out.flush();
@@ -185,17 +185,17 @@ fn asked(shadow: &Shadow, out: &mut Out) -> Result<bool, CliError> {
 
 /// Which stories are done is mostly kept where no checkpoint looks. Without this their work would
 /// be gone, and no run would do it again.
-fn put_stories_back(story: &Story, before: Option<u32>, out: &mut Out) -> Result<(), CliError> {
-    let Plan::Stories(plan) = &story.run.plan else { return Ok(()) };
-    let wanted = story.stories_done(plan, before);
+fn put_stories_back(history: &RunHistory, before: Option<u32>, out: &mut Out) -> Result<(), CliError> {
+    let Plan::Stories(plan) = &history.run.plan else { return Ok(()) };
+    let wanted = history.stories_done(plan, before);
     let failed = |cause| CliError::from_error(&cause, Code::Failed);
-    let project = Project::at(story.run.workspace.clone());
+    let project = Project::at(history.run.workspace.clone());
     let now = state_file::look(&project).map_err(failed)?.state.completed_stories;
     if now == wanted {
         return Ok(());
     }
     let file = project.shown(&project.state()).display().to_string();
-    if !story.were_done(plan, &now) {
+    if !history.were_done(plan, &now) {
         out.tell(&format!("{file} has changed since this run: check which stories are done there"));
         return Ok(());
     }

@@ -60,7 +60,7 @@ impl Control {
 
 impl Control {
     /// The loop is about to end: no new client is accepted, and clients still get their answers.
-    pub async fn farewell(&mut self) {
+    pub async fn close(&mut self) {
         self.accepting.abort();
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {

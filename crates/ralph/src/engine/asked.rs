@@ -37,9 +37,9 @@ impl RealHost<'_> {
     }
 
     /// Nothing more will be recorded by this process.
-    pub async fn farewell(&mut self) {
+    pub async fn close_control(&mut self) {
         if let Some(control) = &mut self.control {
-            control.farewell().await;
+            control.close().await;
         }
     }
 

@@ -8,7 +8,7 @@ use super::activity::Activity;
 use super::assignment::{self, HandedOut};
 use super::check_log::LogGuard;
 use super::compose;
-use super::errand::{self, Errand, ErrandStep};
+use super::own_commit::{self, OwnCommit, OwnCommitStep};
 use super::pipe;
 use super::projections::Projections;
 use super::raw_log::RawLog;
@@ -71,12 +71,12 @@ pub(super) struct Lane {
 pub(super) enum Current {
     Nothing,
     /// A step that could not begin because the keeper is dead.
-    Doomed,
+    KeeperGone,
     Agent(Box<AgentStep>),
     Check(CheckStep),
     Snapshot(JoinHandle<Taken>),
     Restore(JoinHandle<Restored>),
-    Errand(ErrandStep),
+    OwnCommit(OwnCommitStep),
     /// An agent that is asked for a commit message, and where it says it.
     Message {
         step: Box<AgentStep>,
@@ -347,27 +347,37 @@ impl Lane {
         self.current = Current::Survey { handle, iteration, agent };
     }
 
-    pub(super) fn start_commit_rest(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
-        let errand = Errand::Rest { worktree: run.tree(), run_id: run.id.clone() };
-        self.start_errand(run, state.ledger.judged, errand)
+    pub(super) fn start_commit_worktree(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
+        let own_commit = OwnCommit::Rest { worktree: run.tree(), run_id: run.id.clone() };
+        self.start_own_commit(run, state.ledger.judged, own_commit)
     }
 
-    pub(super) fn start_left(&mut self, run: &Run, iteration: u32, item: &Item) -> Result<(), StartError> {
+    pub(super) fn start_uncommitted(
+        &mut self,
+        run: &Run,
+        iteration: u32,
+        item: &Item,
+    ) -> Result<(), StartError> {
         let subject = run.plan.commit_subject(item, iteration);
         let message = subject.map(|subject| format!("{subject}\n\nRalph-Run: {}/{iteration}", run.id));
-        let errand = Errand::Left { tree: run.tree(), message };
-        self.start_errand(run, iteration, errand)
+        let own_commit = OwnCommit::Left { tree: run.tree(), message };
+        self.start_own_commit(run, iteration, own_commit)
     }
 
     /// Nowhere in particular: agents can have removed the workspace.
-    fn start_errand(&mut self, run: &Run, iteration: u32, errand: Errand) -> Result<(), StartError> {
-        let told = serde_json::to_string(&errand).map_err(io::Error::from)?;
-        let argv = vec![self.keeper_program.again()?.into(), errand::SUBCOMMAND.into(), told.into()];
+    fn start_own_commit(
+        &mut self,
+        run: &Run,
+        iteration: u32,
+        own_commit: OwnCommit,
+    ) -> Result<(), StartError> {
+        let told = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
+        let argv = vec![self.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), told.into()];
         let output = fsx::nameless(self.run_dir.dir())?;
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         self.spawn(run, iteration, (argv, Path::new("/")), stdio)?;
-        self.current = Current::Errand(ErrandStep { errand, output });
+        self.current = Current::OwnCommit(OwnCommitStep { own_commit, output });
         Ok(())
     }
 
@@ -516,7 +526,7 @@ impl Lane {
         let _ = match how {
             How::Ask => keeper.terminate(),
             How::Kill => keeper.sweep(),
-            How::Bury => keeper.kill(),
+            How::KillKeeper => keeper.kill(),
         };
     }
 

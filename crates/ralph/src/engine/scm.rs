@@ -7,8 +7,8 @@ use crate::git::{self, Repository};
 use crate::place;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
-use ralph_loop::dialect::{AgentEvent, Answer, Dialect, Listen, StreamReader};
-use ralph_loop::event::{End, LeftEnd, MessageEnd};
+use ralph_loop::dialect::{AgentEvent, Answer, Dialect, ScanFor, StreamReader};
+use ralph_loop::event::{End, MessageEnd, UncommittedEnd};
 use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::{self, Read};
@@ -130,19 +130,21 @@ pub(super) fn nothing_to_commit(tree: &Tree) -> bool {
 }
 
 /// What an iteration has left uncommitted: committed under a message, or only counted.
-pub(super) fn see_to_left(tree: &Tree, message: Option<&str>) -> LeftEnd {
-    let Some(repository) = place::repository(tree) else { return LeftEnd::default() };
+pub(super) fn see_to_left(tree: &Tree, message: Option<&str>) -> UncommittedEnd {
+    let Some(repository) = place::repository(tree) else { return UncommittedEnd::default() };
     let seen = repository.changed_paths().map(|paths| paths.iter().filter(|byte| **byte == 0).count());
     let paths = match seen {
         Ok(paths) => paths,
-        Err(cause) => return LeftEnd { problem: Some(cause.to_string()), ..LeftEnd::default() },
+        Err(cause) => {
+            return UncommittedEnd { problem: Some(cause.to_string()), ..UncommittedEnd::default() };
+        }
     };
     let Some(message) = message.filter(|_| paths > 0) else {
-        return LeftEnd { paths, ..LeftEnd::default() };
+        return UncommittedEnd { paths, ..UncommittedEnd::default() };
     };
     match repository.commit_all(message) {
-        Ok(()) => LeftEnd { paths, committed: true, problem: None },
-        Err(cause) => LeftEnd { paths, committed: false, problem: Some(cause.to_string()) },
+        Ok(()) => UncommittedEnd { paths, committed: true, problem: None },
+        Err(cause) => UncommittedEnd { paths, committed: false, problem: Some(cause.to_string()) },
     }
 }
 
@@ -163,7 +165,7 @@ fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<Str
             last = text.into_owned();
         }
     };
-    let mut reader = StreamReader::new(read_as, "", Listen::Completion);
+    let mut reader = StreamReader::new(read_as, "", ScanFor::Completion);
     reader.feed(&bytes, &mut note);
     reader.finish(&mut note);
     message_in(&last, tag)

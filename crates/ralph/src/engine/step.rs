@@ -14,7 +14,7 @@ use jiff::Zoned;
 use ralph_loop::Run;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
 use ralph_loop::dialect::{
-    self, AgentEvent, Answer, Blocker, Complaint, Dialect, Exit, Line, Lines, Seen, StreamReader,
+    self, AgentEvent, Answer, Blocker, Complaint, Dialect, Exit, Line, Lines, StreamReader, StreamSummary,
 };
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
@@ -231,7 +231,7 @@ impl AgentStep {
         End::Agent(Box::new(AgentEnd {
             exit: Exit::Code(127),
             answer: Answer::Failed { why },
-            seen: Seen::default(),
+            seen: StreamSummary::default(),
             duration_ms: elapsed_ms(self.started),
             prompt: self.prompt,
             swept: 0,

@@ -2,7 +2,7 @@
 
 use super::parts::Part;
 use crate::fsx;
-use ralph_loop::review::{Terms, places_for_glance};
+use ralph_loop::review::{Terms, places_for_fast_path};
 use ralph_loop::task_list::{Mode, TaskList};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
@@ -30,7 +30,7 @@ pub struct Assignment {
 #[derive(Serialize, Deserialize)]
 struct Head<A> {
     assignment: A,
-    /// See [`places_for_glance`].
+    /// See [`places_for_fast_path`].
     #[serde(default)]
     places: Vec<(usize, usize)>,
 }
@@ -57,7 +57,7 @@ impl Given {
 impl Assignment {
     /// With the list as it is when the agent begins, and its text.
     pub fn write(&self, path: &Path, before: &TaskList, text: &str) -> io::Result<()> {
-        let places = places_for_glance(text, before, &self.terms());
+        let places = places_for_fast_path(text, before, &self.terms());
         let places = places.into_iter().map(|place| (place.start, place.end)).collect();
         let mut file = serde_json::to_vec(&Head { assignment: self, places })?;
         file.push(b'\n');
@@ -104,7 +104,7 @@ mod tests {
             (&assignment, text.clone().into_bytes())
         );
         assert_eq!(given.places.iter().map(|place| &text[place.clone()]).collect::<Vec<_>>(), [story]);
-        // There is something wrong with the list: no glance will do.
+        // There is something wrong with the list: the fast path does not apply.
         let broken = text.replace("\"reviewCount\"", "\"count\"");
         assignment.write(&path, &TaskList::parse(&broken).unwrap(), &broken).unwrap();
         let given = Given::read(&path).unwrap();

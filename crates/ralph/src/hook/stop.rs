@@ -13,7 +13,7 @@ use crate::fsx;
 use crate::git::Repository;
 use crate::layout::Project;
 use ralph_loop::review::{
-    Terms, Violation, differing, glance, may_change_nothing, owed, standing, transitions, violations,
+    Terms, Violation, differing, is_harmless, may_change_nothing, owed, standing, transitions, violations,
 };
 use ralph_loop::task_list::{Mode, TaskList, Unreadable};
 use std::io;
@@ -83,7 +83,7 @@ fn seen_at_a_glance(given: &Given, terms: &Terms<'_>) -> io::Result<bool> {
     let after = Part::of(fsx::open_regular(&given.assignment.tasks_file)?, 0)?;
     let Some(difference) = given.before.difference(&after)? else { return Ok(may_change_nothing(terms)) };
     let Some((was, is)) = differing(&given.places, difference) else { return Ok(false) };
-    Ok(glance(&given.before.read(was)?, &after.read(is)?, terms))
+    Ok(is_harmless(&given.before.read(was)?, &after.read(is)?, terms))
 }
 
 /// The agent cannot fix this, but letting it stop would count as approval.

@@ -155,7 +155,7 @@ impl Keeper {
             }
             None => {
                 self.state = State::Gone;
-                KeeperEvent::Gone { swept: bury(&mut self.process) }
+                KeeperEvent::Gone { swept: kill_and_reap(&mut self.process) }
             }
         }
     }
@@ -167,7 +167,7 @@ impl Keeper {
         }
         let _ = self.socket.shutdown(Shutdown::Both);
         wait_at_most(&self.process, FINISH);
-        bury(&mut self.process);
+        kill_and_reap(&mut self.process);
     }
 
     /// `None` when the keeper is gone, or talks nonsense, which is no better.
@@ -227,7 +227,7 @@ fn wait_at_most(process: &Child, limit: Duration) {
 }
 
 /// Makes sure that the keeper is dead, and ends what it has left behind.
-fn bury(process: &mut Child) -> u32 {
+fn kill_and_reap(process: &mut Child) -> u32 {
     // The socket closes before the orphans are handed over; the wait comes after that.
     let _ = process.kill();
     let _ = process.wait();

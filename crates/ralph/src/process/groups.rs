@@ -139,7 +139,7 @@ pub fn keeper_main() -> std::process::ExitCode {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn end_leftovers(_run_id: &str) -> u32 {
+pub fn end_survivors(_run_id: &str) -> u32 {
     0
 }
 

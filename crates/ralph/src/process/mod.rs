@@ -23,13 +23,13 @@ pub mod groups;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
-mod leftovers;
-#[cfg(target_os = "linux")]
 mod ours;
 #[cfg(target_os = "linux")]
 mod procfs;
 #[cfg(target_os = "linux")]
 mod reaper;
+#[cfg(target_os = "linux")]
+mod survivors;
 #[cfg(target_os = "linux")]
 mod sweep;
 pub mod tool;
@@ -46,13 +46,13 @@ use rustix::process::WaitStatus;
 #[cfg(target_os = "linux")]
 pub use self::client::Keeper;
 #[cfg(not(target_os = "linux"))]
-pub use self::groups::{Keeper, become_subreaper, end_leftovers, keeper_main, runs_around};
+pub use self::groups::{Keeper, become_subreaper, end_survivors, keeper_main, runs_around};
 #[cfg(target_os = "linux")]
 pub use self::keeper::keeper_main;
 #[cfg(target_os = "linux")]
-pub use self::leftovers::{end_leftovers, runs_around};
-#[cfg(target_os = "linux")]
 pub use self::reaper::become_subreaper;
+#[cfg(target_os = "linux")]
+pub use self::survivors::{end_survivors, runs_around};
 
 pub use self::detach::{Detached, in_terminal};
 

@@ -110,7 +110,9 @@ impl Human {
         let style = self.style;
         let field =
             |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.edge() - 10));
-        self.line(&style.paint(Tone::Strong, &format!("ralph {} {}", plans::door(&run.plan), run.id)));
+        self.line(
+            &style.paint(Tone::Strong, &format!("ralph {} {}", plans::command_name(&run.plan), run.id)),
+        );
         for agent in &run.agents {
             let mut text = agent.name.clone();
             if let Some(model) = &agent.model {
@@ -170,10 +172,10 @@ impl Human {
                 self.task = named.unwrap_or_default();
             }
             Step::Snapshot { .. }
-            | Step::CommitRest
+            | Step::CommitWorktree
             | Step::Restore { .. }
             | Step::Plan { .. }
-            | Step::Left { .. } => {}
+            | Step::Uncommitted { .. } => {}
         }
     }
 
@@ -413,10 +415,10 @@ impl Reporter for Human {
                 End::Snapshot(end) => self.snapshot_ended(end),
                 End::Message(end) => self.message_ended(&end.outcome),
                 End::Scm(outcome) => self.task_ended(outcome),
-                End::Rest(outcome) => self.rest_ended(outcome),
+                End::CommitWorktree(outcome) => self.rest_ended(outcome),
                 End::Restore(end) => self.restored(end),
                 End::Plan(end) => self.plan_seen_to(run, state, end),
-                End::Left(end) => {
+                End::Uncommitted(end) => {
                     if let Some(text) = left(run, end) {
                         self.line(&format!("  {}", printable(&text)));
                     }

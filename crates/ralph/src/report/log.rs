@@ -128,8 +128,8 @@ fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
             let lines: Vec<String> = filled.into_iter().chain(undone).chain(reworded).chain(edited).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }
-        End::Left(end) => left(run, end),
-        End::Message(_) | End::Scm(_) | End::Rest(_) => None,
+        End::Uncommitted(end) => left(run, end),
+        End::Message(_) | End::Scm(_) | End::CommitWorktree(_) => None,
     }
 }
 

@@ -26,7 +26,7 @@ pub use human::{Human, Telling};
 pub use log::Logged;
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
-pub use plans::door;
+pub use plans::command_name;
 pub use refusal::advice as refusal_advice;
 pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
 pub use style::{Style, fit, fit_end};
@@ -34,7 +34,7 @@ pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
-use ralph_loop::event::{End, Event, Fact, LeftEnd, MessageEnd, SnapshotEnd};
+use ralph_loop::event::{End, Event, Fact, MessageEnd, SnapshotEnd, UncommittedEnd};
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::tasks::TasksPlan;
@@ -151,7 +151,7 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// What an iteration has left uncommitted, in words.
-fn left(run: &Run, end: &LeftEnd) -> Option<String> {
+fn left(run: &Run, end: &UncommittedEnd) -> Option<String> {
     let files = match end.paths {
         1 => "1 file".to_string(),
         n => format!("{n} files"),
@@ -176,7 +176,7 @@ fn trouble(state: &State, event: &Event) -> Option<String> {
             Some(format!("no commit message, skipping the scm tasks: {why}"))
         }
         End::Scm(TaskOutcome::Failed { why }) => Some(format!("an scm task failed: {why}")),
-        End::Rest(TaskOutcome::Failed { why }) => {
+        End::CommitWorktree(TaskOutcome::Failed { why }) => {
             Some(format!("cannot commit the remaining changes in the worktree: {why}"))
         }
         End::Snapshot(SnapshotEnd { problem: Some(why), .. }) => {

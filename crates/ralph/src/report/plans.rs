@@ -12,7 +12,7 @@ use ralph_loop::verdict::{Judgement, Settlement};
 use ralph_loop::{Run, State};
 
 /// The command that begins such a run.
-pub fn door(plan: &Plan) -> &'static str {
+pub fn command_name(plan: &Plan) -> &'static str {
     match plan {
         Plan::Prompt(_) => "run",
         Plan::Stories(_) => "stories",

@@ -68,10 +68,10 @@ pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
         Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),
         Step::Snapshot { .. } => "taking a checkpoint",
         Step::Message { .. } => "commit message",
-        Step::CommitRest => "committing the rest",
+        Step::CommitWorktree => "committing the rest",
         Step::Restore { .. } => "resetting the files",
         Step::Plan { .. } => "reading the task list",
-        Step::Left { .. } => "checking for uncommitted changes",
+        Step::Uncommitted { .. } => "checking for uncommitted changes",
         Step::Scm { task, .. } => {
             run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
         }

@@ -97,7 +97,7 @@ impl Fault {
     }
 }
 
-/// Leftovers are the keeper's children, too.
+/// Survivors are the keeper's children, too.
 fn is_agent(process: Process) -> bool {
     let arguments = process.arguments();
     let names = ["__agent\0", "/claude\0", "/agent.sh\0"];

@@ -52,7 +52,7 @@ mod stories_run;
 mod streams;
 mod support;
 mod tasks_cheats;
-mod tasks_door;
+mod tasks_command;
 mod tasks_files;
 mod tasks_lifecycle;
 mod tasks_other_loops;

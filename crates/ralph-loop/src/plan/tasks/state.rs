@@ -241,13 +241,13 @@ impl TasksState {
             PlanFact::Judged(judgement) => self.judged(judgement),
             PlanFact::Done(step, PlanEnd::Tasks(end)) => self.done(step, end),
             PlanFact::Changed(_) => {}
-            PlanFact::Errand => {
+            PlanFact::Committing => {
                 if self.commits == Commits::None {
                     self.commits = Commits::Made;
                 }
                 self.look_again();
             }
-            PlanFact::Abandoned => self.commits = Commits::Running,
+            PlanFact::CommitAbandoned => self.commits = Commits::Running,
             // Long enough for a person to have changed it.
             PlanFact::Waited => {
                 self.look_again();
@@ -421,8 +421,8 @@ mod tests {
         let resumed = PlanFact::Resumed { had_stopped: true };
         let mut state = plan().start();
         for (fact, after_commits, wants) in [
-            (&PlanFact::Errand, true, Some(PlanStep::ReadTasks)),
-            (&PlanFact::Abandoned, true, Some(PlanStep::ReadTasks)),
+            (&PlanFact::Committing, true, Some(PlanStep::ReadTasks)),
+            (&PlanFact::CommitAbandoned, true, Some(PlanStep::ReadTasks)),
             (&read, true, None),
             (&resumed, true, Some(PlanStep::ReadTasks)),
             (&read, false, None),

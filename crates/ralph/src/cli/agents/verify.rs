@@ -59,16 +59,16 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
             .hint(format!("install it: {}", known.install)));
     };
     let version = version(&path);
-    let mut teller = Teller { format: args.format, all: Vec::new() };
+    let mut verification = Verification { format: args.format, all: Vec::new() };
     let named = version.as_deref().unwrap_or("unknown version");
     let last = known.verified.unwrap_or("none");
-    teller.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
-    hold_against(agent, &mut teller)?;
-    let holds = !teller.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
+    verification.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
+    hold_against(agent, &mut verification)?;
+    let holds = !verification.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
     if args.format == Format::Json {
         print_json(&json!({
             "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
-            "holds": holds, "expectations": teller.all,
+            "holds": holds, "expectations": verification.all,
         }));
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(Code::Failed as u8) })
@@ -94,55 +94,56 @@ fn find(name: &str) -> Result<(&'static Known, Agent), CliError> {
 }
 
 /// Four runs: one that may write, one that may not, one that is asked to go, one that is ended.
-fn hold_against(agent: Agent, teller: &mut Teller) -> Result<(), CliError> {
+fn hold_against(agent: Agent, verification: &mut Verification) -> Result<(), CliError> {
     let mut leave = Leave::Autonomous;
     let mut probe = Probe::that_writes(agent, leave)?;
     if agent == Agent::Codex && !probe.codex_has_a_sandbox() {
         leave = Leave::Unboxed;
         probe = Probe::that_writes(agent, leave)?;
-        teller.line(&format!("codex cannot set up its sandbox here; running it with {}", probe::BYPASS));
+        verification
+            .line(&format!("codex cannot set up its sandbox here; running it with {}", probe::BYPASS));
     }
     let observed = probe.run();
     let starts = starts(&probe, &observed);
     let started = matches!(starts, Verdict::Ok);
-    teller.tell("starts", starts);
+    verification.tell("starts", starts);
     // Of what does not start, everything else would be broken, too.
     let tried = |judge: &dyn Fn() -> Verdict| if started { judge() } else { not_started() };
-    teller.tell("streams", tried(&|| streams(&observed)));
-    teller.tell("writes a file", tried(&|| writes(&probe, &observed)));
-    teller.tell("finishes", tried(&|| finishes(&observed)));
-    teller.tell("reports tokens", tried(&|| reports_tokens(&observed)));
+    verification.tell("streams", tried(&|| streams(&observed)));
+    verification.tell("writes a file", tried(&|| writes(&probe, &observed)));
+    verification.tell("finishes", tried(&|| finishes(&observed)));
+    verification.tell("reports tokens", tried(&|| reports_tokens(&observed)));
     if agent == Agent::Claude {
-        teller.tell("reports cost", tried(&|| reports_cost(&observed)));
+        verification.tell("reports cost", tried(&|| reports_cost(&observed)));
     }
     drop(probe);
 
     const AUTONOMOUS: &str = "obeys the autonomous flag";
     match (started, leave) {
-        (false, _) => teller.tell(AUTONOMOUS, not_started()),
+        (false, _) => verification.tell(AUTONOMOUS, not_started()),
         (true, Leave::Unboxed) => {
             let why = "without its sandbox, codex refuses nothing".to_string();
-            teller.tell(AUTONOMOUS, Verdict::NotTried { why });
+            verification.tell(AUTONOMOUS, Verdict::NotTried { why });
         }
         (true, Leave::Autonomous | Leave::None) => {
             let probe = Probe::that_writes(agent, Leave::None)?;
             let observed = probe.run();
-            teller.tell(AUTONOMOUS, refrains(&probe, &observed));
+            verification.tell(AUTONOMOUS, refrains(&probe, &observed));
         }
     }
 
     let (term, signal) = ("obeys SIGTERM", "ends on a signal");
     if !started {
-        teller.tell(term, not_started());
-        teller.tell(signal, not_started());
+        verification.tell(term, not_started());
+        verification.tell(signal, not_started());
         return Ok(());
     }
     let probe = Probe::that_thinks(agent, leave)?;
     let observed = probe.run_out_of_time();
-    teller.tell(term, obeys(&probe, &observed));
+    verification.tell(term, obeys(&probe, &observed));
     let probe = Probe::that_thinks(agent, leave)?;
     let (observed, took) = probe.run_and_signal();
-    teller.tell(signal, ends(&probe, &observed, took));
+    verification.tell(signal, ends(&probe, &observed, took));
     Ok(())
 }
 
@@ -274,12 +275,12 @@ fn ends(probe: &Probe, observed: &Observed, took: Option<Duration>) -> Verdict {
 }
 
 /// Prints each verdict as soon as it is known.
-struct Teller {
+struct Verification {
     format: Format,
     all: Vec<Told>,
 }
 
-impl Teller {
+impl Verification {
     fn tell(&mut self, expectation: &'static str, verdict: Verdict) {
         self.line(&match &verdict {
             Verdict::Ok => format!("ok      {expectation}"),

@@ -1,9 +1,9 @@
 //! The facts that happenings amount to.
 
-use super::things::{SnapshotTaken, Thing};
+use super::host_event::{HostEvent, SnapshotTaken};
 use super::{OnSignal, RealHost};
-use crate::engine::errand;
 use crate::engine::lane::{Current, StartError};
+use crate::engine::own_commit;
 use crate::engine::scm::{self, Task};
 use crate::engine::task_files::{self, Disk};
 use crate::git::checkpoint::Restored;
@@ -50,9 +50,9 @@ impl RealHost<'_> {
                     Current::Agent(step) => step.not_started(&error),
                     Current::Check(_) => End::Impossible { why: format!("cannot start the shell: {error}") },
                     Current::Message { .. } => scm::no_message(format!("cannot start the agent: {error}")),
-                    Current::Errand(step) => step.failed(format!("cannot run git: {error}")),
+                    Current::OwnCommit(step) => step.failed(format!("cannot run git: {error}")),
                     Current::Nothing
-                    | Current::Doomed
+                    | Current::KeeperGone
                     | Current::Snapshot(_)
                     | Current::Restore(_)
                     | Current::Survey { .. }
@@ -79,9 +79,9 @@ impl RealHost<'_> {
                         let end = step.finish(run, (exit, is_cut(state), swept), &mut self.lane.texts);
                         note_gone(run, end)
                     }
-                    Current::Errand(step) => step.finish(exit, is_cut(state)),
+                    Current::OwnCommit(step) => step.finish(exit, is_cut(state)),
                     Current::Nothing
-                    | Current::Doomed
+                    | Current::KeeperGone
                     | Current::Snapshot(_)
                     | Current::Restore(_)
                     | Current::Survey { .. }
@@ -98,7 +98,7 @@ impl RealHost<'_> {
                     Current::Agent(step) | Current::Message { step, .. } => {
                         step.lost(why, &mut self.buffer, self.reporter)
                     }
-                    Current::Check(_) | Current::Errand(_) | Current::Doomed => {
+                    Current::Check(_) | Current::OwnCommit(_) | Current::KeeperGone => {
                         End::Lost { why, cost: None, estimate: None }
                     }
                     elsewhere @ (Current::Nothing
@@ -122,14 +122,14 @@ impl RealHost<'_> {
         match cause {
             // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
             // what it left; the step then begins again with a new one.
-            StartError::Process(ProcessError::Gone) => self.lane.current = Current::Doomed,
+            StartError::Process(ProcessError::Gone) => self.lane.current = Current::KeeperGone,
             cause => {
                 let why = cause.to_string();
                 let end = match step {
                     // A commit that cannot be made is no reason to lose the run.
                     Step::Message { .. } => scm::no_message(why),
-                    Step::Left { .. } => errand::left_failed(why),
-                    Step::CommitRest => errand::rest_failed(why),
+                    Step::Uncommitted { .. } => own_commit::left_failed(why),
+                    Step::CommitWorktree => own_commit::rest_failed(why),
                     _ => End::Impossible { why },
                 };
                 self.due.push_back(self.ended(end));
@@ -138,46 +138,46 @@ impl RealHost<'_> {
     }
 
     /// The fact that something amounts to, if it does.
-    pub(super) fn happened(&mut self, run: &Run, state: &State, thing: Thing) -> Option<Fact> {
+    pub(super) fn happened(&mut self, run: &Run, state: &State, thing: HostEvent) -> Option<Fact> {
         match thing {
-            Thing::Signal if self.on_signal == OnSignal::Pause => Some(Fact::Asked(Ask::Leave)),
-            Thing::Signal => Some(Fact::StopAsked),
-            Thing::Asked(request) => self.asked(run, state, request),
+            HostEvent::Signal if self.on_signal == OnSignal::Pause => Some(Fact::Asked(Ask::Leave)),
+            HostEvent::Signal => Some(Fact::StopAsked),
+            HostEvent::Asked(request) => self.asked(run, state, request),
             // What waits to be read is no silence.
-            Thing::Silent => self.read_output(run).or_else(|| self.fell_silent(state)),
-            Thing::Woke => Some(Fact::Woke),
-            Thing::Tick => {
+            HostEvent::Silent => self.read_output(run).or_else(|| self.fell_silent(state)),
+            HostEvent::Woke => Some(Fact::Woke),
+            HostEvent::Tick => {
                 self.last_tick = Instant::now();
                 self.reporter.tick(run, state, self.clock.up_ms());
                 None
             }
-            Thing::Keeper(word) => {
+            HostEvent::Keeper(word) => {
                 let fact = self.heard(run, state, word);
                 self.trim_streams(run);
                 fact
             }
-            Thing::Readable => self.read_output(run),
-            Thing::Snapshot(taken) => {
+            HostEvent::Readable => self.read_output(run),
+            HostEvent::Snapshot(taken) => {
                 self.lane.current = Current::Nothing;
                 Some(self.snapshot_end(*taken))
             }
-            Thing::Restored(restored) => {
+            HostEvent::Restored(restored) => {
                 self.lane.current = Current::Nothing;
                 Some(self.restore_end(*restored))
             }
-            Thing::Unlocked(added) => {
+            HostEvent::Unlocked(added) => {
                 let current = std::mem::replace(&mut self.lane.current, Current::Nothing);
                 let Current::Plan { what, .. } = current else { return None };
                 let added = added.unwrap_or_else(|cause| Err(cause.into()));
                 let end = self.see_to_plan(run, state, &what, added);
                 Some(self.ended(end))
             }
-            Thing::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
-            Thing::Branch(branch) => {
+            HostEvent::Surveyed(nothing_to_commit) => self.surveyed(run, nothing_to_commit.unwrap_or(false)),
+            HostEvent::Branch(branch) => {
                 let end = note_gone(run, self.lane.branch_known(branch.unwrap_or_default())?);
                 Some(self.ended(end))
             }
-            Thing::Repository(done) => {
+            HostEvent::Repository(done) => {
                 self.lane.current = Current::Nothing;
                 let failed = |cause: JoinError| TaskOutcome::Failed { why: cause.to_string() };
                 Some(self.ended(End::Scm(done.unwrap_or_else(failed))))

@@ -1,6 +1,6 @@
 //! The real world: a journal on disk, a lane of processes, signals, a clock, reporters.
 mod ends;
-mod things;
+mod host_event;
 
 use super::Host;
 use super::clock::{Clock, wall_ms};
@@ -16,6 +16,7 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::KeeperProgram;
 use crate::report::{self, Reporter};
+use host_event::HostEvent;
 use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId, directory_gone};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
@@ -23,7 +24,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
-use things::Thing;
 use tokio::sync::oneshot;
 
 /// What a host is made of.
@@ -211,7 +211,7 @@ impl Host for RealHost<'_> {
                 self.lane.start_survey(run, *iteration, *agent);
                 Ok(())
             }
-            Step::CommitRest => self.lane.start_commit_rest(run, state),
+            Step::CommitWorktree => self.lane.start_commit_worktree(run, state),
             Step::Scm { iteration, task } => {
                 self.start_task(run, state, *iteration, *task);
                 Ok(())
@@ -220,12 +220,12 @@ impl Host for RealHost<'_> {
                 self.start_plan(run, state, what);
                 Ok(())
             }
-            Step::Left { iteration, item } => {
+            Step::Uncommitted { iteration, item } => {
                 // That a story is done is part of its commit.
                 if run.plan.restores() {
                     self.write_projections();
                 }
-                self.lane.start_left(run, *iteration, item)
+                self.lane.start_uncommitted(run, *iteration, item)
             }
             Step::Restore { attempt, .. } => {
                 if !self.lane.start_restore(run, state, *attempt) {
@@ -292,7 +292,7 @@ impl Host for RealHost<'_> {
             let thing = self.next_thing(wake, state.asked.paused()).await;
             // An agent that never stops printing makes its pipe always ready, and what is ready
             // does not make the runtime look at anything else: signals, timers, the socket.
-            let more_to_read = matches!(thing, Thing::Readable);
+            let more_to_read = matches!(thing, HostEvent::Readable);
             if let Some(fact) = self.happened(run, state, thing) {
                 return fact;
             }

@@ -172,7 +172,7 @@ fn a_pause_is_no_silence() {
     yard.until_log("agent", "[END] iteration 1 exit=0");
 }
 
-/// Without a seat nobody is in a hurry, unless told.
+/// Outside of a worker there is no limit on silence, unless one is given.
 #[test]
 fn a_run_in_a_terminal_can_be_impatient_too() {
     let yard = Yard::new();

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::task::{JoinError, JoinHandle};
 
 /// One thing that can happen while the loop waits.
-pub(super) enum Thing {
+pub(super) enum HostEvent {
     Signal,
     Asked(Request),
     Silent,
@@ -35,7 +35,7 @@ pub(super) enum Thing {
 pub(super) type SnapshotTaken = Result<Taken, JoinError>;
 
 impl RealHost<'_> {
-    pub(super) async fn next_thing(&mut self, wake: Option<Instant>, paused: bool) -> Thing {
+    pub(super) async fn next_thing(&mut self, wake: Option<Instant>, paused: bool) -> HostEvent {
         let silent_at = if paused { None } else { self.silent_at() };
         let RealHost { lane, signals, control, reporter, last_tick, .. } = self;
         let tick = reporter.tick_every().map(|every| *last_tick + every);
@@ -50,22 +50,22 @@ impl RealHost<'_> {
             Current::Repository(handle) => (None, None, Thread::Repository(handle)),
             Current::Plan { handle, .. } => (None, None, Thread::Plan(handle)),
             Current::Branch { handle, .. } => (None, None, Thread::Branch(handle)),
-            Current::Nothing | Current::Doomed | Current::Check(_) | Current::Errand(_) => {
+            Current::Nothing | Current::KeeperGone | Current::Check(_) | Current::OwnCommit(_) => {
                 (None, None, Thread::None)
             }
         };
         tokio::select! {
             biased;
-            () = signals.next() => Thing::Signal,
-            request = asked(control) => Thing::Asked(request),
-            () = moment(wake) => Thing::Woke,
-            event = word_of(keeper) => Thing::Keeper(event),
-            () = moment(silent_at) => Thing::Silent,
-            () = moment(tick) => Thing::Tick,
+            () = signals.next() => HostEvent::Signal,
+            request = asked(control) => HostEvent::Asked(request),
+            () = moment(wake) => HostEvent::Woke,
+            event = word_of(keeper) => HostEvent::Keeper(event),
+            () = moment(silent_at) => HostEvent::Silent,
+            () = moment(tick) => HostEvent::Tick,
             done = thread.finished() => done,
             // Last: there may always be more of it.
-            () = readable(stdout) => Thing::Readable,
-            () = readable(stderr) => Thing::Readable,
+            () = readable(stdout) => HostEvent::Readable,
+            () = readable(stderr) => HostEvent::Readable,
         }
     }
 }
@@ -111,15 +111,15 @@ enum Thread<'t> {
 }
 
 impl Thread<'_> {
-    async fn finished(self) -> Thing {
+    async fn finished(self) -> HostEvent {
         match self {
             Thread::None => pending().await,
-            Thread::Snapshot(handle) => Thing::Snapshot(Box::new(handle.await)),
-            Thread::Restore(handle) => Thing::Restored(Box::new(handle.await)),
-            Thread::Survey(handle) => Thing::Surveyed(handle.await),
-            Thread::Repository(handle) => Thing::Repository(handle.await),
-            Thread::Plan(handle) => Thing::Unlocked(handle.await),
-            Thread::Branch(handle) => Thing::Branch(handle.await),
+            Thread::Snapshot(handle) => HostEvent::Snapshot(Box::new(handle.await)),
+            Thread::Restore(handle) => HostEvent::Restored(Box::new(handle.await)),
+            Thread::Survey(handle) => HostEvent::Surveyed(handle.await),
+            Thread::Repository(handle) => HostEvent::Repository(handle.await),
+            Thread::Plan(handle) => HostEvent::Unlocked(handle.await),
+            Thread::Branch(handle) => HostEvent::Branch(handle.await),
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Git runs the filters and monitors of a configuration that agents can write, and those can
 //! leave something running. So these commits are made by a process of the keeper's, `ralph
-//! __errand`, and nothing that they start outlives them.
+//! __own-commit`, and nothing that they start outlives them.
 //!
 //! Invariant: what such a process says decides nothing. It is told to people.
 
 use super::scm;
 use crate::place;
 use ralph_loop::dialect::Exit;
-use ralph_loop::event::{End, LeftEnd};
+use ralph_loop::event::{End, UncommittedEnd};
 use ralph_loop::run::Tree;
 use ralph_loop::scm::TaskOutcome;
 use ralph_loop::text::{clip, printable};
@@ -17,49 +17,54 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The hidden subcommand; its one argument is an [`Errand`].
-pub const SUBCOMMAND: &str = "__errand";
+/// The hidden subcommand; its one argument is an [`OwnCommit`].
+pub const SUBCOMMAND: &str = "__own-commit";
 
 /// What to do.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Errand {
+pub enum OwnCommit {
     /// See to what an iteration has left: commit it under this message, or only count it.
     Left { tree: Tree, message: Option<String> },
     /// Commit what a run leaves in its worktree.
     Rest { worktree: Tree, run_id: String },
 }
 
-impl Errand {
+impl OwnCommit {
     pub fn perform(&self) -> End {
         match self {
-            Errand::Left { tree, message } => End::Left(scm::see_to_left(tree, message.as_deref())),
-            Errand::Rest { worktree, run_id } => End::Rest(match place::commit_rest(worktree, run_id) {
-                Ok(true) => TaskOutcome::Done,
-                Ok(false) => TaskOutcome::NothingToCommit,
-                Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
-            }),
+            OwnCommit::Left { tree, message } => End::Uncommitted(scm::see_to_left(tree, message.as_deref())),
+            OwnCommit::Rest { worktree, run_id } => {
+                End::CommitWorktree(match place::commit_rest(worktree, run_id) {
+                    Ok(true) => TaskOutcome::Done,
+                    Ok(false) => TaskOutcome::NothingToCommit,
+                    Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
+                })
+            }
         }
     }
 
     fn is_ended_by(&self, end: &End) -> bool {
-        matches!((self, end), (Errand::Left { .. }, End::Left(_)) | (Errand::Rest { .. }, End::Rest(_)))
+        matches!(
+            (self, end),
+            (OwnCommit::Left { .. }, End::Uncommitted(_)) | (OwnCommit::Rest { .. }, End::CommitWorktree(_))
+        )
     }
 }
 
-/// An errand on its way.
-pub(super) struct ErrandStep {
-    pub(super) errand: Errand,
+/// A commit of ralph's own that is being made.
+pub(super) struct OwnCommitStep {
+    pub(super) own_commit: OwnCommit,
     /// What it writes to: a file without a name.
     pub(super) output: File,
 }
 
-impl ErrandStep {
+impl OwnCommitStep {
     /// It has ended, and everything that it had started. `cut`: it did not end by itself.
     pub(super) fn finish(mut self, exit: Exit, cut: bool) -> End {
         let said = self.said().unwrap_or_default();
         let end = serde_json::from_slice(&said).ok();
-        match end.filter(|end| exit == Exit::Code(0) && self.errand.is_ended_by(end)) {
+        match end.filter(|end| exit == Exit::Code(0) && self.own_commit.is_ended_by(end)) {
             Some(end) => end,
             None if cut => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
             None => self.failed(without_an_outcome(exit, &said)),
@@ -68,9 +73,9 @@ impl ErrandStep {
 
     /// A commit that cannot be made is no reason to lose the run.
     pub(super) fn failed(&self, why: String) -> End {
-        match self.errand {
-            Errand::Left { .. } => left_failed(why),
-            Errand::Rest { .. } => rest_failed(why),
+        match self.own_commit {
+            OwnCommit::Left { .. } => left_failed(why),
+            OwnCommit::Rest { .. } => rest_failed(why),
         }
     }
 
@@ -84,11 +89,11 @@ impl ErrandStep {
 }
 
 pub(super) fn left_failed(why: String) -> End {
-    End::Left(LeftEnd { problem: Some(why), ..LeftEnd::default() })
+    End::Uncommitted(UncommittedEnd { problem: Some(why), ..UncommittedEnd::default() })
 }
 
 pub(super) fn rest_failed(why: String) -> End {
-    End::Rest(TaskOutcome::Failed { why })
+    End::CommitWorktree(TaskOutcome::Failed { why })
 }
 
 fn without_an_outcome(exit: Exit, said: &[u8]) -> String {
@@ -103,31 +108,31 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn ended(errand: Errand, said: &str, exit: Exit, cut: bool) -> End {
+    fn ended(own_commit: OwnCommit, said: &str, exit: Exit, cut: bool) -> End {
         let mut output = tempfile::tempfile().unwrap();
         output.write_all(said.as_bytes()).unwrap();
-        ErrandStep { errand, output }.finish(exit, cut)
+        OwnCommitStep { own_commit, output }.finish(exit, cut)
     }
 
     fn nowhere() -> Tree {
         Tree { dir: "/nowhere".into(), top: None }
     }
 
-    fn left() -> Errand {
-        Errand::Left { tree: nowhere(), message: None }
+    fn left() -> OwnCommit {
+        OwnCommit::Left { tree: nowhere(), message: None }
     }
 
-    fn rest() -> Errand {
-        Errand::Rest { worktree: nowhere(), run_id: "r".into() }
+    fn rest() -> OwnCommit {
+        OwnCommit::Rest { worktree: nowhere(), run_id: "r".into() }
     }
 
     #[test]
     fn an_errand_is_understood_as_it_was_told() {
-        for errand in [left(), rest()] {
-            let told = serde_json::to_string(&errand).unwrap();
-            let heard: Errand = serde_json::from_str(&told).unwrap();
-            assert_eq!(format!("{heard:?}"), format!("{errand:?}"));
-            let end = errand.perform();
+        for own_commit in [left(), rest()] {
+            let told = serde_json::to_string(&own_commit).unwrap();
+            let heard: OwnCommit = serde_json::from_str(&told).unwrap();
+            assert_eq!(format!("{heard:?}"), format!("{own_commit:?}"));
+            let end = own_commit.perform();
             let said = serde_json::to_string(&end).unwrap() + "\n";
             assert_eq!(ended(heard, &said, Exit::Code(0), false), end);
         }
@@ -151,12 +156,12 @@ mod tests {
             (&twice, Exit::Code(0)),
             (&long, Exit::Code(0)),
         ] {
-            let End::Left(end) = ended(left(), said, exit, false) else { panic!("{said}") };
+            let End::Uncommitted(end) = ended(left(), said, exit, false) else { panic!("{said}") };
             assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{said}");
             let lost = ended(left(), said, exit, true);
             assert!(matches!(lost, End::Lost { .. }), "{said}: {lost:?}");
         }
         let end = ended(rest(), fine, Exit::Code(0), false);
-        assert!(matches!(end, End::Rest(TaskOutcome::Failed { .. })), "{end:?}");
+        assert!(matches!(end, End::CommitWorktree(TaskOutcome::Failed { .. })), "{end:?}");
     }
 }

@@ -11,7 +11,7 @@ use ralph_loop::{Run, State};
 use std::time::Duration;
 
 /// Stands before another reporter: what the lines of a worker do not tell, that one does.
-pub struct Desk<'r> {
+pub struct WorkerFiles<'r> {
     record: Option<Record>,
     notifier: Option<Notifier>,
     inner: &'r mut dyn Reporter,
@@ -22,14 +22,18 @@ pub struct Desk<'r> {
     trims: bool,
 }
 
-impl<'r> Desk<'r> {
+impl<'r> WorkerFiles<'r> {
     /// `record` has followed whatever was recorded before.
-    pub fn new(record: Option<Record>, notifier: Option<Notifier>, inner: &'r mut dyn Reporter) -> Desk<'r> {
-        Desk { record, notifier, inner, warned: false, most_output: 0, trims: true }
+    pub fn new(
+        record: Option<Record>,
+        notifier: Option<Notifier>,
+        inner: &'r mut dyn Reporter,
+    ) -> WorkerFiles<'r> {
+        WorkerFiles { record, notifier, inner, warned: false, most_output: 0, trims: true }
     }
 }
 
-impl Desk<'_> {
+impl WorkerFiles<'_> {
     fn trim_output(&mut self) {
         let Some(record) = self.record.as_ref().filter(|_| self.trims) else { return };
         if let Err(cause) = output::trim(&record.dir().output(), self.most_output) {
@@ -39,7 +43,7 @@ impl Desk<'_> {
     }
 }
 
-impl Reporter for Desk<'_> {
+impl Reporter for WorkerFiles<'_> {
     fn behind(&mut self) -> Option<&mut dyn Reporter> {
         Some(&mut *self.inner)
     }

@@ -1,8 +1,8 @@
-//! `ralph __errand`: what the keeper starts where ralph has git commit what agents left.
+//! `ralph __own-commit`: what the keeper starts where ralph has git commit what agents left.
 
 use super::args::Format;
 use super::{fail, print_lines};
-use crate::engine::Errand;
+use crate::engine::OwnCommit;
 use crate::error::CliError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -10,11 +10,11 @@ use std::process::ExitCode;
 pub(super) fn main(args: &[OsString]) -> ExitCode {
     // It is started by a link to this program, which would otherwise name it.
     #[cfg(target_os = "linux")]
-    let _ = rustix::thread::set_name(c"ralph-errand");
-    let told = args.first().and_then(|told| serde_json::from_str::<Errand>(told.to_str()?).ok());
-    let Some(errand) = told else {
+    let _ = rustix::thread::set_name(c"ralph-commit");
+    let told = args.first().and_then(|told| serde_json::from_str::<OwnCommit>(told.to_str()?).ok());
+    let Some(own_commit) = told else {
         return fail(&CliError::usage("this command is for internal use"), Format::Human);
     };
-    print_lines([errand.perform()]);
+    print_lines([own_commit.perform()]);
     ExitCode::SUCCESS
 }

@@ -3,8 +3,8 @@
 //! Projections: to be certain, fold the journal with [`Record::replay`],
 //! which gives the same. A life that takes a worker up rewrites what a crash has kept from the files.
 
+use super::log_lines::{LogLines, LogWriter};
 use super::state_file::StateFile;
-use super::tell::{Teller, Told};
 use crate::fsx;
 use crate::journal::{self, JournalError};
 use crate::layout::{RunDir, WorkerDir};
@@ -100,7 +100,7 @@ pub struct WorkerState {
 pub struct Record {
     name: String,
     dir: WorkerDir,
-    teller: Teller,
+    log_writer: LogWriter,
     started: i64,
     last_started: Option<i64>,
     total_failures: u32,
@@ -119,7 +119,7 @@ impl Record {
             name: name.to_string(),
             file: StateFile::of(&dir),
             dir,
-            teller: Teller::default(),
+            log_writer: LogWriter::default(),
             started: 0,
             last_started: None,
             total_failures: 0,
@@ -175,7 +175,7 @@ impl Record {
             }
             _ => {}
         }
-        let Told { log, lines } = self.teller.follow(run, state, event);
+        let LogLines { log, lines } = self.log_writer.follow(run, state, event);
         for line in log {
             self.log.push_str(&format!("{} {line}\n", local(event.at, "%Y-%m-%dT%H:%M:%S")));
         }
@@ -208,7 +208,7 @@ impl Record {
             reason: stopped.map(|stopped| stopped.reason.word().to_string()),
             note: match (stopped, &state.ledger.low_disk) {
                 (Some(stopped), _) => stopped.note.clone(),
-                (None, Some(cramped)) => Some(low_disk(&cramped.shortage)),
+                (None, Some(low)) => Some(low_disk(&low.shortage)),
                 // A user who wants to edit the same files should know.
                 (None, None) if Status::of(state) == Status::Paused && !state.flights.is_empty() => {
                     Some(format!("iteration {} is not finished yet", current(state)))

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Ends the processes of this user that belong to the run, other than this process and its
 /// ancestors, and returns how many. To be called with the run's lock held and before its
 /// keeper is started, so that no live keeper is taken for a leftover.
-pub fn end_leftovers(run_id: &str) -> u32 {
+pub fn end_survivors(run_id: &str) -> u32 {
     let deadline = Instant::now() + LIMIT;
     let marker = format!("RALPH_RUN={run_id}");
     let spared = lineage(getpid());

@@ -8,15 +8,15 @@
 //!
 //! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
 
-mod desk;
+mod files;
 mod kept;
+mod log_lines;
 pub mod output;
 pub mod record;
 mod state_file;
-mod tell;
 pub mod workers;
 
-pub use desk::Desk;
+pub use files::WorkerFiles;
 pub use kept::Kept;
 
 use crate::error::CliError;
@@ -37,7 +37,7 @@ pub const PROMPT: &str = "__prompt";
 
 /// This process as a worker.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Worker {
     pub name: String,
     /// It was spawned without a plan's name, with the flags of a prompt.
     pub unplanned: bool,
@@ -46,7 +46,7 @@ pub struct Seat {
     _name: NameLock,
 }
 
-static SEAT: OnceLock<Seat> = OnceLock::new();
+static WORKER_PROCESS: OnceLock<Worker> = OnceLock::new();
 
 /// What a worker tells the process that spawned it, once its run is open.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,9 +80,9 @@ pub fn workers_of(home: &Home, run: &str) -> Vec<WorkerDir> {
     names.filter(|name| run_of(home, name).as_deref() == Some(run)).map(|name| home.worker(&name)).collect()
 }
 
-/// The seat of this process, if it is a worker.
-pub fn current() -> Option<&'static Seat> {
-    SEAT.get()
+/// The worker of this process, if it is a worker.
+pub fn current() -> Option<&'static Worker> {
+    WORKER_PROCESS.get()
 }
 
 /// Makes this process the worker of that name. Its standard input is the way to its spawner.
@@ -98,34 +98,34 @@ pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
         .try_for_each(|dir| fsx::private_dir(dir))
         .map_err(failed)?;
     let lock = NameLock::acquire(home, name).map_err(failed)?.ok_or_else(|| workers::name_taken(name))?;
-    let seat =
-        Seat { name: name.to_string(), unplanned, spawner: Mutex::new(Some(spawner.into())), _name: lock };
-    SEAT.set(seat).map_err(|_| CliError::failed("this process is already a worker"))
+    let worker =
+        Worker { name: name.to_string(), unplanned, spawner: Mutex::new(Some(spawner.into())), _name: lock };
+    WORKER_PROCESS.set(worker).map_err(|_| CliError::failed("this process is already a worker"))
 }
 
 /// How a worker begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Sitting {
+pub struct Takeover {
     /// Its run begins; what another worker of this name has left is not its own.
     pub fresh: bool,
     pub share_workspace: bool,
 }
 
-impl Seat {
+impl Worker {
     pub fn dir(&self, home: &Home) -> WorkerDir {
         home.worker(&self.name)
     }
 
     /// The run is open: from here on this process speaks to its files.
-    pub fn sit_down(&self, home: &Home, run: &Run, state: &State, how: Sitting) -> Result<(), CliError> {
+    pub fn take_over(&self, home: &Home, run: &Run, state: &State, how: Takeover) -> Result<(), CliError> {
         self.settle_in(home, run, state, how).map_err(|cause| {
             CliError::failed(format!("cannot write the worker's files: {}", self.dir(home).dir().display()))
                 .cause(cause)
         })
     }
 
-    fn settle_in(&self, home: &Home, run: &Run, state: &State, how: Sitting) -> io::Result<()> {
-        let Sitting { fresh, share_workspace } = how;
+    fn settle_in(&self, home: &Home, run: &Run, state: &State, how: Takeover) -> io::Result<()> {
+        let Takeover { fresh, share_workspace } = how;
         let dir = self.dir(home);
         fsx::private_dir(dir.dir())?;
         if fresh {

@@ -2,16 +2,16 @@
 //!
 //! An agent changes a story or two in the text of a long list, and its hook has no time to read
 //! all the others: they are what they were, byte by byte, and nothing was wrong with them. A
-//! glance errs in one direction only: what it cannot tell has to be read whole.
+//! fast path errs in one direction only: what it cannot tell has to be read whole.
 
 use super::transitions::gave_verdict;
 use super::{Terms, standing, transitions};
 use crate::task_list::{Json, Mode, Story, TaskList, field, story_places};
 use std::ops::Range;
 
-/// Where the stories of a list are, for a later [`glance`] at those that differ. None if there is
+/// Where the stories of a list are, for [`is_harmless`] to compare those that differ. None if there is
 /// something wrong with the list already.
-pub fn places_for_glance(text: &str, list: &TaskList, terms: &Terms<'_>) -> Vec<Range<usize>> {
+pub fn places_for_fast_path(text: &str, list: &TaskList, terms: &Terms<'_>) -> Vec<Range<usize>> {
     if standing(Ok(list), terms).is_empty() { story_places(text) } else { Vec::new() }
 }
 
@@ -26,7 +26,7 @@ pub struct Difference {
 }
 
 /// The stories around everything that differs, in both texts; `places` are those of
-/// [`places_for_glance`]. What is around them is the same, so each text is a list if and only if
+/// [`places_for_fast_path`]. What is around them is the same, so each text is a list if and only if
 /// they are stories.
 pub fn differing(places: &[Range<usize>], found: Difference) -> Option<(Range<usize>, Range<usize>)> {
     let Difference { before, after, head, tail } = found;
@@ -38,8 +38,8 @@ pub fn differing(places: &[Range<usize>], found: Difference) -> Option<(Range<us
 }
 
 /// Whether all is well with the stories that differ, and so with the list. The terms are those of
-/// [`places_for_glance`].
-pub fn glance(before: &[u8], after: &[u8], terms: &Terms<'_>) -> bool {
+/// [`places_for_fast_path`].
+pub fn is_harmless(before: &[u8], after: &[u8], terms: &Terms<'_>) -> bool {
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     // The same stories, so no other has the same id, and none has come or gone.
     old.stories.iter().map(Story::id).eq(new.stories.iter().map(Story::id))
@@ -69,7 +69,7 @@ fn read(stories: &[u8]) -> Option<TaskList> {
 
 /// As a hook does it, with texts instead of files.
 #[cfg(test)]
-pub(super) fn glance_at(text: &str, before: &TaskList, after: &str, terms: &Terms<'_>) -> bool {
+pub(super) fn fast_path_at(text: &str, before: &TaskList, after: &str, terms: &Terms<'_>) -> bool {
     if text == after {
         return may_change_nothing(terms);
     }
@@ -78,8 +78,8 @@ pub(super) fn glance_at(text: &str, before: &TaskList, after: &str, terms: &Term
     let head = old.iter().zip(new).take_while(same).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
     let found = Difference { before: old.len(), after: new.len(), head, tail };
-    let places = places_for_glance(text, before, terms);
-    differing(&places, found).is_some_and(|(was, is)| glance(&old[was], &new[is], terms))
+    let places = places_for_fast_path(text, before, terms);
+    differing(&places, found).is_some_and(|(was, is)| is_harmless(&old[was], &new[is], terms))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn seen(before: &str, after: &str, mode: Mode) -> bool {
-        glance_at(before, &TaskList::parse(before).unwrap(), after, &terms(mode))
+        fast_path_at(before, &TaskList::parse(before).unwrap(), after, &terms(mode))
     }
 
     type Change = fn(&mut TaskList);

@@ -1,6 +1,6 @@
 //! Who listens to the agent's own words, and what for.
 
-use super::seen::Seen;
+use super::stream_summary::StreamSummary;
 use crate::claim::TagScanner;
 use crate::done_pattern::DonePattern;
 use crate::signal::SignalScanner;
@@ -8,7 +8,7 @@ use crate::text::clip;
 
 /// What an agent's words are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listen {
+pub enum ScanFor {
     /// A completion tag.
     Completion,
     /// A story's signals too.
@@ -19,19 +19,19 @@ pub enum Listen {
 const TAG_CHARS: usize = 200;
 
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct ClaimScanner {
     tags: TagScanner,
     signals: Option<SignalScanner>,
     pattern: Option<DonePattern>,
 }
 
-impl Ear {
-    pub(super) fn new(listen: Listen, pattern: Option<DonePattern>) -> Ear {
+impl ClaimScanner {
+    pub(super) fn new(listen: ScanFor, pattern: Option<DonePattern>) -> ClaimScanner {
         let signals = match listen {
-            Listen::Completion => None,
-            Listen::Signals => Some(SignalScanner::default()),
+            ScanFor::Completion => None,
+            ScanFor::Signals => Some(SignalScanner::default()),
         };
-        Ear { tags: TagScanner::new(), signals, pattern }
+        ClaimScanner { tags: TagScanner::new(), signals, pattern }
     }
 
     pub(super) fn feed(&mut self, text: &str) {
@@ -60,7 +60,7 @@ impl Ear {
         self.signals.is_none() && self.tags.tag().is_some() && pattern
     }
 
-    pub(super) fn finish(mut self, seen: &mut Seen) {
+    pub(super) fn finish(mut self, seen: &mut StreamSummary) {
         self.boundary();
         seen.matched = self.pattern.is_some_and(|pattern| pattern.matched());
         seen.tag = self.tags.tag().map(|tag| clip(tag, TAG_CHARS).into_owned());

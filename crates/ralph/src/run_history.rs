@@ -15,7 +15,7 @@ use ralph_loop::story_id::StoryId;
 use ralph_loop::{Run, State};
 use std::collections::BTreeMap;
 
-pub struct Story {
+pub struct RunHistory {
     pub run: Run,
     pub state: State,
     pub run_dir: RunDir,
@@ -27,17 +27,17 @@ pub struct Story {
     pub left_out: Vec<String>,
     /// What each iteration's last agent was asked, by hash, which of the agents it was, and which
     /// attempt.
-    pub asked: BTreeMap<u32, Asked>,
+    pub asked: BTreeMap<u32, SentPrompt>,
 }
 
-pub struct Asked {
+pub struct SentPrompt {
     pub prompt: String,
     pub agent: usize,
     pub attempt: u32,
 }
 
-impl Story {
-    pub fn read(home: &Home, id: &str) -> Result<Story, CliError> {
+impl RunHistory {
+    pub fn read(home: &Home, id: &str) -> Result<RunHistory, CliError> {
         let run_dir = home.run(id);
         let (mut history, mut iterations) = (History::default(), Vec::new());
         let mut notes = Notes::default();
@@ -48,7 +48,7 @@ impl Story {
         .map_err(|cause| catalog::unreadable(id, &cause))?;
         let Replayed { run, state, opened_at, last_at, .. } = replayed;
         let Notes { trees, left_out, asked, .. } = notes;
-        Ok(Story { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
+        Ok(RunHistory { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
     }
 
     /// The recorded trees and the work tree they are of.
@@ -130,7 +130,7 @@ struct Notes {
     answered: bool,
     trees: BTreeMap<u32, String>,
     left_out: Vec<String>,
-    asked: BTreeMap<u32, Asked>,
+    asked: BTreeMap<u32, SentPrompt>,
 }
 
 impl Notes {
@@ -151,7 +151,8 @@ impl Notes {
                     }
                     (Step::Agent { iteration, attempt, agent, .. }, End::Agent(end)) => {
                         self.answered = end.answer == Answer::Empty;
-                        self.asked.insert(iteration, Asked { prompt: end.prompt.clone(), agent, attempt });
+                        self.asked
+                            .insert(iteration, SentPrompt { prompt: end.prompt.clone(), agent, attempt });
                     }
                     _ => {}
                 }

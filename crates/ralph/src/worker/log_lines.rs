@@ -16,23 +16,23 @@ use ralph_loop::{Run, State};
 
 /// One thing that has happened.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LogLines {
     /// Lines of the log, without their time.
     pub(super) log: Vec<String>,
     /// Lines for people who watch, without the worker's name.
     pub(super) lines: Vec<String>,
 }
 
-impl Told {
-    fn both(tag: &str, text: String) -> Told {
-        Told { log: vec![format!("[{tag}] {text}")], lines: vec![text] }
+impl LogLines {
+    fn both(tag: &str, text: String) -> LogLines {
+        LogLines { log: vec![format!("[{tag}] {text}")], lines: vec![text] }
     }
 
-    fn log(tag: &str, text: &str) -> Told {
-        Told { log: vec![format!("[{tag}] {text}")], lines: vec![] }
+    fn log(tag: &str, text: &str) -> LogLines {
+        LogLines { log: vec![format!("[{tag}] {text}")], lines: vec![] }
     }
 
-    fn and(mut self, other: Told) -> Told {
+    fn and(mut self, other: LogLines) -> LogLines {
         self.log.extend(other.log);
         self.lines.extend(other.lines);
         self
@@ -40,7 +40,7 @@ impl Told {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Teller {
+pub(super) struct LogWriter {
     /// Of the current iteration.
     exit: Option<Exit>,
     began_ms: Option<u64>,
@@ -53,23 +53,23 @@ pub(super) struct Teller {
     paused: bool,
 }
 
-impl Teller {
-    pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) -> Told {
+impl LogWriter {
+    pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) -> LogLines {
         let of = state.ledger.limits.iterations;
         self.at_work.follow(event);
         match &event.fact {
             Fact::Resumed { .. } => {
                 (self.told_start, self.paused) = (None, false);
-                Told::log("RESUME", &format!("at iteration {}/{of}", state.iteration()))
+                LogLines::log("RESUME", &format!("at iteration {}/{of}", state.iteration()))
             }
             Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
                 self.began_ms.get_or_insert(event.up_ms);
                 if self.told_start.replace(*agent) == Some(*agent) {
-                    return Told::default();
+                    return LogLines::default();
                 }
                 let name = self.at_work.name(run).map(|name| format!(" ({name})")).unwrap_or_default();
                 let log = vec![format!("[START] iteration {iteration}/{of}{name}")];
-                Told { log, lines: vec![format!("starting iteration {iteration}/{of}{name}")] }
+                LogLines { log, lines: vec![format!("starting iteration {iteration}/{of}{name}")] }
             }
             Fact::Cancelled { how: How::Ask, why: Why::Silent(silence), .. } => {
                 self.silent = true;
@@ -78,26 +78,26 @@ impl Teller {
                 let what = if *tool { "tool" } else { "inactivity" };
                 let line = format!("{what} timeout ({agent}{}), restarting", seconds(*after_ms));
                 let log = vec![format!("[TIMEOUT] iteration {} {line}", state.iteration())];
-                Told { log, lines: vec![line] }
+                LogLines { log, lines: vec![line] }
             }
             Fact::Ended { end: End::Agent(end), .. } => {
                 self.exit = Some(end.exit);
-                Told::default()
+                LogLines::default()
             }
             Fact::Judged(judgement) => self.judged(run, state, judgement, event.up_ms),
             Fact::Asked(Ask::Pause | Ask::Leave) if !std::mem::replace(&mut self.paused, true) => {
-                Told::both("PAUSE", format!("paused at iteration {}/{of}", state.iteration()))
+                LogLines::both("PAUSE", format!("paused at iteration {}/{of}", state.iteration()))
             }
             Fact::Asked(Ask::Continue) => {
                 self.paused = false;
-                Told::both("RESUME", format!("resumed at iteration {}/{of}", state.iteration()))
+                LogLines::both("RESUME", format!("resumed at iteration {}/{of}", state.iteration()))
             }
             Fact::LowDisk(_) => match newly_low(state, event) {
-                Some(shortage) => Told::both("WAIT", low_disk(shortage)),
-                None => Told::default(),
+                Some(shortage) => LogLines::both("WAIT", low_disk(shortage)),
+                None => LogLines::default(),
             },
             Fact::Stopped { .. } => {
-                let Some(stopped) = &state.stopped else { return Told::default() };
+                let Some(stopped) = &state.stopped else { return LogLines::default() };
                 self.stopped(state, stopped)
             }
             Fact::Opened(_)
@@ -109,12 +109,12 @@ impl Teller {
             | Fact::Silent { .. }
             | Fact::Blocked { .. }
             | Fact::StopAsked
-            | Fact::Woke => Told::default(),
+            | Fact::Woke => LogLines::default(),
         }
     }
 
-    fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement, up_ms: u64) -> Told {
-        let Teller { exit, began_ms, silent, paused, at_work, .. } = std::mem::take(self);
+    fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement, up_ms: u64) -> LogLines {
+        let LogWriter { exit, began_ms, silent, paused, at_work, .. } = std::mem::take(self);
         self.at_work = at_work;
         let pattern = matches!(run.plan, Plan::Prompt(_)) && judgement.claim.matched;
         (self.paused, self.matched) = (paused, pattern && judgement.settlement == Settlement::Settled);
@@ -123,30 +123,30 @@ impl Teller {
         let agent = at_work.name(run).map(|name| format!(" agent={name}")).unwrap_or_default();
         let end = format!("iteration {number} exit={exit} duration={}{agent}", duration(took, ""));
         let agent = at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
-        let told = Told::log("END", &end);
+        let told = LogLines::log("END", &end);
         let (failures, limits) = (state.ledger.streaks.failures, &state.ledger.limits);
         match &judgement.verdict {
             Verdict::AgentFailed { .. } if failures >= limits.max_failures => told,
             Verdict::AgentFailed { .. } if state.ledger.judged >= limits.iterations => {
-                told.and(Told::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
+                told.and(LogLines::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
             }
             Verdict::AgentFailed { .. } => {
                 let wait = seconds(limits.backoff.wait_ms(failures));
                 let tries = format!("attempt {failures}/{}", limits.max_failures);
                 let line =
                     format!("iteration {number} failed ({agent}exit: {exit}), retrying in {wait} ({tries})");
-                told.and(Told::both("FAIL", line))
+                told.and(LogLines::both("FAIL", line))
             }
             Verdict::Green { .. } | Verdict::Red { .. } if silent => told,
             Verdict::Green { .. } | Verdict::Red { .. } => {
                 let took = duration(took, " ");
                 let line = format!("iteration {number} completed ({agent}exit: {exit}, duration: {took})");
-                told.and(Told { log: vec![], lines: vec![line] })
+                told.and(LogLines { log: vec![], lines: vec![line] })
             }
         }
     }
 
-    fn stopped(&self, state: &State, stopped: &Stopped) -> Told {
+    fn stopped(&self, state: &State, stopped: &Stopped) -> LogLines {
         let note = stopped.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
         let word = stopped.reason.word();
         match stopped.reason {
@@ -155,28 +155,28 @@ impl Teller {
                     format!("loop complete after {}", counted(state.ledger.judged.into(), "iteration"));
                 if self.matched {
                     let line = "done pattern matched, stopping loop".to_string();
-                    return Told {
+                    return LogLines {
                         log: vec![format!("[DONE] {line}"), format!("[DONE] {done}")],
                         lines: vec![line, done],
                     };
                 }
-                Told::both("DONE", done)
+                LogLines::both("DONE", done)
             }
-            StopReason::TooManyFailures => Told::both(
+            StopReason::TooManyFailures => LogLines::both(
                 "FAIL",
                 format!("{} consecutive failures, stopping loop", state.ledger.streaks.failures),
             ),
-            StopReason::Paused => Told::default(),
-            StopReason::Killed => Told::both("STOP", "killed".into()),
+            StopReason::Paused => LogLines::default(),
+            StopReason::Killed => LogLines::both("STOP", "killed".into()),
             StopReason::Halted | StopReason::Outage | StopReason::Authentication | StopReason::Error => {
-                Told::both("FAIL", format!("{word}{note}, stopping loop"))
+                LogLines::both("FAIL", format!("{word}{note}, stopping loop"))
             }
             StopReason::Completed
             | StopReason::MaxIterations
             | StopReason::BudgetExhausted
             | StopReason::Timeout
             | StopReason::Stalled
-            | StopReason::Interrupted => Told::both(
+            | StopReason::Interrupted => LogLines::both(
                 "STOP",
                 format!("stopped after {}: {word}{note}", counted(state.ledger.judged.into(), "iteration")),
             ),

@@ -1,9 +1,9 @@
 //! What a stream came to, and whether that is an answer.
 //!
-//! [`Seen`] is the whole of a stream that the policy knows: small, bounded, and written to the
+//! [`StreamSummary`] is the whole of a stream that the policy knows: small, bounded, and written to the
 //! journal as it is. [`answer`] is the one place that weighs it against the exit code.
 //!
-//! Deliberately absent: completion. `Seen::tag` is what the agent claims; what the claim is
+//! Deliberately absent: completion. `StreamSummary::tag` is what the agent claims; what the claim is
 //! worth is decided where the checks are known.
 
 use super::Dialect;
@@ -18,7 +18,7 @@ use std::ops::AddAssign;
 /// The record of one agent's stream. Every field at its default is left out of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Seen {
+pub struct StreamSummary {
     /// The agent said something: its own words, not blank, not the prompt's echo.
     #[serde(skip_serializing_if = "is_default")]
     pub text: bool,
@@ -92,7 +92,7 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
-impl Seen {
+impl StreamSummary {
     /// Notes a tool call that was refused.
     pub(super) fn deny(&mut self, tool: &str, why: &str) {
         const DENIAL_CHARS: usize = 250;
@@ -158,7 +158,7 @@ impl Answer {
 ///
 /// The stream's own error comes first, because it tells more than `exit code 1`. Words that match
 /// the run's done pattern count whatever the exit code.
-pub fn answer(dialect: Dialect, exit: Exit, seen: &Seen, complaint: Option<&Complaint>) -> Answer {
+pub fn answer(dialect: Dialect, exit: Exit, seen: &StreamSummary, complaint: Option<&Complaint>) -> Answer {
     let failed = |why: String| Answer::Failed { why };
     let result_missing = match dialect {
         Dialect::Claude | Dialect::Codex | Dialect::Amp => !seen.result,
@@ -221,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_stream_is_believed_only_with_a_result_and_a_good_exit() {
-        let said = Seen { text: true, result: true, ..Seen::default() };
-        let error = Seen { error: Some("API error 429: slow down".into()), ..said.clone() };
-        let cut = Seen { result: false, ..said.clone() };
-        let empty = Seen { text: false, ..said.clone() };
+        let said = StreamSummary { text: true, result: true, ..StreamSummary::default() };
+        let error = StreamSummary { error: Some("API error 429: slow down".into()), ..said.clone() };
+        let cut = StreamSummary { result: false, ..said.clone() };
+        let empty = StreamSummary { text: false, ..said.clone() };
         for (exit, seen, expected) in [
             (Exit::Code(0), &said, Answer::Said),
             (Exit::Code(0), &empty, Answer::Empty),
@@ -242,26 +242,26 @@ mod tests {
 
     #[test]
     fn a_plain_agent_is_judged_by_its_exit_code() {
-        let said = Seen { text: true, ..Seen::default() };
+        let said = StreamSummary { text: true, ..StreamSummary::default() };
         assert_eq!(answer(Dialect::Plain, Exit::Code(0), &said, None), Answer::Said);
-        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &Seen::default(), None), Answer::Empty);
+        assert_eq!(answer(Dialect::Plain, Exit::Code(0), &StreamSummary::default(), None), Answer::Empty);
         assert_eq!(answer(Dialect::Plain, Exit::Code(2), &said, None), why("exit code 2"));
-        let matched = Seen { matched: true, ..Seen::default() };
+        let matched = StreamSummary { matched: true, ..StreamSummary::default() };
         assert_eq!(answer(Dialect::Plain, Exit::Code(2), &matched, None), Answer::Said);
         assert_eq!(answer(Dialect::Plain, Exit::Signal(9), &matched, None), why("killed by signal 9"));
     }
 
     #[test]
     fn the_record_of_nothing_is_small_and_reads_back() {
-        assert_eq!(serde_json::to_string(&Seen::default()).unwrap(), "{}");
-        let seen = Seen {
+        assert_eq!(serde_json::to_string(&StreamSummary::default()).unwrap(), "{}");
+        let seen = StreamSummary {
             tag: Some("DONE".into()),
             tokens: Tokens { input: 3, ..Tokens::default() },
-            ..Seen::default()
+            ..StreamSummary::default()
         };
         let text = serde_json::to_string(&seen).unwrap();
         assert_eq!(text, r#"{"tag":"DONE","tokens":{"input":3}}"#);
-        assert_eq!(serde_json::from_str::<Seen>(&text).unwrap(), seen);
+        assert_eq!(serde_json::from_str::<StreamSummary>(&text).unwrap(), seen);
         assert_eq!(serde_json::to_string(&Exit::Signal(9)).unwrap(), r#"{"signal":9}"#);
     }
 }
