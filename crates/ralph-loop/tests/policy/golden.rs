@@ -1,26 +1,37 @@
 //! What the policy did in random lives, as one number.
 //!
 //! A change that is not meant to change what runs do leaves it as it is. One that is meant to
-//! replaces it, and its commit says what runs do differently.
+//! replaces it, and its commit says what runs do differently. Reasons in words are left out.
 
 use crate::life::deterministic_lives;
+use serde_json::Value;
 
 /// The digest of every event of the lives below.
-const DIGEST: u64 = 15_210_682_348_488_877_596;
+const DIGEST: u64 = 15_136_153_867_981_303_488;
 
 #[test]
 fn random_lives_go_as_they_went() {
-    let lives = std::env::var("RALPH_LIVES").ok().and_then(|n| n.parse().ok());
+    // Another number shows the digest of so many, to compare two versions by hand.
+    let lives = std::env::var("RALPH_LIVES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
     let mut digest = Digest::default();
-    for events in deterministic_lives(lives.unwrap_or(1_000)) {
+    for events in deterministic_lives(lives) {
         for event in &events {
-            digest.take(&serde_json::to_vec(event).expect("an event can be written"));
+            let mut event = serde_json::to_value(event).expect("an event can be written");
+            leave_out_words(&mut event);
+            digest.take(event.to_string().as_bytes());
         }
     }
-    match lives {
-        None => assert_eq!(digest.0, DIGEST),
-        // More of them, to compare two versions by hand.
-        Some(lives) => println!("{lives} lives: {}", digest.0),
+    assert_eq!(digest.0, DIGEST, "{lives} lives");
+}
+
+fn leave_out_words(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "why" && name != "note");
+            fields.values_mut().for_each(leave_out_words);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_words),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
