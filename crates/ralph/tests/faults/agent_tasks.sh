@@ -4,7 +4,7 @@
 # at times it does so badly, fails, or cheats. `ledger` has a line when it begins, one
 # before it touches the list and one after.
 dir=$1
-mode=$(sed -n 's/.*Its mode is \*\*\([a-z-]*\)\*\*.*/\1/p' | head -n 1)
+mode=$(sed -n 's/.*Mode: \*\*\([a-z-]*\)\*\*.*/\1/p' | head -n 1)
 echo x >> "$dir/calls"
 call=$(wc -l < "$dir/calls" | tr -d ' ')
 roll=$(sed -n "${call}p" "$dir/dice")
