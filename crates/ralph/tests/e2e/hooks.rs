@@ -79,7 +79,7 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(real: Real) {
     let last = stage.git(&["log", "-1", "--format=%s"]);
     assert_eq!(last.trim(), if by_itself { "work" } else { "wip: [US-001] uncommitted work of iteration 1" });
     let opening = &stage.turns()[0].opening;
-    assert_eq!(opening.contains("Your sandbox does not let you commit"), !by_itself, "{opening}");
+    assert_eq!(opening.contains("You cannot commit in your sandbox"), !by_itself, "{opening}");
     stage.asked_only_the_model();
     assert_eq!(stage.alive(), []);
 }
@@ -167,7 +167,7 @@ fn codex_is_not_told_where_the_project_has_hooks_that_nobody_looked_at() {
     stage.git(&["commit", "-q", "-m", "hooks"]);
     let ran = stage.start(&["tasks", "--format", "json", "-n", "1"]).end();
     ran.stops(1, "max_iterations", 1);
-    assert!(ran.stderr.contains("codex is not told of ralph's hooks"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not passing ralph's hooks to codex"), "{}", ran.stderr);
     assert!(!stage.path("planted-hook-ran").exists());
     assert_eq!(status(&stage), "needs_review");
 }
