@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 const MEMORY_GOAL: Goal = Goal::AtMost(20.0);
 
+/// All of it is to be kept, in one file.
+const SETTINGS: &str = r#"{"context": false, "checkpoints": false, "keepStreams": 0}"#;
+
 pub fn events(lab: &Lab, table: &mut Table) -> Outcome<()> {
-    // All of it is to be kept.
-    lab.settings(r#"{"context": false, "checkpoints": false, "keepStreams": 0}"#)?;
+    lab.settings(SETTINGS)?;
     for (mb, rounds) in [(200, 5), (1000, 1)] {
         let (mut speed, mut floor, mut peak) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
@@ -35,6 +37,7 @@ pub fn events(lab: &Lab, table: &mut Table) -> Outcome<()> {
 
 pub fn one_line(lab: &Lab, table: &mut Table) -> Outcome<()> {
     const SIZES: [u64; 3] = [32, 64, 128];
+    lab.settings(SETTINGS)?;
     let mut took = [const { Vec::new() }; SIZES.len()];
     let mut peaks = [const { Vec::new() }; SIZES.len()];
     let mut unparsed = true;
