@@ -218,7 +218,7 @@ pub fn free_range(_: &File, _: u64, _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Replaces a range of a file by a note. Nobody may write to it meanwhile, nor append with a
+/// Replaces a range of a file by a note. No process may write to it meanwhile, nor append with a
 /// descriptor that shares its offset afterwards.
 pub fn cut_out(file: &File, from: u64, bytes: u64, note: &[u8]) -> io::Result<()> {
     // Otherwise all that is written goes to the end, wherever it is meant for.

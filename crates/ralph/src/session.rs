@@ -292,7 +292,7 @@ fn attended(
     reporter: &mut dyn Reporter,
     live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, CliError>,
 ) -> Result<Ended, CliError> {
-    // Whoever waits for the end of a run finds its log complete.
+    // A command that waits for the end of a run finds its log complete.
     let _held = life.lock.share();
     let notifier = Notifier::of(&life.run, options.worker.map(|worker| worker.name.as_str()));
     let log = life.run.log.clone();

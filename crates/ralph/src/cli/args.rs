@@ -60,7 +60,7 @@ pub struct OutputArgs {
     pub timestamps: bool,
 }
 
-/// For runs that nobody watches.
+/// For unattended runs.
 #[derive(Args)]
 pub struct WatchArgs {
     /// Stop an agent that is silent for this long [default: off; workers: 10m, or 60s if it prints

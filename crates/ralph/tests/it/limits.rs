@@ -48,7 +48,7 @@ fn failures_in_a_row_wait_longer_each_time_and_end_the_run() {
     let ended = at(|fact| fact["ended"]["end"]["agent"].is_object());
     let waits: Vec<u64> = begun[1..].iter().zip(&ended).map(|(begun, ended)| begun - ended).collect();
     assert!(waits.iter().zip([100, 200, 250]).all(|(wait, least)| *wait >= least), "{waits:?}");
-    // The cap holds: uncapped, nobody would wait for the end.
+    // The cap holds: without it, the first wait would take an hour.
     sandbox.settings(&json!({"context": false, "backoff": {"base": 3600, "cap": 0.1}}));
     sandbox.run(&with(&["--max-failures", "3"]), &agent).stops(1, "too_many_failures", 3);
 }

@@ -85,7 +85,7 @@ fn a_signal_ends_a_wait_at_once() {
     sandbox.until_fact("the judgement", |fact| fact["judged"].is_object());
     running.signal(Signal::INT);
     running.end().exits(130);
-    // Failures are counted anew.
+    // Failures are counted from zero.
     sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 2);
 }
 

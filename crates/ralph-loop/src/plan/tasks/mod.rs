@@ -4,7 +4,7 @@
 //! Before an iteration the list is read: what changed since is a person's and counts. After
 //! the agent it is compared with what was there before, and what the mode does not allow is
 //! undone. An approval counts only with green checks: what is red goes back with their output,
-//! and at the review cap a person is asked for instead. An agent that nobody judged has not
+//! and at the review cap a person is asked for instead. An agent that was not judged has not
 //! changed the list.
 
 mod file_work;
@@ -27,7 +27,7 @@ pub const COMPLETE: &str = "COMPLETE";
 pub struct TasksPlan {
     /// The directory of the list, its progress and its prompt; relative to the workspace.
     pub dir: PathBuf,
-    /// Whoever implements says so too; nobody reviews.
+    /// The agent that implements a story also sets `passes`; there are no reviews.
     pub skip_review: bool,
     /// Reviews of one story before it is approved as it is.
     pub review_cap: u32,
@@ -92,7 +92,7 @@ pub struct TasksEnd {
     /// What the agent has changed of what is asked of a story. It may, and a person is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reworded: Vec<Reworded>,
-    /// Somebody else than the agent has changed it.
+    /// A person, or a commit, has changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// What stood there and was written over, by hash: it may be a person's.

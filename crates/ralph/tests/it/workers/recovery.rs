@@ -142,7 +142,7 @@ fn a_running_worker_is_replaced_on_request() {
         .exits(1)
         .says("already exists")
         .says("it is running; use --replace to kill and replace it");
-    // A worker that could not start replaces nobody.
+    // A worker that could not start replaces no other.
     yard.spawn(&["-n", "200", "--replace", "--no-such-flag"], &yard.waiting_agent()).exits(2);
     yard.spawn(&["-n", "200", "--replace"], &Agent::named("no-such-agent")).exits(2).says("is not installed");
     yard.0.ralph(&["spawn", "--name", "agent", "--replace", "tasks"]).exits(2).says("no task list: ");
