@@ -137,7 +137,7 @@ impl WorkerDir {
     }
 }
 
-/// The output of a worker or a run, for all times it was started: `output.log` and its older parts.
+/// The output of a worker, for all times it was started: `output.log` and its older parts.
 #[derive(Clone, Debug)]
 pub struct OutputLog {
     dir: PathBuf,
@@ -261,11 +261,6 @@ impl RunDir {
     /// Where the run's loop can be talked to.
     pub fn control(&self) -> PathBuf {
         self.dir.join(CONTROL)
-    }
-
-    /// What a run without a worker shows in its terminal.
-    pub fn output(&self) -> OutputLog {
-        OutputLog { dir: self.dir.clone() }
     }
 
     /// The git directory of the run's checkpoints.

@@ -29,6 +29,7 @@ mod engine;
 mod error;
 mod fsx;
 mod git;
+mod growing_log;
 pub mod hook;
 mod journal;
 mod layout;

@@ -23,7 +23,7 @@ use crate::stories::added::AddedSpecs;
 use crate::stories::backlog;
 use crate::texts::Texts;
 use crate::worker::record::Record;
-use crate::worker::{self, Kept, Takeover, Worker, WorkerFiles};
+use crate::worker::{self, Takeover, Worker, WorkerFiles};
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
 use ralph_loop::history::History;
@@ -296,18 +296,8 @@ fn attended(
     let _held = life.lock.share();
     let notifier = Notifier::of(&life.run, options.worker.map(|worker| worker.name.as_str()));
     let log = life.run.log.clone();
-    if options.worker.is_some() {
-        let mut files = WorkerFiles::new(record, notifier, reporter);
-        return also_logged(log, &mut files, |reporter| live(life, reporter));
-    }
-    let mut kept = Kept::new(&life.run, &life.run_dir, reporter);
-    let mut files = WorkerFiles::new(record, notifier, &mut kept);
-    let ended = also_logged(log, &mut files, |reporter| live(life, reporter));
-    match &ended {
-        Ok(ended) => kept.close(&ended.summary()),
-        Err(error) => kept.fail(error),
-    }
-    ended
+    let mut files = WorkerFiles::new(record, notifier, reporter);
+    also_logged(log, &mut files, |reporter| live(life, reporter))
 }
 
 /// With the run's log, if it has one, beside the reporter.
@@ -431,39 +421,43 @@ fn checkpoints(run: &Run, state: &State, run_dir: &RunDir) -> Option<Checkpoints
 impl Ended {
     pub fn summary(&self) -> Summary {
         let name = self.worker.map_or(&self.run.id, |worker| &worker.name);
-        Summary {
-            name: name.clone(),
-            reason: self.stopped.reason,
-            success: self.state.is_success(self.stopped.reason),
-            stories: match (&self.run.plan, &self.state.plan) {
-                (Plan::Stories(plan), PlanState::Stories(stories)) => {
-                    let todo = plan.todo.iter().map(|story| story.id);
-                    let left = todo.filter(|id| !stories.done.contains(id)).collect();
-                    let mut others =
-                        backlog::not_done(&Project::at(self.run.workspace.clone()), &stories.done);
-                    others.retain(|id| plan.story(*id).is_none());
-                    let (failed, of, commits) = (stories.failed(), plan.todo.len(), plan.commit);
-                    Some(StoriesLeft { failed, of, left, others, commits })
-                }
-                (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
-            },
-            tasks: tasks_left(&self.run, &self.state),
-            note: self.stopped.note.clone(),
-            refused: refusal_advice(&self.run, &self.state),
-            iterations: self.state.ledger.judged,
-            cost: self.state.ledger.spent,
-            up_ms: self.state.position.up_ms,
-            more: self.state.limit_reached().map(|limit| higher_limit(&self.state, limit, name)),
-            max_failures: self.run.limits.max_failures,
-            stall_after: self.run.limits.stall_after,
-            checked: !self.run.checks.is_empty(),
-            place: place::advice(&self.run.place),
-        }
+        summary(&self.run, &self.state, &self.stopped, name)
     }
 
     /// The iterations come from the journal: a run never holds them all in memory.
     pub fn result(&self) -> Result<RunResult, CliError> {
         result_of(&self.run_dir)
+    }
+}
+
+/// What the closing lines of a run are made of.
+pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summary {
+    Summary {
+        name: name.to_string(),
+        reason: stopped.reason,
+        success: state.is_success(stopped.reason),
+        stories: match (&run.plan, &state.plan) {
+            (Plan::Stories(plan), PlanState::Stories(stories)) => {
+                let todo = plan.todo.iter().map(|story| story.id);
+                let left = todo.filter(|id| !stories.done.contains(id)).collect();
+                let mut others = backlog::not_done(&Project::at(run.workspace.clone()), &stories.done);
+                others.retain(|id| plan.story(*id).is_none());
+                let (failed, of, commits) = (stories.failed(), plan.todo.len(), plan.commit);
+                Some(StoriesLeft { failed, of, left, others, commits })
+            }
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+        },
+        tasks: tasks_left(run, state),
+        note: stopped.note.clone(),
+        refused: refusal_advice(run, state),
+        iterations: state.ledger.judged,
+        cost: state.ledger.spent,
+        up_ms: state.position.up_ms,
+        more: state.limit_reached().map(|limit| higher_limit(state, limit, name)),
+        max_failures: run.limits.max_failures,
+        stall_after: run.limits.stall_after,
+        checked: !run.checks.is_empty(),
+        place: place::advice(&run.place),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::catalog;
 use crate::error::CliError;
-use crate::layout::{Home, OutputLog, RunDir, WorkerDir};
+use crate::layout::{Home, RunDir, WorkerDir};
 use crate::lock::{NameLock, RunLock};
 use crate::tmux;
 use crate::worker::record::{Record, WorkerState};
@@ -66,14 +66,6 @@ impl Target {
             }
             Some(reason) if reason != word => format!("{word} ({reason})"),
             _ => word.to_string(),
-        }
-    }
-
-    /// What it and its agents print.
-    pub fn output(&self) -> OutputLog {
-        match &self.kind {
-            Kind::Worker { dir, .. } => dir.output(),
-            Kind::Terminal => self.run_dir.output(),
         }
     }
 

@@ -18,6 +18,7 @@ mod ls;
 mod own_commit;
 mod resume;
 mod run;
+mod run_log;
 mod runs;
 mod schema;
 mod show;

@@ -58,7 +58,8 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
 /// As it was written, also what a newer version wrote.
 fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
     let mut out = Out::stdout();
-    journal::read(run_dir, |_, entry| {
+    let mut journal = journal::Reader::open(run_dir)?;
+    while let Some((_, entry)) = journal.next()? {
         match entry {
             Entry::Known(event) => {
                 if let Ok(line) = serde_json::to_string(&event) {
@@ -67,8 +68,7 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
             }
             Entry::Newer { line, .. } => out.line(&line),
         }
-        Ok(())
-    })?;
+    }
     out.flush();
     Ok(())
 }

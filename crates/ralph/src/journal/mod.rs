@@ -4,10 +4,12 @@
 //! written survives the end of the process at once and a power cut within a moment: the
 //! disk is synced beside the loop, and awaited only where [`Journal::settle`] is called.
 
+mod follow;
 mod read;
 mod sync;
 
-pub use read::{Entry, JournalError, Replayed, has_lines, opened, read, replay};
+pub use follow::{FollowError, Follower};
+pub use read::{Entry, JournalError, Reader, Replayed, has_lines, opened, replay};
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;

@@ -5,7 +5,7 @@ use ralph_loop::event::{Event, Fact, VERSION};
 use ralph_loop::state::Illegal;
 use ralph_loop::{Run, State};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -50,31 +50,58 @@ pub enum Entry {
     },
 }
 
-/// Calls `each` for every whole line; returns the length up to the end of the last one.
-pub fn read(
-    run: &RunDir,
-    mut each: impl FnMut(u64, Entry) -> Result<(), JournalError>,
-) -> Result<u64, JournalError> {
-    let path = run.journal();
-    let unreadable = |cause| JournalError::Unreadable { path: path.clone(), cause };
-    let mut lines = BufReader::with_capacity(256 << 10, File::open(&path).map_err(unreadable)?);
-    let (mut whole, mut number, mut line) = (0, 0, Vec::new());
-    loop {
-        line.clear();
-        let length = lines.read_until(b'\n', &mut line).map_err(unreadable)?;
-        if length == 0 || line.last() != Some(&b'\n') {
-            return Ok(whole);
+/// Reads a journal line by line, also one that is still written: what is whole later is read later.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    lines: BufReader<File>,
+    /// The length up to the end of the last whole line, and how many there were.
+    whole: u64,
+    number: u64,
+}
+
+impl Reader {
+    pub fn open(run: &RunDir) -> Result<Reader, JournalError> {
+        let path = run.journal();
+        let file =
+            File::open(&path).map_err(|cause| JournalError::Unreadable { path: path.clone(), cause })?;
+        let lines = BufReader::with_capacity(256 << 10, file);
+        Ok(Reader { path, lines, whole: 0, number: 0 })
+    }
+
+    /// The next whole line and its number, if it is there.
+    pub fn next(&mut self) -> Result<Option<(u64, Entry)>, JournalError> {
+        let (mut line, number) = (Vec::new(), self.number + 1);
+        let length = self.lines.read_until(b'\n', &mut line).map_err(|cause| self.unreadable(cause))?;
+        if line.last() != Some(&b'\n') {
+            return self.not_yet();
         }
-        number += 1;
         let entry = match parse(&line) {
             Ok(entry) => entry,
             // A power cut can leave the last line there in length only. One that is whole and
             // not understood is no torn line.
-            Err(_) if is_torn(&line) && lines.fill_buf().map_err(unreadable)?.is_empty() => return Ok(whole),
-            Err(cause) => return Err(JournalError::Damaged { path, line: number, cause }),
+            Err(_) if is_torn(&line) && self.is_at_end()? => return self.not_yet(),
+            Err(cause) => return Err(JournalError::Damaged { path: self.path.clone(), line: number, cause }),
         };
-        each(number, entry)?;
-        whole += length as u64;
+        (self.whole, self.number) = (self.whole + length as u64, number);
+        Ok(Some((number, entry)))
+    }
+
+    /// What comes after the last whole line is read again the next time: it may be cut off and replaced.
+    fn not_yet(&mut self) -> Result<Option<(u64, Entry)>, JournalError> {
+        self.lines.seek(SeekFrom::Start(self.whole)).map_err(|cause| self.unreadable(cause))?;
+        Ok(None)
+    }
+
+    fn is_at_end(&mut self) -> Result<bool, JournalError> {
+        match self.lines.fill_buf().map(<[u8]>::is_empty) {
+            Ok(is_empty) => Ok(is_empty),
+            Err(cause) => Err(self.unreadable(cause)),
+        }
+    }
+
+    fn unreadable(&self, cause: io::Error) -> JournalError {
+        JournalError::Unreadable { path: self.path.clone(), cause }
     }
 }
 
@@ -137,38 +164,65 @@ pub struct Replayed {
     pub whole: u64,
 }
 
+impl Replayed {
+    /// What a journal's first event opens.
+    fn open(event: &Event) -> Result<Replayed, Illegal> {
+        let state = State::open(event)?;
+        let Fact::Opened(run) = &event.fact else { return Err(Illegal::NotOpened) };
+        let run = Run::clone(run);
+        Ok(Replayed { run, state, opened_at: event.at, last_at: event.at, whole: 0 })
+    }
+
+    fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        self.state.apply(event)?;
+        self.last_at = event.at;
+        Ok(())
+    }
+}
+
+/// Folds a journal, as far as it is written, and can go on once there is more of it.
+#[derive(Debug)]
+pub struct Fold {
+    reader: Reader,
+    folded: Option<Replayed>,
+}
+
+impl Fold {
+    pub fn open(run_dir: &RunDir) -> Result<Fold, JournalError> {
+        Ok(Fold { reader: Reader::open(run_dir)?, folded: None })
+    }
+
+    /// The next event, if it is there, and the run and its state after it.
+    pub fn next(&mut self) -> Result<Option<(&Run, &State, Event)>, JournalError> {
+        let Some((line, entry)) = self.reader.next()? else { return Ok(None) };
+        let path = || self.reader.path.clone();
+        let event = match entry {
+            Entry::Known(event) => *event,
+            Entry::Newer { version, .. } => return Err(JournalError::Newer { path: path(), found: version }),
+        };
+        let illegal = |cause| JournalError::Illegal { path: path(), line, cause };
+        let folded = match self.folded.take() {
+            None => Replayed::open(&event).map_err(illegal)?,
+            Some(mut folded) => {
+                folded.apply(&event).map_err(illegal)?;
+                folded
+            }
+        };
+        let Replayed { run, state, .. } = self.folded.insert(folded);
+        Ok(Some((run, state, event)))
+    }
+}
+
 /// Folds a journal; `also` sees every event after it was found legal.
 pub fn replay(
     run_dir: &RunDir,
     mut also: impl FnMut(&Run, &State, &Event),
 ) -> Result<Replayed, JournalError> {
-    let path = run_dir.journal();
-    let mut folded: Option<Replayed> = None;
-    let whole = read(run_dir, |line, entry| {
-        let event = match entry {
-            Entry::Known(event) => event,
-            Entry::Newer { version, .. } => {
-                return Err(JournalError::Newer { path: path.clone(), found: version });
-            }
-        };
-        let illegal = |cause| JournalError::Illegal { path: path.clone(), line, cause };
-        match &mut folded {
-            None => {
-                let state = State::open(&event).map_err(illegal)?;
-                let Fact::Opened(run) = &event.fact else { return Err(illegal(Illegal::NotOpened)) };
-                also(run, &state, &event);
-                let run = Run::clone(run);
-                folded = Some(Replayed { run, state, opened_at: event.at, last_at: event.at, whole: 0 });
-            }
-            Some(so_far) => {
-                so_far.state.apply(&event).map_err(illegal)?;
-                so_far.last_at = event.at;
-                also(&so_far.run, &so_far.state, &event);
-            }
-        }
-        Ok(())
-    })?;
-    let mut replayed = folded.ok_or(JournalError::Empty { path })?;
-    replayed.whole = whole;
-    Ok(replayed)
+    let mut fold = Fold::open(run_dir)?;
+    while let Some((run, state, event)) = fold.next()? {
+        also(run, state, &event);
+    }
+    let Fold { reader, folded } = fold;
+    let replayed = folded.ok_or(JournalError::Empty { path: reader.path })?;
+    Ok(Replayed { whole: reader.whole, ..replayed })
 }

@@ -72,10 +72,10 @@ impl Human {
         Human::on(Screen::new(status, telling.timestamps), style, telling)
     }
 
-    /// Writes everything to a file, as it would go to a pipe.
-    pub fn to_file(file: Box<dyn Write + Send>) -> Human {
+    /// Everything, within each call.
+    pub fn to_writer(writer: Box<dyn Write>, style: Style) -> Human {
         let telling = Telling { quiet: false, stream: true, timestamps: false };
-        Human::on(Screen::to_file(file), Style::plain(), telling)
+        Human::on(Screen::to_writer(writer), style, telling)
     }
 
     fn on(screen: Screen, style: Style, telling: Telling) -> Human {

@@ -23,13 +23,25 @@ pub(super) struct Screen {
     asides: String,
     timestamps: bool,
     has_status: bool,
+    outlet: Outlet,
+}
+
+/// The way from the loop to a reader.
+enum Outlet {
+    /// Beside the loop, which must never wait.
+    Printer(Printer),
+    /// Within the call: for a process that has nothing else to do.
+    Writer(Box<dyn Write>),
+}
+
+struct Printer {
     queue: Arc<Queue>,
     /// What is left of the time for which a reader may hold the loop up.
     patience: Duration,
     /// The reader is stuck: do not wait until there is room again.
     stuck: bool,
     left_out: u64,
-    printer: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 enum Job {
@@ -47,43 +59,19 @@ const WAITING: usize = 2 << 20;
 const PATIENCE: Duration = Duration::from_millis(200);
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where the printer prints.
-enum Sink {
-    /// Standard output and standard error.
-    Own(Option<StatusLine>),
-    /// A file, for both.
-    File(Box<dyn Write + Send>),
-}
-
 impl Screen {
     pub(super) fn new(status: Option<StatusLine>, timestamps: bool) -> Screen {
         let has_status = status.is_some();
-        Screen::start(Sink::Own(status), has_status, timestamps)
+        Screen::over(Outlet::Printer(Printer::start(status)), has_status, timestamps)
     }
 
     /// What cannot be written is lost.
-    pub(super) fn to_file(file: Box<dyn Write + Send>) -> Screen {
-        Screen::start(Sink::File(file), false, false)
+    pub(super) fn to_writer(writer: Box<dyn Write>) -> Screen {
+        Screen::over(Outlet::Writer(writer), false, false)
     }
 
-    fn start(sink: Sink, has_status: bool, timestamps: bool) -> Screen {
-        let queue = Arc::new(Queue::default());
-        let theirs = Arc::clone(&queue);
-        let printer = thread::Builder::new().name("printer".into()).spawn(move || match sink {
-            Sink::Own(status) => print(&theirs, status.as_ref()),
-            Sink::File(mut file) => write(&theirs, &mut *file),
-        });
-        Screen {
-            buffer: Vec::new(),
-            asides: String::new(),
-            timestamps,
-            has_status,
-            queue,
-            patience: PATIENCE,
-            stuck: false,
-            left_out: 0,
-            printer: printer.ok(),
-        }
+    fn over(outlet: Outlet, has_status: bool, timestamps: bool) -> Screen {
+        Screen { buffer: Vec::new(), asides: String::new(), timestamps, has_status, outlet }
     }
 
     /// One line, or several; each with its time if that was asked for.
@@ -129,7 +117,10 @@ impl Screen {
     /// The loop is about to look for signals and timers.
     pub(super) fn rest(&mut self) {
         self.flush();
-        self.patience = PATIENCE;
+        match &mut self.outlet {
+            Outlet::Printer(printer) => printer.patience = PATIENCE,
+            Outlet::Writer(writer) => drop(writer.flush()),
+        }
     }
 
     fn hand_over_lines(&mut self) {
@@ -164,6 +155,29 @@ impl Screen {
     }
 
     fn hand_over(&mut self, job: Job) {
+        match &mut self.outlet {
+            Outlet::Printer(printer) => printer.hand_over(job),
+            Outlet::Writer(writer) => write(job, &mut **writer),
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl Printer {
+    fn start(status: Option<StatusLine>) -> Printer {
+        let queue = Arc::new(Queue::default());
+        let theirs = Arc::clone(&queue);
+        let thread = thread::Builder::new().name("printer".into());
+        let thread = thread.spawn(move || print(&theirs, status.as_ref()));
+        Printer { queue, patience: PATIENCE, stuck: false, left_out: 0, thread: thread.ok() }
+    }
+
+    fn hand_over(&mut self, job: Job) {
         let patience = if self.stuck { Duration::ZERO } else { self.patience };
         let asked = Instant::now();
         let put = self.queue.put(job, patience);
@@ -186,18 +200,17 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for Printer {
     fn drop(&mut self) {
-        self.flush();
         self.queue.close();
         let deadline = Instant::now() + LAST_PATIENCE;
-        let Some(printer) = self.printer.take() else { return };
-        while !printer.is_finished() && Instant::now() < deadline {
+        let Some(thread) = self.thread.take() else { return };
+        while !thread.is_finished() && Instant::now() < deadline {
             self.queue.wait_for_room(Duration::from_millis(20));
         }
-        if printer.is_finished() {
+        if thread.is_finished() {
             // It prints and cannot fail in another way than by not being there.
-            let _ = printer.join();
+            let _ = thread.join();
         }
     }
 }
@@ -281,12 +294,11 @@ fn print(queue: &Queue, status: Option<&StatusLine>) {
     }
 }
 
-fn write(queue: &Queue, file: &mut dyn Write) {
-    while let Some(job) = queue.take() {
-        let _ = match job {
-            Job::Out(bytes) => file.write_all(&bytes),
-            Job::Aside(text) => file.write_all(format!("{text}\n").as_bytes()),
-            Job::Status(_) | Job::ClearStatus => Ok(()),
-        };
-    }
+/// Everything to one writer.
+fn write(job: Job, writer: &mut dyn Write) {
+    let _ = match job {
+        Job::Out(bytes) => writer.write_all(&bytes),
+        Job::Aside(text) => writer.write_all(format!("{text}\n").as_bytes()),
+        Job::Status(_) | Job::ClearStatus => Ok(()),
+    };
 }

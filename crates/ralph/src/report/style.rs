@@ -42,11 +42,6 @@ impl Style {
         }
     }
 
-    /// For a file.
-    pub fn plain() -> Style {
-        Style { color: false, emoji: false, width: 80, terminal: false }
-    }
-
     /// How wide a line may be: a pipe has no edge.
     pub fn edge(&self) -> usize {
         if self.terminal { self.width } else { usize::MAX }

@@ -9,7 +9,6 @@
 //! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
 
 mod files;
-mod kept;
 mod log_lines;
 pub mod output;
 pub mod record;
@@ -17,7 +16,6 @@ mod state_file;
 pub mod workers;
 
 pub use files::WorkerFiles;
-pub use kept::Kept;
 
 use crate::error::CliError;
 use crate::fsx;

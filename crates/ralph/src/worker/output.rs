@@ -1,4 +1,4 @@
-//! What a worker's process prints, or a run shows in its terminal, kept up to a cap.
+//! What a worker's process prints, kept up to a cap.
 //!
 //! It goes to `output.log`. A file that has reached half of the cap is put aside as
 //! `output.log.N`, and the one that was put aside before it is removed: so at least the newer
@@ -8,7 +8,7 @@ use crate::fsx;
 use crate::layout::OutputLog;
 use rustix::fs::fstat;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 /// The files that were put aside, oldest first, with their numbers.
@@ -42,7 +42,7 @@ pub fn print_to(log: &OutputLog) -> io::Result<()> {
 /// Begins a new file if this process has printed half of `most` bytes to its own; 0 is no limit.
 pub fn trim(log: &OutputLog, most: u64) -> io::Result<()> {
     let printed = u64::try_from(fstat(rustix::stdio::stdout())?.st_size).unwrap_or(0);
-    if is_full(printed, most) { next_part(log, redirect) } else { Ok(()) }
+    if most > 0 && printed >= (most / 2).max(1) { next_part(log) } else { Ok(()) }
 }
 
 fn redirect(output: &File) -> io::Result<()> {
@@ -51,50 +51,11 @@ fn redirect(output: &File) -> io::Result<()> {
     Ok(())
 }
 
-fn is_full(written: u64, most: u64) -> bool {
-    most > 0 && written >= (most / 2).max(1)
-}
-
-/// Puts the newest part aside and removes the one before, once `switch` has gone over to the new file.
-fn next_part(log: &OutputLog, switch: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+/// Puts the newest part aside and removes the one before, once this process prints to the new file.
+fn next_part(log: &OutputLog) -> io::Result<()> {
     let before = put_aside(log);
     let number = before.last().map_or(0, |(number, _)| *number).saturating_add(1);
     fsx::rename(&log.newest(), &log.aside(number))?;
-    switch(&fsx::appending(&log.newest())?)?;
+    redirect(&fsx::appending(&log.newest())?)?;
     before.iter().try_for_each(|(_, path)| fsx::remove(path))
-}
-
-/// Writes to the log of a run whose own output goes to a terminal.
-pub struct Writer {
-    log: OutputLog,
-    file: File,
-    written: u64,
-    /// How much is kept; 0 is all.
-    most: u64,
-}
-
-impl Writer {
-    pub fn open(log: OutputLog, most: u64) -> io::Result<Writer> {
-        let file = fsx::appending(&log.newest())?;
-        Ok(Writer { written: file.metadata()?.len(), log, file, most })
-    }
-}
-
-impl Write for Writer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if is_full(self.written, self.most) {
-            next_part(&self.log, |next| {
-                self.file = next.try_clone()?;
-                self.written = 0;
-                Ok(())
-            })?;
-        }
-        let written = self.file.write(bytes)?;
-        self.written = self.written.saturating_add(written as u64);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

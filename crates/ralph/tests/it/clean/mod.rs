@@ -241,8 +241,7 @@ fn a_record_stays_as_long_as_its_worktree() {
 fn it_says_how_much_it_has_freed() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
-    // What an agent prints is kept twice: as it was, and as the terminal shows it.
-    let agent = sandbox.sh_agent("seq -f '%079.0f' 37500; echo '<response>DONE</response>'");
+    let agent = sandbox.sh_agent("seq -f '%079.0f' 75000; echo '<response>DONE</response>'");
     for _ in 0..2 {
         sandbox.run(&["-p", "x", "-q"], &agent).exits(0);
     }

@@ -1,0 +1,176 @@
+//! A run as any process can watch it: its journal, and what its agents print.
+//!
+//! What the loop's own reporter gets, another process gets from here, live or later: the facts
+//! from the journal, the agents' words from the streams that are kept anyway, read by the same
+//! dialect. The two are not timed against each other: of what came while an agent worked, facts
+//! that are already written come first.
+
+use super::read::{Fold, JournalError};
+use crate::growing_log::{GrowingLog, Piece, Source};
+use crate::layout::RunDir;
+use crate::report::Reporter;
+use ralph_loop::Run;
+use ralph_loop::dialect::{Dialect, Invocation, Line, Lines, ScanFor, StreamReader, Wants, command_line};
+use ralph_loop::event::{Fact, Step, StepId};
+use ralph_loop::run::AgentSpec;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum FollowError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("cannot read what an agent has printed")]
+    Stream(#[from] io::Error),
+}
+
+pub struct Follower {
+    run_dir: RunDir,
+    fold: Fold,
+    /// Of the agent at work.
+    stream: Option<AgentStream>,
+    gone: Gone,
+}
+
+/// Streams that are no longer kept are mentioned once, until one is there again.
+#[derive(Default)]
+struct Gone {
+    mentioned: bool,
+}
+
+impl Follower {
+    pub fn open(run_dir: &RunDir) -> Result<Follower, JournalError> {
+        let fold = Fold::open(run_dir)?;
+        Ok(Follower { run_dir: run_dir.clone(), fold, stream: None, gone: Gone::default() })
+    }
+
+    /// Reports everything that has come since this was last called.
+    pub fn read(&mut self, reporter: &mut dyn Reporter) -> Result<(), FollowError> {
+        while let Some((run, state, event)) = self.fold.next()? {
+            // What an agent has printed is kept before its end is written.
+            let over = |stream: &mut AgentStream| stream.is_ended_by(&event.fact);
+            if let Some(mut stream) = self.stream.take_if(over) {
+                stream.read(reporter)?;
+                self.gone.note(stream.exists(), reporter);
+                stream.finish(reporter);
+            }
+            reporter.event(run, state, &event);
+            if let Fact::Began { id, step } = &event.fact {
+                self.stream = AgentStream::of(run, &self.run_dir, *id, step).or(self.stream.take());
+            }
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.read(reporter)?;
+        }
+        reporter.rest();
+        Ok(())
+    }
+}
+
+impl Gone {
+    fn note(&mut self, exists: bool, reporter: &mut dyn Reporter) {
+        if !exists && !self.mentioned {
+            reporter.aside("[ralph] older output is no longer kept (keepStreams)");
+        }
+        self.mentioned = !exists;
+    }
+}
+
+/// What one agent prints.
+struct AgentStream {
+    step: StepId,
+    stdout: GrowingLog,
+    stderr: GrowingLog,
+    reader: StreamReader,
+    stderr_lines: Lines,
+}
+
+impl AgentStream {
+    /// Of a step that has an agent.
+    fn of(run: &Run, run_dir: &RunDir, id: StepId, step: &Step) -> Option<AgentStream> {
+        let (agent, wants, [stdout, stderr]) = match step {
+            Step::Agent { iteration, attempt, agent, .. } => {
+                let files = [run_dir.stdout(*iteration, *attempt), run_dir.stderr(*iteration, *attempt)];
+                (agent, Wants::Events, files)
+            }
+            Step::Message { iteration, agent } => {
+                let files = [run_dir.message(*iteration), run_dir.message_stderr(*iteration)];
+                (agent, Wants::LastWords { file: "" }, files)
+            }
+            Step::Snapshot { .. }
+            | Step::Check { .. }
+            | Step::Scm { .. }
+            | Step::CommitWorktree
+            | Step::Plan { .. }
+            | Step::Uncommitted { .. }
+            | Step::Restore { .. } => return None,
+        };
+        let dialect = run.agents.get(*agent).map_or(Dialect::Plain, |agent| output_of(agent, wants));
+        let log = |path: PathBuf| GrowingLog::of(Source::Stream(path));
+        Some(AgentStream {
+            step: id,
+            stdout: log(stdout),
+            stderr: log(stderr),
+            // The prompt is only needed to tell claims from an echo of it.
+            reader: StreamReader::new(dialect, "", ScanFor::Completion),
+            stderr_lines: Lines::default(),
+        })
+    }
+
+    fn is_ended_by(&self, fact: &Fact) -> bool {
+        match fact {
+            Fact::Ended { id, .. } => *id == self.step,
+            // What was in flight is gone.
+            Fact::Resumed { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn exists(&self) -> bool {
+        self.stdout.exists()
+    }
+
+    fn read(&mut self, reporter: &mut dyn Reporter) -> io::Result<()> {
+        let AgentStream { stdout, stderr, reader, stderr_lines, .. } = self;
+        stdout.read(&mut |piece| match piece {
+            Piece::Bytes(bytes) => reader.feed(bytes, &mut |event| reporter.agent(&event)),
+            Piece::Gap => {
+                reporter.aside("[ralph] some of the agent's output is no longer kept (keepStreams)");
+            }
+        })?;
+        stderr.read(&mut |piece| {
+            if let Piece::Bytes(bytes) = piece {
+                stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter));
+            }
+        })
+    }
+
+    fn finish(mut self, reporter: &mut dyn Reporter) {
+        self.stderr_lines.finish(&mut |line| show_stderr(&line, reporter));
+        self.reader.finish(&mut |event| reporter.agent(&event));
+    }
+}
+
+/// What an agent's output is read as: its own arguments may have asked for text.
+fn output_of(agent: &AgentSpec, wants: Wants<'_>) -> Dialect {
+    let AgentSpec { dialect, program, args, model, autonomous, .. } = agent;
+    let invocation = Invocation {
+        session: None,
+        budget: None,
+        hooks: None,
+        program,
+        args,
+        model: model.as_deref(),
+        autonomous: *autonomous,
+        wants,
+    };
+    command_line(*dialect, &invocation, "", "").map_or(Dialect::Plain, |line| line.output)
+}
+
+fn show_stderr(line: &Line<'_>, reporter: &mut dyn Reporter) {
+    match line {
+        Line::Whole(bytes) => reporter.agent_stderr(&String::from_utf8_lossy(bytes)),
+        Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
+    }
+}
