@@ -113,7 +113,8 @@ pub struct CheckResult {
     pub excerpt: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     Passed,
     Failed(Exit),

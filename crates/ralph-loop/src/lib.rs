@@ -16,7 +16,6 @@ pub mod dialect;
 pub mod done_pattern;
 pub mod echo;
 pub mod event;
-pub mod history;
 pub mod limits;
 pub mod low_disk;
 pub mod money;
@@ -38,6 +37,7 @@ pub mod task_list;
 pub mod text;
 pub mod time;
 pub mod verdict;
+pub mod view;
 
 pub use needed::{needed_logs, needed_texts};
 pub use next::{Action, GRACE_MS, Refused, next, refusal, space_wanted, wake_at};

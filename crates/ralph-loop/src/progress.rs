@@ -3,8 +3,8 @@
 //! A projection: the whole file is this function over the run's history, so it can be
 //! written again from the journal at any time.
 
-use crate::history::Iteration;
 use crate::time;
+use crate::view::Iteration;
 use std::fmt::Write;
 
 pub fn section(iteration: &Iteration) -> String {
@@ -51,8 +51,8 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{CheckReport, EndKind};
     use crate::money::{Cost, Usd};
+    use crate::view::{CheckReport, EndKind};
 
     #[test]
     fn a_section_names_steps_cost_duration_and_checks() {

@@ -56,5 +56,5 @@ mod worker;
 
 pub use error::{CliError as Error, Code};
 pub use library::Config;
-pub use ralph_loop::history::{CheckReport, Iteration};
+pub use ralph_loop::view::{CheckReport, Iteration};
 pub use report::{ErrorReport, RunResult, TaskResult};

@@ -5,11 +5,11 @@
 //! it does the run goes on.
 
 use crate::process::tool::Tool;
-use crate::report::{low_disk, newly_low, say};
+use crate::report::{low_disk, say};
+use ralph_loop::Run;
 use ralph_loop::ask::Ask;
-use ralph_loop::dialect::{Answer, Blocker};
-use ralph_loop::event::{End, Event, Fact, StopReason};
-use ralph_loop::{Run, State};
+use ralph_loop::event::StopReason;
+use ralph_loop::view::{Moment, Update, Wait};
 use serde::Serialize;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -21,8 +21,6 @@ pub struct Notifier {
     worker: Option<&'static str>,
     /// Those that may still be at work.
     telling: Vec<JoinHandle<()>>,
-    /// A wait for the service is told once.
-    waiting: bool,
 }
 
 /// What is told.
@@ -44,58 +42,30 @@ struct Message {
 impl Notifier {
     pub fn of(run: &Run, worker: Option<&'static str>) -> Option<Notifier> {
         let command = run.notify.clone()?;
-        Some(Notifier { command, worker, telling: Vec::new(), waiting: false })
+        Some(Notifier { command, worker, telling: Vec::new() })
     }
 
-    pub fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        let (word, note) = match &event.fact {
-            Fact::Stopped { reason, note } => match word(*reason, state) {
-                Some(word) => (word, note.clone()),
-                None => return,
-            },
-            Fact::Asked(Ask::Pause) => ("paused", None),
-            Fact::LowDisk(_) => match newly_low(state, event) {
-                Some(shortage) => ("waiting", Some(low_disk(shortage))),
-                None => return,
-            },
-            Fact::Blocked { by: Some(Blocker::Network), .. } => {
-                if std::mem::replace(&mut self.waiting, true) {
-                    return;
-                }
-                ("waiting", Some("the agent is waiting for the network".to_string()))
-            }
-            Fact::Ended { end: End::Agent(end), .. } => match &end.answer {
-                Answer::Limited { why, .. } | Answer::Unavailable { why } => {
-                    if std::mem::replace(&mut self.waiting, true) {
-                        return;
-                    }
-                    ("waiting", Some(why.clone()))
-                }
-                Answer::Said | Answer::Empty | Answer::Failed { .. } | Answer::Refused { .. } => {
-                    self.waiting = false;
-                    return;
-                }
-            },
-            _ => return,
-        };
-        self.tell(
-            run,
-            Message {
-                event: word,
+    pub fn update(&mut self, update: &Update<'_>) {
+        for moment in &update.moments {
+            let Some((event, note)) = news(moment) else { continue };
+            let view = update.view();
+            let message = Message {
+                event,
                 worker: self.worker,
-                run: run.id.clone(),
-                reason: state.stopped.as_ref().map(|stopped| stopped.reason.word()),
+                run: view.id,
+                reason: view.reason.map(StopReason::word),
                 note,
-                iterations: state.ledger.judged,
-                max_iterations: state.ledger.limits.iterations,
-                cost: state.ledger.spent.usd.dollars(),
-                workspace: run.workspace.display().to_string(),
-            },
-        );
+                iterations: view.judged,
+                max_iterations: view.max_iterations,
+                cost: view.spent.dollars(),
+                workspace: view.workspace.display().to_string(),
+            };
+            self.send(update.run, message);
+        }
     }
 
     /// Beside the loop, which does not wait.
-    fn tell(&mut self, run: &Run, message: Message) {
+    fn send(&mut self, run: &Run, message: Message) {
         self.telling.retain(|telling| !telling.is_finished());
         let (command, workspace) = (self.command.clone(), run.workspace.clone());
         let told = thread::Builder::new().name("notify".into()).spawn(move || {
@@ -114,6 +84,22 @@ impl Notifier {
             say(&format!("ralph: warning: the notify command failed: {trouble}"));
         });
         self.telling.extend(told.ok());
+    }
+}
+
+/// What is worth a message, and a note with it.
+fn news(moment: &Moment<'_>) -> Option<(&'static str, Option<String>)> {
+    match moment {
+        Moment::Stopped { stopped, success, .. } => {
+            Some((word(stopped.reason, *success)?, stopped.note.clone()))
+        }
+        Moment::Asked(Ask::Pause) => Some(("paused", None)),
+        Moment::WaitBegan(Wait::Disk(shortage)) => Some(("waiting", Some(low_disk(shortage)))),
+        Moment::WaitBegan(Wait::Network) => {
+            Some(("waiting", Some("the agent is waiting for the network".to_string())))
+        }
+        Moment::WaitBegan(Wait::Service { why }) => Some(("waiting", Some((*why).to_string()))),
+        _ => None,
     }
 }
 
@@ -142,9 +128,9 @@ impl Drop for Notifier {
 }
 
 /// `None` for what the user has just done.
-fn word(reason: StopReason, state: &State) -> Option<&'static str> {
+fn word(reason: StopReason, success: bool) -> Option<&'static str> {
     match reason {
-        reason if state.is_success(reason) => Some("done"),
+        _ if success => Some("done"),
         StopReason::Completed => Some("done"),
         StopReason::Stalled => Some("stalled"),
         StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => Some("stopped"),

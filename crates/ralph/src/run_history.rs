@@ -7,11 +7,9 @@ use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Replayed};
 use crate::layout::{Home, RunDir};
 use crate::place;
-use ralph_loop::dialect::Answer;
-use ralph_loop::event::{End, Event, Fact, Step, StepId};
-use ralph_loop::history::{History, Iteration};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::story_id::StoryId;
+use ralph_loop::view::{Iteration, Moment, Moments};
 use ralph_loop::{Run, State};
 use std::collections::BTreeMap;
 
@@ -39,15 +37,14 @@ pub struct SentPrompt {
 impl RunHistory {
     pub fn read(home: &Home, id: &str) -> Result<RunHistory, CliError> {
         let run_dir = home.run(id);
-        let (mut history, mut iterations) = (History::default(), Vec::new());
-        let mut notes = Notes::default();
-        let replayed = journal::replay(&run_dir, |run, _, event| {
-            notes.take(event);
-            iterations.extend(history.follow(run, event));
+        let (mut moments, mut notes) = (Moments::default(), Notes::default());
+        let replayed = journal::replay(&run_dir, |run, state, event| {
+            let update = moments.follow(run, state, event);
+            update.moments.into_iter().for_each(|moment| notes.take(moment));
         })
         .map_err(|cause| catalog::unreadable(id, &cause))?;
         let Replayed { run, state, opened_at, last_at, .. } = replayed;
-        let Notes { trees, left_out, asked, .. } = notes;
+        let Notes { iterations, trees, left_out, asked } = notes;
         Ok(RunHistory { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
     }
 
@@ -122,53 +119,30 @@ impl RunHistory {
     }
 }
 
-/// What the events tell besides iterations.
+/// What is looked up later.
 #[derive(Default)]
 struct Notes {
-    begun: Option<(StepId, Step)>,
-    /// The last agent has answered with nothing: what is recorded then is the tree after it.
-    answered: bool,
+    iterations: Vec<Iteration>,
     trees: BTreeMap<u32, String>,
     left_out: Vec<String>,
     asked: BTreeMap<u32, SentPrompt>,
 }
 
 impl Notes {
-    fn take(&mut self, event: &Event) {
-        match &event.fact {
-            Fact::Began { id, step } => {
-                self.answered &= !matches!(step, Step::Agent { .. });
-                self.begun = Some((*id, step.clone()));
-            }
-            Fact::Ended { id, end } => {
-                let Some((_, step)) = self.begun.take().filter(|(begun, _)| begun == id) else { return };
-                match (step, end) {
-                    (Step::Snapshot { iteration }, End::Snapshot(end)) if !self.answered => {
-                        if let Some(tree) = &end.tree {
-                            self.trees.insert(iteration, tree.clone());
-                        }
-                        self.left_out.clone_from(&end.left_out);
-                    }
-                    (Step::Agent { iteration, attempt, agent, .. }, End::Agent(end)) => {
-                        self.answered = end.answer == Answer::Empty;
-                        self.asked
-                            .insert(iteration, SentPrompt { prompt: end.prompt.clone(), agent, attempt });
-                    }
-                    _ => {}
+    fn take(&mut self, moment: Moment<'_>) {
+        match moment {
+            Moment::Checkpoint { iteration, end, after_answer: false, .. } => {
+                if let Some(tree) = &end.tree {
+                    self.trees.insert(iteration, tree.clone());
                 }
+                self.left_out.clone_from(&end.left_out);
             }
-            Fact::Judged(_) => self.answered = false,
-            Fact::Opened(_)
-            | Fact::Resumed { .. }
-            | Fact::Answered { .. }
-            | Fact::Cancelled { .. }
-            | Fact::StopAsked
-            | Fact::Asked(_)
-            | Fact::Silent { .. }
-            | Fact::Blocked { .. }
-            | Fact::LowDisk(_)
-            | Fact::Woke
-            | Fact::Stopped { .. } => {}
+            Moment::AgentEnded { iteration, attempt, agent, end, .. } => {
+                let prompt = end.prompt.clone();
+                self.asked.insert(iteration, SentPrompt { prompt, agent, attempt });
+            }
+            Moment::IterationEnded { iteration, .. } => self.iterations.push(*iteration),
+            _ => {}
         }
     }
 }

@@ -26,12 +26,12 @@ use crate::worker::record::Record;
 use crate::worker::{self, Takeover, Worker, WorkerFiles};
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::event::{Event, Fact, Step, StopReason, VERSION};
-use ralph_loop::history::History;
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
 use ralph_loop::state::{Resumable, Stopped};
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
+use ralph_loop::view::Moments;
 use ralph_loop::{Action, Run, State, next};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -130,16 +130,15 @@ pub fn open(
     }
     // What the worktree takes is not the run's time.
     let clock = Clock::from(0);
-    let mut projections = Projections::default();
-    projections.follow(&run, &state, &event);
+    let projections = Projections::default();
     if let Some(worker) = options.worker {
         let how = Takeover { fresh: true, share_workspace: options.share_workspace };
         worker.take_over(home, &run, &state, how)?;
     }
     let record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
-    let ended = attended(life, record, options, reporter, |life, reporter| {
-        reporter.event(&life.run, &life.state, &event);
+    let ended = attended(life, record, options, reporter, |mut life, reporter| {
+        reporter.update(&life.projections.follow(&life.run, &life.state, &event));
         live(life, None, options, reporter)
     });
     drop(workspace_lock);
@@ -167,9 +166,9 @@ pub fn resume(
     let mut projections = Projections::default();
     let mut record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let mut replayed = journal::replay(&run_dir, |run, state, event| {
-        projections.follow(run, state, event);
+        let update = projections.follow(run, state, event);
         if let Some(record) = &mut record {
-            record.follow(run, state, event);
+            record.follow(&update);
         }
     })
     .map_err(|cause| catalog::unreadable(id, &cause))?;
@@ -182,9 +181,9 @@ pub fn resume(
     for fact in facts {
         let event = following(&replayed.state, fact);
         replayed.state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
-        projections.follow(&run, &replayed.state, &event);
+        let update = projections.follow(&run, &replayed.state, &event);
         if let Some(record) = &mut record {
-            record.follow(&run, &replayed.state, &event);
+            record.follow(&update);
         }
         events.push(event);
     }
@@ -463,11 +462,14 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
 
 /// A run's result as its journal tells it.
 pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
-    let (mut history, mut iterations) = (History::default(), Vec::new());
-    let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
-        .map_err(|cause| catalog::unreadable(&run_dir.id(), &cause))?;
+    let (mut moments, mut iterations) = (Moments::default(), Vec::new());
+    let each = |run: &Run, state: &State, event: &Event| {
+        iterations.extend(moments.iteration(run, state, event));
+    };
+    let replayed =
+        journal::replay(run_dir, each).map_err(|cause| catalog::unreadable(&run_dir.id(), &cause))?;
     let journal::Replayed { run, state, .. } = replayed;
-    iterations.extend(history.cut_short(&run, &state));
+    iterations.extend(moments.cut_short(&run, &state));
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
     let failed =

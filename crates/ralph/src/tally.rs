@@ -4,10 +4,10 @@ use crate::catalog::{self, RunLine};
 use crate::error::CliError;
 use crate::journal;
 use crate::layout::{Home, Project};
-use ralph_loop::history::History;
 use ralph_loop::money::Cost;
 use ralph_loop::review::{Reworded, Wording};
 use ralph_loop::run::Place;
+use ralph_loop::view::Moments;
 use std::collections::{BTreeMap, HashMap};
 
 /// Of one story, over all runs.
@@ -62,9 +62,9 @@ pub fn tally(home: &Home, project: &Project, plan: &'static str, since_ms: i64) 
         here && line.plan == Some(plan) && line.opened_at >= since_ms
     };
     for line in catalog::all(home)?.into_iter().filter(fits) {
-        let mut history = History::default();
-        let replayed = journal::replay(&home.run(&line.id), |run, _, event| {
-            let Some(iteration) = history.follow(run, event) else { return };
+        let mut moments = Moments::default();
+        let replayed = journal::replay(&home.run(&line.id), |run, state, event| {
+            let Some(iteration) = moments.iteration(run, state, event) else { return };
             iteration.reworded.into_iter().for_each(|reworded| reworded.enter(&mut tallies.reworded));
             let Some(story) = iteration.story else { return };
             let tally = tallies.by_story.entry(story).or_default();

@@ -18,6 +18,7 @@ use crate::ask::Asked;
 use crate::dialect::Blocker;
 use crate::event::{Event, Fact, How, Step, StepId, StopReason, VERSION, Why};
 use crate::plan::{Pick, PlanFact, PlanState};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -50,7 +51,8 @@ pub struct Stopped {
 }
 
 /// Whether a run that is not alive can be resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resumable {
     Now,
     /// Once it may use more iterations, money or time.

@@ -88,6 +88,14 @@ impl Stage {
         }
     }
 
+    /// Of the checks of this iteration that have ended.
+    pub fn check_results(&self) -> &[CheckResult] {
+        match self {
+            Stage::Answered { results, .. } => results,
+            Stage::Between(_) | Stage::Working | Stage::Failed { .. } => &[],
+        }
+    }
+
     /// Whether an agent has ended whose iteration is not judged yet.
     pub fn is_over(&self) -> bool {
         match self {

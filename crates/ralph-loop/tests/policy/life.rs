@@ -11,13 +11,13 @@ use proptest::test_runner::TestRunner;
 use ralph_loop::ask::Ask;
 use ralph_loop::dialect::{Answer, Blocker, Exit};
 use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
-use ralph_loop::history::{EndKind, History, Iteration};
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Plan, PlanEnd};
 use ralph_loop::state::Resumable;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
+use ralph_loop::view::{EndKind, Iteration, Moments};
 use ralph_loop::{Run, State, wake_at};
 use std::collections::BTreeSet;
 
@@ -565,10 +565,13 @@ pub fn replay(events: &[Event]) -> State {
 }
 
 fn history(run: &Run, events: &[Event]) -> Vec<Iteration> {
-    let mut history = History::default();
-    let mut iterations = Vec::new();
+    let (mut moments, mut iterations) = (Moments::default(), Vec::new());
+    let mut state = State::open(&events[0]).expect("opened");
     for event in events {
-        let ended = history.follow(run, event);
+        if event.seq > 1 {
+            state.apply(event).expect("what was legal is legal again");
+        }
+        let ended = moments.iteration(run, &state, event);
         assert_eq!(ended.is_some(), judgement(&event.fact).is_some(), "{event:?}");
         iterations.extend(ended);
     }
@@ -700,7 +703,7 @@ fn random_lives_reach_every_end() {
 #[test]
 fn state_and_history_do_not_grow_with_iterations() {
     let mut story = Story::open(run("n:20000 git checks:2 stall:3"));
-    let mut history = History::default();
+    let mut moments = Moments::default();
     let mut sizes = Vec::new();
     for iteration in 1..=10_000_u32 {
         let words = [
@@ -718,10 +721,10 @@ fn state_and_history_do_not_grow_with_iterations() {
         }
         story.settle();
         for event in story.events.drain(..) {
-            history.follow(&story.run, &event);
+            moments.follow(&story.run, &story.state, &event);
         }
         if [99, 9_999].contains(&iteration) {
-            sizes.push((format!("{:?}", story.state).len(), format!("{history:?}").len()));
+            sizes.push((format!("{:?}", story.state).len(), format!("{moments:?}").len()));
         }
     }
     assert_eq!(story.state.ledger.judged, 10_000);

@@ -15,6 +15,7 @@ mod interventions;
 mod iterations;
 mod life;
 mod low_disk;
+mod moments;
 mod services;
 mod stories;
 mod story;

@@ -4,8 +4,7 @@ use crate::journal::{FollowError, Follower, JournalError};
 use crate::layout::RunDir;
 use crate::report::{Human, Out, Reporter, Style};
 use crate::session;
-use ralph_loop::event::{Event, Fact};
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, Update};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -36,10 +35,10 @@ impl Reporter for WithClosingLines {
         Some(&mut self.0)
     }
 
-    fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.0.event(run, state, event);
-        if let (Fact::Stopped { .. }, Some(stopped)) = (&event.fact, &state.stopped) {
-            self.0.close(&session::summary(run, state, stopped, &run.id));
+    fn update(&mut self, update: &Update<'_>) {
+        self.0.update(update);
+        if let [Moment::Stopped { stopped, .. }] = update.moments[..] {
+            self.0.close(&session::summary(update.run, update.state, stopped, &update.run.id));
         }
     }
 }

@@ -8,15 +8,15 @@ use crate::fsx;
 use crate::journal;
 use crate::layout::{Project, RunDir};
 use ralph_loop::event::Event;
-use ralph_loop::history::History;
 use ralph_loop::progress;
 use ralph_loop::prompt::CONTEXT_CHARS;
+use ralph_loop::view::{Moment, Moments, RunView, Update};
 use ralph_loop::{Run, State};
 use std::io;
 
 #[derive(Default)]
 pub struct Projections {
-    history: History,
+    moments: Moments,
     /// Sections that are not in the file yet.
     due: String,
     /// The end of the progress file, for prompts.
@@ -29,16 +29,29 @@ pub struct Projections {
 }
 
 impl Projections {
-    pub fn follow(&mut self, run: &Run, state: &State, event: &Event) {
-        self.stories.follow(run, state, event);
-        let Some(iteration) = self.history.follow(run, event) else { return };
-        let section = progress::section(&iteration);
-        self.due.push_str(&section);
-        self.tail.push_str(&section);
+    /// Returns what the event means, for reports of it.
+    pub fn follow<'e>(&mut self, run: &'e Run, state: &'e State, event: &'e Event) -> Update<'e> {
+        let update = self.moments.follow(run, state, event);
+        for moment in &update.moments {
+            self.stories.follow(&update, moment);
+            if let Moment::IterationEnded { iteration, .. } = moment {
+                self.add(&progress::section(iteration));
+            }
+        }
+        update
+    }
+
+    fn add(&mut self, section: &str) {
+        self.due.push_str(section);
+        self.tail.push_str(section);
         // One character more than a prompt carries tells that there was more.
         if let Some((cut, _)) = self.tail.char_indices().rev().nth(CONTEXT_CHARS) {
             self.tail.drain(..cut);
         }
+    }
+
+    pub fn view(&self, run: &Run, state: &State) -> RunView {
+        self.moments.view(run, state)
     }
 
     /// What earlier stories have taught, the newest last.
@@ -95,9 +108,9 @@ impl Projections {
 
 /// The whole file, as the journal tells it.
 fn whole(journal: &RunDir) -> io::Result<String> {
-    let (mut history, mut text) = (History::default(), String::new());
-    let replayed = journal::replay(journal, |run, _, event| {
-        if let Some(iteration) = history.follow(run, event) {
+    let (mut moments, mut text) = (Moments::default(), String::new());
+    let replayed = journal::replay(journal, |run, state, event| {
+        if let Some(iteration) = moments.iteration(run, state, event) {
             text.push_str(&progress::section(&iteration));
         }
     });

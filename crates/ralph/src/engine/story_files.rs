@@ -11,11 +11,10 @@ use crate::stories::mark;
 use crate::stories::progress_txt::{self, timeless};
 use crate::stories::state_file::{self, StoryState};
 use jiff::Timestamp;
-use ralph_loop::event::{End, Event, Fact, Step};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::{Item, Plan, PlanState};
 use ralph_loop::verdict::{Judgement, Settlement};
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, Update};
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
@@ -43,16 +42,20 @@ pub(super) struct StoryFiles {
 const REASON_CHARS: usize = 300;
 
 impl StoryFiles {
-    pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) {
-        let (Plan::Stories(plan), PlanState::Stories(stories)) = (&run.plan, &state.plan) else { return };
-        match &event.fact {
-            Fact::Opened(_) => {
-                self.opened_at = event.at.div_euclid(1000);
-                let before = fsx::read_regular(&Project::at(run.workspace.clone()).progress_txt());
+    pub(super) fn follow(&mut self, update: &Update<'_>, moment: &Moment<'_>) {
+        let (Plan::Stories(plan), PlanState::Stories(stories)) = (&update.run.plan, &update.state.plan)
+        else {
+            return;
+        };
+        match moment {
+            Moment::Opened => {
+                self.opened_at = update.event.at.div_euclid(1000);
+                let project = Project::at(update.run.workspace.clone());
+                let before = fsx::read_regular(&project.progress_txt());
                 let before = before.map(|text| String::from_utf8_lossy(&text).into_owned());
                 self.learned = progress_txt::learned(&before.unwrap_or_default());
             }
-            Fact::Ended { end: End::Agent(end), .. } => {
+            Moment::AgentEnded { end, .. } => {
                 for text in &end.seen.signals.learned {
                     let text = one_line(text);
                     if !self.learned.contains(&text) {
@@ -62,10 +65,10 @@ impl StoryFiles {
                 }
             }
             // It may have put a spec back to before it was marked.
-            Fact::Ended { end: End::Restore(_), .. } => self.unmarked.clone_from(&self.done),
-            Fact::Judged(judgement) => self.judged(plan, judgement, event.at),
-            Fact::Resumed { .. } => (self.unsure, self.all) = (true, true),
-            Fact::Began { step: Step::Agent { .. }, .. } => {}
+            Moment::Restored(_) => self.unmarked.clone_from(&self.done),
+            Moment::IterationEnded { judgement, .. } => self.judged(plan, judgement, update.event.at),
+            Moment::Resumed => (self.unsure, self.all) = (true, true),
+            Moment::AgentBegan { .. } => {}
             _ => return,
         }
         self.state = Some(StoryState {

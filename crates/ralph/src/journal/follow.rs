@@ -13,6 +13,7 @@ use ralph_loop::Run;
 use ralph_loop::dialect::{Dialect, Invocation, Line, Lines, ScanFor, StreamReader, Wants, command_line};
 use ralph_loop::event::{Fact, Step, StepId};
 use ralph_loop::run::AgentSpec;
+use ralph_loop::view::Moments;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -28,6 +29,7 @@ pub enum FollowError {
 pub struct Follower {
     run_dir: RunDir,
     fold: Fold,
+    moments: Moments,
     /// Of the agent at work.
     stream: Option<AgentStream>,
     gone: Gone,
@@ -42,7 +44,8 @@ struct Gone {
 impl Follower {
     pub fn open(run_dir: &RunDir) -> Result<Follower, JournalError> {
         let fold = Fold::open(run_dir)?;
-        Ok(Follower { run_dir: run_dir.clone(), fold, stream: None, gone: Gone::default() })
+        let moments = Moments::default();
+        Ok(Follower { run_dir: run_dir.clone(), fold, moments, stream: None, gone: Gone::default() })
     }
 
     /// Reports everything that has come since this was last called.
@@ -55,7 +58,7 @@ impl Follower {
                 self.gone.note(stream.exists(), reporter);
                 stream.finish(reporter);
             }
-            reporter.event(run, state, &event);
+            reporter.update(&self.moments.follow(run, state, &event));
             if let Fact::Began { id, step } = &event.fact {
                 self.stream = AgentStream::of(run, &self.run_dir, *id, step).or(self.stream.take());
             }

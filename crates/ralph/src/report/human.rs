@@ -1,24 +1,24 @@
 //! Shows a run to a person as it happens.
 
-use super::at_work::AtWork;
 use super::plans;
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit, fold};
-use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, newly_low, stop_asked};
-use ralph_loop::check::{CheckEnd, CheckOutcome, FailAction};
+use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked};
+use ralph_loop::check::{CheckEnd, CheckOutcome, CheckSpec, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
-use ralph_loop::event::{AgentEnd, End, Event, Fact, RestoreEnd, SnapshotEnd, Step, Why};
-use ralph_loop::plan::{Item, Plan, PlanEnd};
+use ralph_loop::event::{AgentEnd, RestoreEnd, SnapshotEnd, Why};
+use ralph_loop::plan::tasks::TasksEnd;
+use ralph_loop::plan::{Item, Plan};
 use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
-use ralph_loop::state::Stage;
 use ralph_loop::task_list::Estimate;
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Run, State, next, wake_at};
+use ralph_loop::view::{Moment, RunView, Update, Wait};
+use ralph_loop::{Run, State};
 use std::io::Write;
 use std::time::Duration;
 
@@ -38,21 +38,6 @@ pub struct Human {
     stream: StreamView,
     style: Style,
     telling: Telling,
-    told_once: ToldOnce,
-    at_work: AtWork,
-    /// The scm task that runs.
-    task: String,
-    /// Why ralph ends the step that runs.
-    cancelled: Option<Why>,
-}
-
-#[derive(Default)]
-struct ToldOnce {
-    snapshot_problem: bool,
-    estimate: bool,
-    left_out: bool,
-    /// Until work begins again.
-    low_disk: bool,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
@@ -79,16 +64,7 @@ impl Human {
     }
 
     fn on(screen: Screen, style: Style, telling: Telling) -> Human {
-        Human {
-            screen,
-            stream: StreamView::new(style),
-            style,
-            telling,
-            told_once: ToldOnce::default(),
-            at_work: AtWork::default(),
-            task: String::new(),
-            cancelled: None,
-        }
+        Human { screen, stream: StreamView::new(style), style, telling }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
@@ -140,48 +116,18 @@ impl Human {
         }
     }
 
-    fn began(&mut self, run: &Run, state: &State, step: &Step) {
-        self.cancelled = None;
-        match step {
-            Step::Agent { iteration, attempt, item, .. } => {
-                if std::mem::take(&mut self.told_once.low_disk) {
-                    self.line("  enough disk space again");
-                }
-                let title = plans::title(
-                    run,
-                    state,
-                    (*iteration, *attempt),
-                    (item, self.at_work.name(run)),
-                    self.style,
-                );
-                let rule = self.style.rule().repeat(3);
-                let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
-                self.line("");
-                self.line(&title);
-            }
-            Step::Check { index, .. } => {
-                let name = run.checks.get(*index).map_or("", |check| &check.command);
-                self.line(&self.style.paint(Tone::Quiet, &format!("  running check: {}", printable(name))));
-            }
-            Step::Message { .. } => self.line("  asking the agent for a commit message"),
-            Step::Scm { task, .. } => {
-                let named = run
-                    .scm
-                    .as_ref()
-                    .and_then(|scm| Some(format!("{} {}", scm.command, scm.tasks.get(*task)?)));
-                self.task = named.unwrap_or_default();
-            }
-            Step::Snapshot { .. }
-            | Step::CommitWorktree
-            | Step::Restore { .. }
-            | Step::Plan { .. }
-            | Step::Uncommitted { .. } => {}
-        }
+    fn agent_began(&mut self, update: &Update<'_>, (iteration, attempt): (u32, u32), item: &Item) {
+        let (run, state) = (update.run, update.state);
+        let title = plans::title(run, state, (iteration, attempt), (item, update.agent_name()), self.style);
+        let rule = self.style.rule().repeat(3);
+        let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
+        self.line("");
+        self.line(&title);
     }
 
-    fn agent_ended(&mut self, run: &Run, end: &AgentEnd) {
-        let agent = printable(self.at_work.called(run, "Agent")).into_owned();
-        let mut parts: Vec<String> = self.at_work.name(run).map(|_| agent.clone()).into_iter().collect();
+    fn agent_ended(&mut self, update: &Update<'_>, end: &AgentEnd, cancelled: Option<Why>) {
+        let agent = printable(update.agent_or("Agent")).into_owned();
+        let mut parts: Vec<String> = update.agent_name().map(|_| agent.clone()).into_iter().collect();
         if let Some(cost) = end.cost() {
             parts.push(format!("cost: {cost}"));
         }
@@ -202,7 +148,7 @@ impl Human {
         }
         parts.push(format!("time: {}", span(end.duration_ms)));
         // Of an agent that ralph itself has ended, the signal is not what a person wants to know.
-        let ended = self.cancelled.take().and_then(|why| ended_by_ralph(&agent, why));
+        let ended = cancelled.and_then(|why| ended_by_ralph(&agent, why));
         let complete = ended.is_none() && end.answer == Answer::Said;
         let mark = if complete { self.style.ok() } else { self.style.bad() };
         let word = ended.unwrap_or_else(|| match &end.answer {
@@ -215,7 +161,7 @@ impl Human {
         });
         self.line(&format!("{mark} {word} ({})", parts.join(", ")));
         if end.seen.denied > 0 {
-            let asks = self.at_work.spec(run).is_some_and(|agent| !agent.autonomous);
+            let asks = update.agent().is_some_and(|agent| !agent.autonomous);
             self.line(&denied(end.seen.denied, end.seen.denial.as_deref(), asks));
         }
         if end.swept > 0 {
@@ -224,26 +170,9 @@ impl Human {
         }
     }
 
-    /// Says how long the run waits when a service refuses; that is not a failure.
-    fn refused(&mut self, run: &Run, state: &State, answer: &Answer) {
-        let waits = matches!(answer, Answer::Limited { .. } | Answer::Unavailable { .. });
-        if !waits || !next(run, state).is_empty() {
-            return;
-        }
-        if let Some(at) = wake_at(run, state) {
-            let wait = span(at.saturating_sub(state.position.up_ms));
-            self.line(&format!("  waiting {wait}, then retrying the same iteration (it does not count)"));
-        }
-    }
-
-    fn check_ended(&mut self, run: &Run, state: &State, end: &CheckEnd) {
-        // The state has just learned of this check; it is the last of its results. One that
-        // was cut short has shown nothing.
-        let Stage::Answered { results, .. } = &state.work.stage else { return };
-        let Some(result) = results.last().filter(|result| result.log == end.log) else { return };
-        let Some(check) = run.checks.get(result.index) else { return };
+    fn check_ended(&mut self, check: &CheckSpec, outcome: CheckOutcome, end: &CheckEnd) {
         let (name, took) = (printable(&check.command), span(end.duration_ms));
-        match result.outcome {
+        match outcome {
             CheckOutcome::Passed => {
                 let line = format!("{} check: {name} passed ({took})", self.style.ok());
                 self.line(&line);
@@ -265,19 +194,18 @@ impl Human {
         }
     }
 
-    fn snapshot_ended(&mut self, end: &SnapshotEnd) {
-        if let Some(problem) = &end.problem
-            && !std::mem::replace(&mut self.told_once.snapshot_problem, true)
-        {
+    fn checkpoint(&mut self, end: &SnapshotEnd, problem_is_new: bool, left_out_is_new: bool) {
+        if let Some(problem) = end.problem.as_ref().filter(|_| problem_is_new) {
             self.warn(&format!("cannot take a checkpoint: {problem}"));
         }
-        if !end.left_out.is_empty() && !std::mem::replace(&mut self.told_once.left_out, true) {
+        if left_out_is_new {
             let names = format!("  left out of checkpoints: {}", printable(&end.left_out.join(", ")));
             self.line(&names);
         }
     }
 
-    fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement) {
+    fn judged(&mut self, update: &Update<'_>, judgement: &Judgement) {
+        let (run, state) = (update.run, update.state);
         for line in plans::outcome(run, state, judgement, self.style) {
             self.line(&line);
         }
@@ -300,13 +228,13 @@ impl Human {
                 });
             }
             (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
-                let agent = printable(self.at_work.called(run, "The agent"));
+                let agent = printable(update.agent_or("The agent"));
                 self.line(&format!("  {agent} says it is done, but checks fail."));
             }
             (Verdict::Green { checks }, Settlement::Continue)
                 if *checks > 0 && judgement.item == Item::Prompt =>
             {
-                let agent = printable(self.at_work.called(run, "the agent"));
+                let agent = printable(update.agent_or("the agent"));
                 self.line(&format!("  All checks pass, but {agent} has not said it is done."));
             }
             (Verdict::Red { .. } | Verdict::Green { .. } | Verdict::AgentFailed { .. }, _) => {}
@@ -326,10 +254,10 @@ impl Human {
         }
     }
 
-    fn plan_seen_to(&mut self, run: &Run, state: &State, end: &PlanEnd) {
-        let (PlanEnd::Tasks(end), Plan::Tasks(plan)) = (end, &run.plan) else { return };
+    fn tasks_read(&mut self, run: &Run, state: &State, end: &TasksEnd, is_first: bool) {
+        let Plan::Tasks(plan) = &run.plan else { return };
         let (list, skip) = (&end.known.list, plan.skip_review);
-        if !std::mem::replace(&mut self.told_once.estimate, true) {
+        if is_first {
             let estimate = Estimate::of(list, skip);
             let needs = match estimate.iterations() {
                 0 => "nothing: all stories are done".to_string(),
@@ -369,7 +297,7 @@ impl Human {
         }
     }
 
-    fn rest_ended(&mut self, outcome: &TaskOutcome) {
+    fn worktree_committed(&mut self, outcome: &TaskOutcome) {
         match outcome {
             TaskOutcome::Done => self.line("  committed the remaining changes in the worktree"),
             TaskOutcome::NothingToCommit => {}
@@ -379,8 +307,7 @@ impl Human {
         }
     }
 
-    fn task_ended(&mut self, outcome: &TaskOutcome) {
-        let task = std::mem::take(&mut self.task);
+    fn scm_ended(&mut self, task: &str, outcome: &TaskOutcome) {
         match outcome {
             TaskOutcome::Done => {
                 let line = format!("{} scm: {task}", self.style.ok());
@@ -392,67 +319,85 @@ impl Human {
             TaskOutcome::Failed { why } => self.warn(&format!("scm: {task}: {why}")),
         }
     }
-}
 
-impl Reporter for Human {
-    fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.at_work.follow(event);
-        match &event.fact {
-            Fact::Opened(run) => self.opened(run, state),
-            Fact::Resumed { .. } => {
+    fn moment(&mut self, update: &Update<'_>, moment: &Moment<'_>) {
+        let (run, state) = (update.run, update.state);
+        match moment {
+            Moment::Opened => self.opened(run, state),
+            Moment::Resumed => {
                 self.opened(run, state);
                 let (iteration, spent) = (state.iteration(), state.ledger.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
-            Fact::Began { step, .. } => self.began(run, state, step),
-            Fact::Ended { end, .. } => match end {
-                End::Agent(end) => {
-                    self.stream.reset();
-                    self.agent_ended(run, end);
-                    self.refused(run, state, &end.answer);
+            Moment::AgentBegan { iteration, attempt, item, .. } => {
+                self.agent_began(update, (*iteration, *attempt), item);
+            }
+            Moment::CheckBegan(check) => {
+                let line = format!("  running check: {}", printable(&check.command));
+                self.line(&self.style.paint(Tone::Quiet, &line));
+            }
+            Moment::MessageAsked => self.line("  asking the agent for a commit message"),
+            Moment::AgentEnded { end, cancelled, .. } => {
+                self.stream.reset();
+                self.agent_ended(update, end, *cancelled);
+            }
+            Moment::RetryAfter { wait_ms } => {
+                let wait = span(*wait_ms);
+                self.line(&format!("  waiting {wait}, then retrying the same iteration (it does not count)"));
+            }
+            Moment::CheckEnded { check, outcome, end } => self.check_ended(check, *outcome, end),
+            Moment::Checkpoint { end, problem_is_new, left_out_is_new, .. } => {
+                self.checkpoint(end, *problem_is_new, *left_out_is_new);
+            }
+            Moment::MessageEnded(outcome) => self.message_ended(outcome),
+            Moment::ScmEnded { task, outcome } => self.scm_ended(task, outcome),
+            Moment::WorktreeCommitted(outcome) => self.worktree_committed(outcome),
+            Moment::Restored(end) => self.restored(end),
+            Moment::TasksRead { end, is_first } => self.tasks_read(run, state, end, *is_first),
+            Moment::Uncommitted(end) => {
+                if let Some(text) = left(run, end) {
+                    self.line(&format!("  {}", printable(&text)));
                 }
-                End::Check(end) => self.check_ended(run, state, end),
-                End::Snapshot(end) => self.snapshot_ended(end),
-                End::Message(end) => self.message_ended(&end.outcome),
-                End::Scm(outcome) => self.task_ended(outcome),
-                End::CommitWorktree(outcome) => self.rest_ended(outcome),
-                End::Restore(end) => self.restored(end),
-                End::Plan(end) => self.plan_seen_to(run, state, end),
-                End::Uncommitted(end) => {
-                    if let Some(text) = left(run, end) {
-                        self.line(&format!("  {}", printable(&text)));
-                    }
-                }
-                End::Lost { why, .. } if state.asked.stops == 0 => {
-                    self.warn(&format!("running the step again: {why}"));
-                }
-                End::Lost { .. } | End::Impossible { .. } => {}
-            },
-            Fact::Judged(judgement) => self.judged(run, state, judgement),
-            Fact::StopAsked => self.screen.aside(stop_asked(state)),
-            Fact::Cancelled { why, .. } if *why != Why::Answered => self.cancelled = Some(*why),
-            Fact::Cancelled { .. } => {
-                let agent = printable(self.at_work.called(run, "the agent"));
+            }
+            Moment::StepLost { why } if state.asked.stops == 0 => {
+                self.warn(&format!("running the step again: {why}"));
+            }
+            Moment::IterationEnded { judgement, .. } => self.judged(update, judgement),
+            Moment::StopAsked => self.screen.aside(stop_asked(state)),
+            Moment::Cancelled { why: Why::Answered, .. } => {
+                let agent = printable(update.agent_or("the agent"));
                 self.line(&format!("  {agent} answered but did not exit: killing it, its answer is kept"));
             }
-            Fact::LowDisk(_) => {
-                if let Some(shortage) = newly_low(state, event) {
-                    self.told_once.low_disk = true;
-                    let told = printable(&low_disk(shortage)).into_owned();
-                    let line = format!("{} {told}", self.style.bad());
-                    self.line(&line);
-                    self.line("  waiting; the run continues on its own once there is enough space");
-                }
+            Moment::WaitBegan(Wait::Disk(shortage)) => {
+                let line = format!("{} {}", self.style.bad(), printable(&low_disk(shortage)));
+                self.line(&line);
+                self.line("  waiting; the run continues on its own once there is enough space");
             }
-            Fact::Answered { .. }
-            | Fact::Asked(_)
-            | Fact::Silent { .. }
-            | Fact::Blocked { .. }
-            | Fact::Woke
-            | Fact::Stopped { .. } => {}
+            Moment::EnoughSpace => self.line("  enough disk space again"),
+            // Shown elsewhere: by what the agent's end says, by the answer to who asked, and by the
+            // closing lines.
+            Moment::Cancelled { .. }
+            | Moment::ScmBegan { .. }
+            | Moment::CheckCutShort(_)
+            | Moment::StepLost { .. }
+            | Moment::StepImpossible { .. }
+            | Moment::Asked(_)
+            | Moment::Paused
+            | Moment::Silent
+            | Moment::Blocked(_)
+            | Moment::WaitBegan(_)
+            | Moment::Stopped { .. } => {}
+        }
+    }
+}
+
+impl Reporter for Human {
+    fn update(&mut self, update: &Update<'_>) {
+        for moment in &update.moments {
+            self.moment(update, moment);
         }
         if self.screen.has_status() {
-            self.screen.show_status(describe(run, state, event.up_ms));
+            self.screen.show_status(describe(&update.view(), update.event.up_ms));
         }
     }
 
@@ -484,13 +429,12 @@ impl Reporter for Human {
         }
     }
 
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+    fn tick(&mut self, view: &RunView, up_ms: u64) {
         if self.screen.has_status() {
-            self.screen.show_status(describe(run, state, up_ms));
+            self.screen.show_status(describe(view, up_ms));
         } else {
-            self.line(
-                &self.style.paint(Tone::Quiet, &format!("  still running: {}", doing(run, state, up_ms))),
-            );
+            let line = format!("  still running: {}", doing(view, up_ms));
+            self.line(&self.style.paint(Tone::Quiet, &line));
             self.screen.flush();
         }
     }

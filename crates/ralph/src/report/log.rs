@@ -2,31 +2,31 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
-use super::{AtWork, EDITED, Reporter, filled_in, left, low_disk, newly_low};
+use super::{EDITED, Reporter, filled_in, left, low_disk};
 use crate::fsx;
+use ralph_loop::Run;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::Blocker;
-use ralph_loop::event::{AgentEnd, End, Event, Fact, Step};
-use ralph_loop::plan::{Item, Plan, PlanEnd};
-use ralph_loop::state::Stage;
+use ralph_loop::event::AgentEnd;
+use ralph_loop::plan::tasks::TasksEnd;
+use ralph_loop::plan::{Item, Plan};
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, Update, Wait};
 use std::path::PathBuf;
 
 /// Writes a log beside another reporter.
 pub struct Logged<'r> {
     inner: &'r mut dyn Reporter,
     path: PathBuf,
-    at_work: AtWork,
     warned: bool,
 }
 
 impl<'r> Logged<'r> {
     pub fn new(inner: &'r mut dyn Reporter, path: PathBuf) -> Logged<'r> {
-        Logged { inner, path, at_work: AtWork::default(), warned: false }
+        Logged { inner, path, warned: false }
     }
 
     fn add(&mut self, at: i64, text: &str) {
@@ -41,21 +41,36 @@ impl<'r> Logged<'r> {
     }
 }
 
-/// The log line of an event.
-fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<String> {
-    let agent = at_work.called(run, "the agent");
-    match &event.fact {
-        Fact::Opened(run) => Some(format!("run {} started: {}", run.id, work(run))),
-        Fact::Resumed { .. } => Some(format!("run {} resumed at iteration {}", run.id, state.iteration())),
-        Fact::Began { step: Step::Agent { iteration, attempt, agent, item }, .. } => {
-            let name = run.agents.get(*agent).map_or("agent", |agent| &agent.name);
+/// The log lines of a moment.
+fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
+    let (run, agent) = (update.run, update.agent_or("the agent"));
+    match moment {
+        Moment::Opened => Some(format!("run {} started: {}", run.id, work(run))),
+        Moment::Resumed => Some(format!("run {} resumed at iteration {}", run.id, update.state.iteration())),
+        Moment::AgentBegan { iteration, attempt, item, .. } => {
+            let name = update.agent().map_or("agent", |agent| &agent.name);
             let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
             Some(format!("iteration {iteration}{again}: {name} {}", on(run, item)))
         }
-        Fact::Ended { end, .. } => ended(run, state, end, agent),
-        Fact::Judged(judgement) => Some(judged(run, judgement, agent)),
-        Fact::StopAsked => Some("stop requested".into()),
-        Fact::Asked(ask) => Some(match ask {
+        Moment::AgentEnded { end, .. } => Some(agent_ended(end, agent)),
+        Moment::CheckEnded { check, outcome, end } => {
+            let summary = end.summary.as_ref().filter(|_| *outcome != CheckOutcome::Passed);
+            let summary = summary.map_or_else(String::new, |line| format!(": {line}"));
+            Some(format!("check {} {outcome}{summary}", check.command))
+        }
+        Moment::Restored(end) => {
+            let kept = end.kept.as_ref()?;
+            Some(format!("files reset to where the story started; the attempt is kept as {kept}"))
+        }
+        Moment::StepLost { why } | Moment::StepImpossible { why } => Some((*why).to_string()),
+        Moment::Checkpoint { end, .. } => {
+            end.problem.as_ref().map(|why| format!("cannot take a checkpoint: {why}"))
+        }
+        Moment::TasksRead { end, .. } => tasks_read(run, end),
+        Moment::Uncommitted(end) => left(run, end),
+        Moment::IterationEnded { judgement, .. } => Some(judged(run, judgement, agent)),
+        Moment::StopAsked => Some("stop requested".into()),
+        Moment::Asked(ask) => Some(match ask {
             Ask::Pause => "pause requested".into(),
             Ask::Continue => "resume requested".into(),
             Ask::Leave => "stop requested, to resume later".into(),
@@ -63,20 +78,29 @@ fn told(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
             Ask::Set(_) => "limits or settings of the run changed".into(),
             Ask::Say { .. } => "received a note for the next prompt".into(),
         }),
-        Fact::Silent { .. } => Some(format!("{agent} has been silent for too long: stopping it")),
-        Fact::Blocked { by, .. } => Some(match by {
+        Moment::Silent => Some(format!("{agent} has been silent for too long: stopping it")),
+        Moment::Blocked(by) => Some(match by {
             Some(Blocker::Login) => format!("the service rejects the API key of {agent}: stopping it"),
             Some(Blocker::Network) => format!("{agent} is waiting for the network"),
             None => format!("{agent} reaches its service again"),
         }),
-        Fact::LowDisk(_) => {
-            newly_low(state, event).map(|shortage| format!("{}; waiting", low_disk(shortage)))
+        Moment::WaitBegan(Wait::Disk(shortage)) => Some(format!("{}; waiting", low_disk(shortage))),
+        Moment::Stopped { stopped, .. } => {
+            let note = stopped.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            Some(format!("run {} ended: {}{note}", run.id, stopped.reason.word()))
         }
-        Fact::Stopped { reason, note } => {
-            let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-            Some(format!("run {} ended: {}{note}", run.id, reason.word()))
-        }
-        Fact::Began { .. } | Fact::Answered { .. } | Fact::Cancelled { .. } | Fact::Woke => None,
+        Moment::CheckBegan(_)
+        | Moment::MessageAsked
+        | Moment::ScmBegan { .. }
+        | Moment::Cancelled { .. }
+        | Moment::RetryAfter { .. }
+        | Moment::CheckCutShort(_)
+        | Moment::MessageEnded(_)
+        | Moment::ScmEnded { .. }
+        | Moment::WorktreeCommitted(_)
+        | Moment::Paused
+        | Moment::WaitBegan(_)
+        | Moment::EnoughSpace => None,
     }
 }
 
@@ -99,38 +123,16 @@ fn on(run: &Run, item: &Item) -> String {
     }
 }
 
-fn ended(run: &Run, state: &State, end: &End, agent: &str) -> Option<String> {
-    match end {
-        End::Agent(end) => Some(agent_ended(end, agent)),
-        End::Check(end) => {
-            let Stage::Answered { results, .. } = &state.work.stage else { return None };
-            let result = results.last().filter(|result| result.log == end.log)?;
-            let command = &run.checks.get(result.index)?.command;
-            let summary = end.summary.as_ref().filter(|_| result.outcome != CheckOutcome::Passed);
-            let summary = summary.map_or_else(String::new, |line| format!(": {line}"));
-            Some(format!("check {command} {}{summary}", result.outcome))
-        }
-        End::Restore(end) => {
-            let kept = end.kept.as_ref()?;
-            Some(format!("files reset to where the story started; the attempt is kept as {kept}"))
-        }
-        End::Lost { why, .. } | End::Impossible { why } => Some(why.clone()),
-        End::Snapshot(end) => end.problem.as_ref().map(|why| format!("cannot take a checkpoint: {why}")),
-        End::Plan(end) => {
-            let PlanEnd::Tasks(end) = &**end;
-            let undone = end.violations.iter().map(|text| format!("reverted in the task list: {text}"));
-            let reworded = end.reworded.iter().map(ToString::to_string);
-            let edited = end.edited.then(|| EDITED.to_string());
-            let filled = match &run.plan {
-                Plan::Tasks(plan) if !end.filled.is_empty() => Some(filled_in(plan, &end.filled)),
-                Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
-            };
-            let lines: Vec<String> = filled.into_iter().chain(undone).chain(reworded).chain(edited).collect();
-            (!lines.is_empty()).then(|| lines.join("\n"))
-        }
-        End::Uncommitted(end) => left(run, end),
-        End::Message(_) | End::Scm(_) | End::CommitWorktree(_) => None,
-    }
+fn tasks_read(run: &Run, end: &TasksEnd) -> Option<String> {
+    let undone = end.violations.iter().map(|text| format!("reverted in the task list: {text}"));
+    let reworded = end.reworded.iter().map(ToString::to_string);
+    let edited = end.edited.then(|| EDITED.to_string());
+    let filled = match &run.plan {
+        Plan::Tasks(plan) if !end.filled.is_empty() => Some(filled_in(plan, &end.filled)),
+        Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
+    };
+    let lines: Vec<String> = filled.into_iter().chain(undone).chain(reworded).chain(edited).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn agent_ended(end: &AgentEnd, agent: &str) -> String {
@@ -167,11 +169,10 @@ impl Reporter for Logged<'_> {
         Some(&mut *self.inner)
     }
 
-    fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.at_work.follow(event);
-        if let Some(text) = told(run, state, event, self.at_work) {
-            self.add(event.at, &text);
+    fn update(&mut self, update: &Update<'_>) {
+        for text in update.moments.iter().filter_map(|moment| lines(update, moment)) {
+            self.add(update.event.at, &text);
         }
-        self.inner.event(run, state, event);
+        self.inner.update(update);
     }
 }

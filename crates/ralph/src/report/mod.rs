@@ -1,11 +1,10 @@
 //! What people and programs get to see of a run.
 //!
-//! Reporters watch: they see the events, the state after each, and the agent's stream.
+//! Reporters watch: they see what each event means, and the agent's stream.
 //! They decide nothing and cannot fail the run; a pipe that is closed is simply no longer
 //! written to.
 
 mod asked;
-mod at_work;
 mod human;
 mod log;
 mod ndjson;
@@ -21,7 +20,6 @@ mod tasks_left;
 mod verbose;
 
 pub use asked::{asked, changed};
-pub use at_work::AtWork;
 pub use human::{Human, Telling};
 pub use log::Logged;
 pub use ndjson::Ndjson;
@@ -34,18 +32,23 @@ pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
 
 use ralph_loop::dialect::AgentEvent;
-use ralph_loop::event::{End, Event, Fact, MessageEnd, SnapshotEnd, UncommittedEnd};
+use ralph_loop::event::UncommittedEnd;
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::text::printable;
+use ralph_loop::view::{Moment, RunView, Update, Wait};
 use ralph_loop::{Run, State};
 use std::time::Duration;
 
 pub trait Reporter {
     /// A fact of the run, already recorded and folded.
-    fn event(&mut self, run: &Run, state: &State, event: &Event);
+    fn update(&mut self, update: &Update<'_>) {
+        if let Some(behind) = self.behind() {
+            behind.update(update);
+        }
+    }
 
     /// The wrapped reporter, which gets everything that this one does not handle.
     fn behind(&mut self) -> Option<&mut dyn Reporter> {
@@ -92,9 +95,9 @@ pub trait Reporter {
         self.behind()?.tick_every()
     }
 
-    fn tick(&mut self, run: &Run, state: &State, up_ms: u64) {
+    fn tick(&mut self, view: &RunView, up_ms: u64) {
         if let Some(behind) = self.behind() {
-            behind.tick(run, state, up_ms);
+            behind.tick(view, up_ms);
         }
     }
 
@@ -130,12 +133,6 @@ pub fn low_disk(shortage: &Shortage) -> String {
     format!("low disk space: {free} free, {least} required (minFreeSpace): {}", at.display())
 }
 
-/// A shortage that was not there at the look before: a wait is told once.
-pub fn newly_low<'e>(state: &State, event: &'e Event) -> Option<&'e Shortage> {
-    let Fact::LowDisk(shortage) = &event.fact else { return None };
-    Some(shortage).filter(|_| state.ledger.low_disk.as_ref().is_some_and(|low| low.measured == 1))
-}
-
 /// `950 bytes`, `1.5 KiB`, `312 MiB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -166,21 +163,22 @@ fn left(run: &Run, end: &UncommittedEnd) -> Option<String> {
 }
 
 /// What went wrong without ending the run, for reports that tell nothing else.
-fn trouble(state: &State, event: &Event) -> Option<String> {
-    if let Some(shortage) = newly_low(state, event) {
-        return Some(format!("{}; waiting for free space", low_disk(shortage)));
-    }
-    let Fact::Ended { end, .. } = &event.fact else { return None };
-    match end {
-        End::Message(MessageEnd { outcome: MessageOutcome::Failed { why }, .. }) => {
+fn trouble(moment: &Moment<'_>) -> Option<String> {
+    match moment {
+        Moment::WaitBegan(Wait::Disk(shortage)) => {
+            Some(format!("{}; waiting for free space", low_disk(shortage)))
+        }
+        Moment::MessageEnded(MessageOutcome::Failed { why }) => {
             Some(format!("no commit message, skipping the scm tasks: {why}"))
         }
-        End::Scm(TaskOutcome::Failed { why }) => Some(format!("an scm task failed: {why}")),
-        End::CommitWorktree(TaskOutcome::Failed { why }) => {
+        Moment::ScmEnded { outcome: TaskOutcome::Failed { why }, .. } => {
+            Some(format!("an scm task failed: {why}"))
+        }
+        Moment::WorktreeCommitted(TaskOutcome::Failed { why }) => {
             Some(format!("cannot commit the remaining changes in the worktree: {why}"))
         }
-        End::Snapshot(SnapshotEnd { problem: Some(why), .. }) => {
-            Some(format!("cannot take a checkpoint: {why}"))
+        Moment::Checkpoint { end, .. } => {
+            end.problem.as_ref().map(|why| format!("cannot take a checkpoint: {why}"))
         }
         _ => None,
     }
@@ -190,12 +188,14 @@ fn trouble(state: &State, event: &Event) -> Option<String> {
 pub struct Silent;
 
 impl Reporter for Silent {
-    fn event(&mut self, _: &Run, state: &State, event: &Event) {
-        if let Fact::StopAsked = event.fact {
-            say(stop_asked(state));
-        }
-        if let Some(trouble) = trouble(state, event) {
-            self.warn(&trouble);
+    fn update(&mut self, update: &Update<'_>) {
+        for moment in &update.moments {
+            if let Moment::StopAsked = moment {
+                say(stop_asked(update.state));
+            }
+            if let Some(trouble) = trouble(moment) {
+                self.warn(&trouble);
+            }
         }
     }
 

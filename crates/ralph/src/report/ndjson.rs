@@ -6,8 +6,7 @@
 use super::screen::Screen;
 use super::{Reporter, RunResult, stop_asked};
 use ralph_loop::dialect::{AgentEvent, TodoStatus};
-use ralph_loop::event::{Event, Fact};
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, RunView, Update};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -42,11 +41,11 @@ impl Ndjson {
 }
 
 impl Reporter for Ndjson {
-    fn event(&mut self, _: &Run, state: &State, event: &Event) {
-        if let Fact::StopAsked = event.fact {
-            self.screen.aside(stop_asked(state));
+    fn update(&mut self, update: &Update<'_>) {
+        if let [Moment::StopAsked] = update.moments[..] {
+            self.screen.aside(stop_asked(update.state));
         }
-        self.put(&Tagged { kind: "event", body: event });
+        self.put(&Tagged { kind: "event", body: update.event });
     }
 
     fn agent(&mut self, event: &AgentEvent<'_>) {
@@ -69,7 +68,7 @@ impl Reporter for Ndjson {
         None
     }
 
-    fn tick(&mut self, _: &Run, _: &State, _: u64) {}
+    fn tick(&mut self, _: &RunView, _: u64) {}
 }
 
 fn agent_json(event: &AgentEvent<'_>) -> Value {

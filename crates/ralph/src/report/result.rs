@@ -3,11 +3,11 @@
 use super::style::{Style, Tone};
 use super::tasks_left::{TaskResult, TasksLeft, named};
 use ralph_loop::event::StopReason;
-use ralph_loop::history::Iteration;
 use ralph_loop::money::Cost;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
+use ralph_loop::view::Iteration;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 

@@ -1,11 +1,9 @@
 //! The status line at the bottom of a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ralph_loop::event::Step;
-use ralph_loop::plan::Pick;
-use ralph_loop::state::Flight;
 use ralph_loop::text::printable;
-use ralph_loop::{Run, State, time, wake_at};
+use ralph_loop::time;
+use ralph_loop::view::{Doing, RunView, Work};
 use std::io::IsTerminal;
 
 pub(super) struct StatusLine {
@@ -41,44 +39,39 @@ impl StatusLine {
 }
 
 /// The status of the run, on one line.
-pub(super) fn describe(run: &Run, state: &State, up_ms: u64) -> String {
-    let iteration = state.iteration().min(state.ledger.limits.iterations);
-    let of = state.ledger.limits.iterations;
-    let story = match &state.work.pick {
-        Pick::Work(item) => item.story().map_or_else(String::new, |id| format!("story {id} | ")),
-        Pick::Done | Pick::Stuck(_) => String::new(),
-    };
-    let (time, doing) = (whole(up_ms), doing(run, state, up_ms));
-    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", state.ledger.spent)
+pub(super) fn describe(view: &RunView, up_ms: u64) -> String {
+    let of = view.max_iterations;
+    let iteration = (view.judged + 1).min(of);
+    let story = view.story.as_ref().map_or_else(String::new, |id| format!("story {id} | "));
+    let (time, doing) = (whole(up_ms), doing(view, up_ms));
+    format!("{story}iteration {iteration}/{of} | {time} | {} | {doing}", view.cost())
 }
 
 /// The current step and how long it has taken.
-pub(super) fn doing(run: &Run, state: &State, up_ms: u64) -> String {
-    let paused = state.asked.paused();
-    let Some(Flight { step, since_ms, .. }) = state.first_flight() else {
-        if paused {
-            return "paused, continue with: ralph resume".to_string();
+pub(super) fn doing(view: &RunView, up_ms: u64) -> String {
+    let (work, since_ms) = match &view.doing {
+        Doing::Step { work, since_ms } => (work, *since_ms),
+        Doing::Waiting { .. } if view.paused => return "paused, continue with: ralph resume".to_string(),
+        Doing::Waiting { until_ms } => {
+            let left = until_ms.map_or(0, |at| at.saturating_sub(up_ms));
+            let what = if view.low_disk.is_some() { "waiting for disk space" } else { "waiting" };
+            return format!("{what}, {} left", whole(left));
         }
-        let left = wake_at(run, state).map_or(0, |at| at.saturating_sub(up_ms));
-        let what = if state.ledger.low_disk.is_some() { "waiting for disk space" } else { "waiting" };
-        return format!("{what}, {} left", whole(left));
     };
-    let what = match step {
-        Step::Agent { agent, .. } => run.agents.get(*agent).map_or("agent", |agent| &agent.name),
-        Step::Check { index, .. } => run.checks.get(*index).map_or("check", |check| &check.command),
-        Step::Snapshot { .. } => "taking a checkpoint",
-        Step::Message { .. } => "commit message",
-        Step::CommitWorktree => "committing the rest",
-        Step::Restore { .. } => "resetting the files",
-        Step::Plan { .. } => "reading the task list",
-        Step::Uncommitted { .. } => "checking for uncommitted changes",
-        Step::Scm { task, .. } => {
-            run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)).map_or("scm", String::as_str)
-        }
+    let what = match work {
+        Work::Agent { name } => name,
+        Work::Check { command } => command,
+        Work::Checkpoint => "taking a checkpoint",
+        Work::CommitMessage => "commit message",
+        Work::CommitWorktree => "committing the rest",
+        Work::Restore => "resetting the files",
+        Work::ReadTasks => "reading the task list",
+        Work::LookForUncommitted => "checking for uncommitted changes",
+        Work::Scm { task } => task,
     };
     let what: Vec<&str> = what.split_whitespace().collect();
-    let then = if paused { ", then paused" } else { "" };
-    format!("{} {}{then}", printable(&what.join(" ")), whole(up_ms.saturating_sub(*since_ms)))
+    let then = if view.paused { ", then paused" } else { "" };
+    format!("{} {}{then}", printable(&what.join(" ")), whole(up_ms.saturating_sub(since_ms)))
 }
 
 /// Whole seconds: tenths would only flicker.

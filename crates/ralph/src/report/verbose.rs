@@ -1,26 +1,24 @@
 //! What happens behind the scenes, as `[ralph] …` lines on standard error, in every format.
 
-use super::{AtWork, Reporter};
+use super::Reporter;
 use crate::settings::mask;
 use ralph_loop::check::CheckEnd;
 use ralph_loop::dialect::{Blocker, Exit, Invocation, Wants, command_line};
-use ralph_loop::event::{End, Event, Fact, Step, Why};
+use ralph_loop::event::Why;
 use ralph_loop::run::AgentSpec;
-use ralph_loop::state::Stage;
 use ralph_loop::text::{counted, head, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, Update};
 
 /// Adds more detail to another reporter.
 pub struct Verbose<'r> {
     inner: &'r mut dyn Reporter,
-    at_work: AtWork,
 }
 
 impl<'r> Verbose<'r> {
     pub fn new(inner: &'r mut dyn Reporter) -> Verbose<'r> {
-        Verbose { inner, at_work: AtWork::default() }
+        Verbose { inner }
     }
 }
 
@@ -32,10 +30,9 @@ impl Reporter for Verbose<'_> {
         Some(&mut *self.inner)
     }
 
-    fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.at_work.follow(event);
-        self.inner.event(run, state, event);
-        if let Some(line) = line(run, state, event, self.at_work) {
+    fn update(&mut self, update: &Update<'_>) {
+        self.inner.update(update);
+        for line in update.moments.iter().filter_map(|moment| line(update, moment)) {
             self.inner.aside(&format!("[ralph] {}", printable(&line)));
         }
     }
@@ -47,26 +44,18 @@ impl Reporter for Verbose<'_> {
     }
 }
 
-fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<String> {
-    let agent = at_work.called(run, "the agent");
-    Some(match &event.fact {
-        Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
-            let agent = run.agents.get(*agent)?;
-            format!(
-                "Iteration {iteration}/{} starting\n[ralph] Agent command: {}",
-                state.ledger.limits.iterations,
-                command(agent)
-            )
+fn line(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
+    let (run, agent) = (update.run, update.agent_or("the agent"));
+    Some(match moment {
+        Moment::AgentBegan { iteration, .. } => {
+            let (of, command) = (update.state.ledger.limits.iterations, command(update.agent()?));
+            format!("Iteration {iteration}/{of} starting\n[ralph] Agent command: {command}")
         }
-        Fact::Began { step: Step::Check { index, .. }, .. } => {
-            let check = run.checks.get(*index)?;
+        Moment::CheckBegan(check) => {
             format!("Running {}: {}", check.origin.noun().to_lowercase(), mask::text(&check.command))
         }
-        Fact::Began { step: Step::Scm { task, .. }, .. } => {
-            let scm = run.scm.as_ref()?;
-            format!("Running scm task: {} {}", scm.command, scm.tasks.get(*task)?)
-        }
-        Fact::Cancelled { why, .. } => match why {
+        Moment::ScmBegan { task } => format!("Running scm task: {} {task}", run.scm.as_ref()?.command),
+        Moment::Cancelled { why, .. } => match why {
             Why::Timeout { after_ms } => {
                 format!("Stopping the step: it took longer than {}", seconds(*after_ms))
             }
@@ -78,24 +67,16 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
             Why::Blocked(Blocker::Network) => format!("Stopping {agent}: it is waiting for the network"),
             Why::Killed => "Stopping everything".to_string(),
         },
-        Fact::Ended { end: End::Agent(end), .. } => {
+        Moment::AgentEnded { end, .. } => {
             let tag = end.seen.tag.as_ref().map_or_else(|| "no tag".into(), |tag| format!("tag {tag:?}"));
-            {
-                let agent = at_work.called(run, "Agent");
-                format!("{agent}: {} ({}), completion: {tag}", end.exit, span(end.duration_ms))
-            }
+            let agent = update.agent_or("Agent");
+            format!("{agent}: {} ({}), completion: {tag}", end.exit, span(end.duration_ms))
         }
-        Fact::Ended { end: End::Check(end), .. } => {
-            let how = match end.exit {
-                Exit::Code(code) => format!("exited with code {code}"),
-                Exit::Signal(signal) => format!("killed by signal {signal}"),
-            };
-            format!("{} {how} ({})", noun(run, state, end), span(end.duration_ms))
-        }
-        Fact::Ended { end: End::Snapshot(end), .. } => {
-            format!("Checkpoint: {}", end.tree.as_deref().unwrap_or("none"))
-        }
-        Fact::Judged(Judgement { iteration, verdict, settlement, silence, .. }) => {
+        Moment::CheckEnded { check, end, .. } => check_ended(check.origin.noun(), end),
+        Moment::CheckCutShort(end) => check_ended("Check", end),
+        Moment::Checkpoint { end, .. } => format!("Checkpoint: {}", end.tree.as_deref().unwrap_or("none")),
+        Moment::IterationEnded { judgement, .. } => {
+            let Judgement { iteration, verdict, settlement, silence, .. } = judgement;
             let found = match verdict {
                 Verdict::Green { checks } => format!("{} passed", counted(*checks as u64, "check")),
                 Verdict::Red { failed } => format!("{} failed", counted(failed.len() as u64, "check")),
@@ -103,21 +84,19 @@ fn line(run: &Run, state: &State, event: &Event, at_work: AtWork) -> Option<Stri
             };
             let silent = silence.map(|silence| format!("{agent} was {silence}, ")).unwrap_or_default();
             let done = if *settlement == Settlement::Settled { "done" } else { "not done" };
-            format!("Iteration {iteration} judged: {silent}{found}, {done}, {} spent", state.ledger.spent)
+            let spent = update.state.ledger.spent;
+            format!("Iteration {iteration} judged: {silent}{found}, {done}, {spent} spent")
         }
-        Fact::Ended { .. }
-        | Fact::Began { .. }
-        | Fact::Opened(_)
-        | Fact::Answered { .. }
-        | Fact::Resumed { .. }
-        | Fact::StopAsked
-        | Fact::Asked(_)
-        | Fact::Silent { .. }
-        | Fact::Blocked { .. }
-        | Fact::LowDisk(_)
-        | Fact::Woke
-        | Fact::Stopped { .. } => return None,
+        _ => return None,
     })
+}
+
+fn check_ended(noun: &str, end: &CheckEnd) -> String {
+    let how = match end.exit {
+        Exit::Code(code) => format!("exited with code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    };
+    format!("{noun} {how} ({})", span(end.duration_ms))
 }
 
 /// The whole command with what ralph adds to it; names stand where the prompt does.
@@ -139,11 +118,4 @@ fn command(agent: &AgentSpec) -> String {
         // The step itself tells what is wrong.
         Err(_) => [vec![program.clone()], args.clone()].concat().join(" "),
     }
-}
-
-/// What the check that just ended is called; the state has it as the last of its results.
-fn noun(run: &Run, state: &State, end: &CheckEnd) -> &'static str {
-    let Stage::Answered { results, .. } = &state.work.stage else { return "Check" };
-    let result = results.last().filter(|result| result.log == end.log);
-    result.and_then(|result| run.checks.get(result.index)).map_or("Check", |check| check.origin.noun())
 }

@@ -5,9 +5,8 @@ use super::output;
 use super::record::Record;
 use crate::notify::Notifier;
 use crate::report::{Reporter, asked};
-use ralph_loop::event::{Event, Fact};
 use ralph_loop::text::printable;
-use ralph_loop::{Run, State};
+use ralph_loop::view::{Moment, Update};
 use std::time::Duration;
 
 /// Stands before another reporter: what the lines of a worker do not tell, that one does.
@@ -48,22 +47,24 @@ impl Reporter for WorkerFiles<'_> {
         Some(&mut *self.inner)
     }
 
-    fn event(&mut self, run: &Run, state: &State, event: &Event) {
-        self.most_output = run.keep_streams;
+    fn update(&mut self, update: &Update<'_>) {
+        self.most_output = update.run.keep_streams;
         self.trim_output();
-        self.inner.event(run, state, event);
+        self.inner.update(update);
         if let Some(notifier) = &mut self.notifier {
-            notifier.event(run, state, event);
+            notifier.update(update);
         }
         let Some(record) = &mut self.record else {
-            if let Fact::Asked(ask) = &event.fact
-                && let Some(line) = asked(run, state, ask)
-            {
-                self.inner.aside(&format!("ralph: {}", printable(&line)));
+            for moment in &update.moments {
+                if let Moment::Asked(ask) = moment
+                    && let Some(line) = asked(update.run, update.state, ask)
+                {
+                    self.inner.aside(&format!("ralph: {}", printable(&line)));
+                }
             }
             return;
         };
-        for line in record.follow(run, state, event) {
+        for line in record.follow(update) {
             self.inner.aside(&format!("[ralph] {}: {}", record.name(), printable(&line)));
         }
         if let Err(cause) = record.write()

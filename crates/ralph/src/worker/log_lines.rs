@@ -1,18 +1,16 @@
 //! What has happened to a worker, in the lines that people know: `[START] iteration 1/10` for
 //! its log, `[ralph] agent: starting iteration 1/10` for people who watch it.
 //!
-//! A fold beside the state: live and from a journal the lines are the same.
-
-use crate::report::{AtWork, low_disk, newly_low};
+use crate::report::low_disk;
+use ralph_loop::State;
 use ralph_loop::ask::{Ask, Silence};
 use ralph_loop::dialect::Exit;
-use ralph_loop::event::{End, Event, Fact, How, Step, StopReason, Why};
-use ralph_loop::plan::Plan;
+use ralph_loop::event::{How, StopReason, Why};
 use ralph_loop::state::Stopped;
 use ralph_loop::text::counted;
 use ralph_loop::time::seconds;
-use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::{Run, State};
+use ralph_loop::verdict::Verdict;
+use ralph_loop::view::{Iteration, Moment, Update, Wait};
 
 /// One thing that has happened.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,147 +37,108 @@ impl LogLines {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct LogWriter {
-    /// Of the current iteration.
-    exit: Option<Exit>,
-    began_ms: Option<u64>,
-    /// The agent that the start was told of.
-    told_start: Option<usize>,
-    at_work: AtWork,
-    silent: bool,
-    matched: bool,
-    /// A pause that is told already.
-    paused: bool,
+/// What an event adds.
+pub(super) fn of(update: &Update<'_>) -> LogLines {
+    let lines = update.moments.iter().map(|moment| of_moment(update, moment));
+    lines.fold(LogLines::default(), LogLines::and)
 }
 
-impl LogWriter {
-    pub(super) fn follow(&mut self, run: &Run, state: &State, event: &Event) -> LogLines {
-        let of = state.ledger.limits.iterations;
-        self.at_work.follow(event);
-        match &event.fact {
-            Fact::Resumed { .. } => {
-                (self.told_start, self.paused) = (None, false);
-                LogLines::log("RESUME", &format!("at iteration {}/{of}", state.iteration()))
-            }
-            Fact::Began { step: Step::Agent { iteration, agent, .. }, .. } => {
-                self.began_ms.get_or_insert(event.up_ms);
-                if self.told_start.replace(*agent) == Some(*agent) {
-                    return LogLines::default();
-                }
-                let name = self.at_work.name(run).map(|name| format!(" ({name})")).unwrap_or_default();
-                let log = vec![format!("[START] iteration {iteration}/{of}{name}")];
-                LogLines { log, lines: vec![format!("starting iteration {iteration}/{of}{name}")] }
-            }
-            Fact::Cancelled { how: How::Ask, why: Why::Silent(silence), .. } => {
-                self.silent = true;
-                let Silence { after_ms, tool } = silence;
-                let agent = self.at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
-                let what = if *tool { "tool" } else { "inactivity" };
-                let line = format!("{what} timeout ({agent}{}), restarting", seconds(*after_ms));
-                let log = vec![format!("[TIMEOUT] iteration {} {line}", state.iteration())];
-                LogLines { log, lines: vec![line] }
-            }
-            Fact::Ended { end: End::Agent(end), .. } => {
-                self.exit = Some(end.exit);
-                LogLines::default()
-            }
-            Fact::Judged(judgement) => self.judged(run, state, judgement, event.up_ms),
-            Fact::Asked(Ask::Pause | Ask::Leave) if !std::mem::replace(&mut self.paused, true) => {
-                LogLines::both("PAUSE", format!("paused at iteration {}/{of}", state.iteration()))
-            }
-            Fact::Asked(Ask::Continue) => {
-                self.paused = false;
-                LogLines::both("RESUME", format!("resumed at iteration {}/{of}", state.iteration()))
-            }
-            Fact::LowDisk(_) => match newly_low(state, event) {
-                Some(shortage) => LogLines::both("WAIT", low_disk(shortage)),
-                None => LogLines::default(),
-            },
-            Fact::Stopped { .. } => {
-                let Some(stopped) = &state.stopped else { return LogLines::default() };
-                self.stopped(state, stopped)
-            }
-            Fact::Opened(_)
-            | Fact::Began { .. }
-            | Fact::Cancelled { .. }
-            | Fact::Ended { .. }
-            | Fact::Answered { .. }
-            | Fact::Asked(_)
-            | Fact::Silent { .. }
-            | Fact::Blocked { .. }
-            | Fact::StopAsked
-            | Fact::Woke => LogLines::default(),
+fn of_moment(update: &Update<'_>, moment: &Moment<'_>) -> LogLines {
+    let (state, name) = (update.state, update.agent_name());
+    let of = state.ledger.limits.iterations;
+    let at = || format!("{}/{of}", state.iteration());
+    match moment {
+        Moment::Resumed => LogLines::log("RESUME", &format!("at iteration {}", at())),
+        Moment::AgentBegan { iteration, is_another: true, .. } => {
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            let log = vec![format!("[START] iteration {iteration}/{of}{name}")];
+            LogLines { log, lines: vec![format!("starting iteration {iteration}/{of}{name}")] }
+        }
+        Moment::Cancelled { how: How::Ask, why: Why::Silent(Silence { after_ms, tool }) } => {
+            let agent = name.map(|name| format!("{name}, ")).unwrap_or_default();
+            let what = if *tool { "tool" } else { "inactivity" };
+            let line = format!("{what} timeout ({agent}{}), restarting", seconds(*after_ms));
+            let log = vec![format!("[TIMEOUT] iteration {} {line}", state.iteration())];
+            LogLines { log, lines: vec![line] }
+        }
+        Moment::IterationEnded { judgement, iteration, exit, was_silent } => {
+            let exit = exit.map_or(0, number);
+            iteration_ended(update, &judgement.verdict, iteration, exit, *was_silent)
+        }
+        Moment::Paused => LogLines::both("PAUSE", format!("paused at iteration {}", at())),
+        Moment::Asked(Ask::Continue) => LogLines::both("RESUME", format!("resumed at iteration {}", at())),
+        Moment::WaitBegan(Wait::Disk(shortage)) => LogLines::both("WAIT", low_disk(shortage)),
+        Moment::Stopped { stopped, success, matched } => ended(state, stopped, *success, *matched),
+        _ => LogLines::default(),
+    }
+}
+
+fn iteration_ended(
+    update: &Update<'_>,
+    verdict: &Verdict,
+    iteration: &Iteration,
+    exit: i32,
+    was_silent: bool,
+) -> LogLines {
+    let (number, took) = (iteration.iteration, iteration.duration_ms);
+    let name = update.agent_name();
+    let agent = name.map(|name| format!(" agent={name}")).unwrap_or_default();
+    let end = format!("iteration {number} exit={exit} duration={}{agent}", duration(took, ""));
+    let agent = name.map(|name| format!("{name}, ")).unwrap_or_default();
+    let lines = LogLines::log("END", &end);
+    let (failures, limits) = (update.state.ledger.streaks.failures, &update.state.ledger.limits);
+    match verdict {
+        Verdict::AgentFailed { .. } if failures >= limits.max_failures => lines,
+        Verdict::AgentFailed { .. } if update.state.ledger.judged >= limits.iterations => {
+            lines.and(LogLines::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
+        }
+        Verdict::AgentFailed { .. } => {
+            let wait = seconds(limits.backoff.wait_ms(failures));
+            let tries = format!("attempt {failures}/{}", limits.max_failures);
+            let line =
+                format!("iteration {number} failed ({agent}exit: {exit}), retrying in {wait} ({tries})");
+            lines.and(LogLines::both("FAIL", line))
+        }
+        Verdict::Green { .. } | Verdict::Red { .. } if was_silent => lines,
+        Verdict::Green { .. } | Verdict::Red { .. } => {
+            let took = duration(took, " ");
+            let line = format!("iteration {number} completed ({agent}exit: {exit}, duration: {took})");
+            lines.and(LogLines { log: vec![], lines: vec![line] })
         }
     }
+}
 
-    fn judged(&mut self, run: &Run, state: &State, judgement: &Judgement, up_ms: u64) -> LogLines {
-        let LogWriter { exit, began_ms, silent, paused, at_work, .. } = std::mem::take(self);
-        self.at_work = at_work;
-        let pattern = matches!(run.plan, Plan::Prompt(_)) && judgement.claim.matched;
-        (self.paused, self.matched) = (paused, pattern && judgement.settlement == Settlement::Settled);
-        let (number, exit) = (judgement.iteration, exit.map_or(0, number));
-        let took = up_ms.saturating_sub(began_ms.unwrap_or(up_ms));
-        let agent = at_work.name(run).map(|name| format!(" agent={name}")).unwrap_or_default();
-        let end = format!("iteration {number} exit={exit} duration={}{agent}", duration(took, ""));
-        let agent = at_work.name(run).map(|name| format!("{name}, ")).unwrap_or_default();
-        let told = LogLines::log("END", &end);
-        let (failures, limits) = (state.ledger.streaks.failures, &state.ledger.limits);
-        match &judgement.verdict {
-            Verdict::AgentFailed { .. } if failures >= limits.max_failures => told,
-            Verdict::AgentFailed { .. } if state.ledger.judged >= limits.iterations => {
-                told.and(LogLines::both("FAIL", format!("iteration {number} failed ({agent}exit: {exit})")))
+fn ended(state: &State, stopped: &Stopped, success: bool, matched: bool) -> LogLines {
+    let note = stopped.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+    let (word, iterations) = (stopped.reason.word(), counted(state.ledger.judged.into(), "iteration"));
+    match stopped.reason {
+        _ if success => {
+            let done = format!("loop complete after {iterations}");
+            if matched {
+                let line = "done pattern matched, stopping loop".to_string();
+                return LogLines {
+                    log: vec![format!("[DONE] {line}"), format!("[DONE] {done}")],
+                    lines: vec![line, done],
+                };
             }
-            Verdict::AgentFailed { .. } => {
-                let wait = seconds(limits.backoff.wait_ms(failures));
-                let tries = format!("attempt {failures}/{}", limits.max_failures);
-                let line =
-                    format!("iteration {number} failed ({agent}exit: {exit}), retrying in {wait} ({tries})");
-                told.and(LogLines::both("FAIL", line))
-            }
-            Verdict::Green { .. } | Verdict::Red { .. } if silent => told,
-            Verdict::Green { .. } | Verdict::Red { .. } => {
-                let took = duration(took, " ");
-                let line = format!("iteration {number} completed ({agent}exit: {exit}, duration: {took})");
-                told.and(LogLines { log: vec![], lines: vec![line] })
-            }
+            LogLines::both("DONE", done)
         }
-    }
-
-    fn stopped(&self, state: &State, stopped: &Stopped) -> LogLines {
-        let note = stopped.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
-        let word = stopped.reason.word();
-        match stopped.reason {
-            reason if state.is_success(reason) => {
-                let done =
-                    format!("loop complete after {}", counted(state.ledger.judged.into(), "iteration"));
-                if self.matched {
-                    let line = "done pattern matched, stopping loop".to_string();
-                    return LogLines {
-                        log: vec![format!("[DONE] {line}"), format!("[DONE] {done}")],
-                        lines: vec![line, done],
-                    };
-                }
-                LogLines::both("DONE", done)
-            }
-            StopReason::TooManyFailures => LogLines::both(
-                "FAIL",
-                format!("{} consecutive failures, stopping loop", state.ledger.streaks.failures),
-            ),
-            StopReason::Paused => LogLines::default(),
-            StopReason::Killed => LogLines::both("STOP", "killed".into()),
-            StopReason::Halted | StopReason::Outage | StopReason::Authentication | StopReason::Error => {
-                LogLines::both("FAIL", format!("{word}{note}, stopping loop"))
-            }
-            StopReason::Completed
-            | StopReason::MaxIterations
-            | StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::Stalled
-            | StopReason::Interrupted => LogLines::both(
-                "STOP",
-                format!("stopped after {}: {word}{note}", counted(state.ledger.judged.into(), "iteration")),
-            ),
+        StopReason::TooManyFailures => LogLines::both(
+            "FAIL",
+            format!("{} consecutive failures, stopping loop", state.ledger.streaks.failures),
+        ),
+        StopReason::Paused => LogLines::default(),
+        StopReason::Killed => LogLines::both("STOP", "killed".into()),
+        StopReason::Halted | StopReason::Outage | StopReason::Authentication | StopReason::Error => {
+            LogLines::both("FAIL", format!("{word}{note}, stopping loop"))
+        }
+        StopReason::Completed
+        | StopReason::MaxIterations
+        | StopReason::BudgetExhausted
+        | StopReason::Timeout
+        | StopReason::Stalled
+        | StopReason::Interrupted => {
+            LogLines::both("STOP", format!("stopped after {iterations}: {word}{note}"))
         }
     }
 }

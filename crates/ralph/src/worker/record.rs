@@ -3,7 +3,7 @@
 //! Projections: to be certain, fold the journal with [`Record::replay`],
 //! which gives the same. A life that takes a worker up rewrites what a crash has kept from the files.
 
-use super::log_lines::{LogLines, LogWriter};
+use super::log_lines::{self, LogLines};
 use super::state_file::StateFile;
 use crate::fsx;
 use crate::journal::{self, JournalError};
@@ -11,12 +11,9 @@ use crate::layout::{RunDir, WorkerDir};
 use crate::report::low_disk;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop::dialect::Dialect;
-use ralph_loop::event::{Event, Fact, Step, StopReason};
-use ralph_loop::plan::prompt::PromptSource;
-use ralph_loop::plan::{Plan, PlanState};
-use ralph_loop::state::{Flight, Resumable};
-use ralph_loop::{Run, State};
+use ralph_loop::event::StopReason;
+use ralph_loop::state::Resumable;
+use ralph_loop::view::{Moments, RunView, Update};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::io;
@@ -43,9 +40,9 @@ impl Status {
         }
     }
 
-    fn of(state: &State) -> Status {
-        match state.stopped.as_ref().map(|stopped| stopped.reason) {
-            None if state.asked.paused() || state.asked.leaving => Status::Paused,
+    fn of(view: &RunView) -> Status {
+        match view.reason {
+            None if view.paused || view.leaving => Status::Paused,
             None => Status::Running,
             Some(StopReason::Paused | StopReason::Interrupted) => Status::Paused,
             Some(
@@ -96,14 +93,46 @@ pub struct WorkerState {
     pub cost: f64,
 }
 
+impl WorkerState {
+    fn of(name: &str, view: RunView) -> WorkerState {
+        let precise = |at| local(at, "%Y-%m-%dT%H:%M:%S%.6f");
+        let status = Status::of(&view);
+        WorkerState {
+            worker_name: name.to_string(),
+            max_iterations: view.max_iterations,
+            current_iteration: view.iteration,
+            status,
+            started: precise(view.opened_at),
+            last_iteration_started: view.agent_began_at.map(precise),
+            consecutive_failures: view.consecutive_failures,
+            total_failures: view.total_failures,
+            inactivity_timeout: view.silence_ms.and_then(in_seconds),
+            note: match (view.reason, &view.low_disk) {
+                (Some(_), _) => view.note.clone(),
+                (None, Some(shortage)) => Some(low_disk(shortage)),
+                // A user who wants to edit the same files should know.
+                (None, None) if status == Status::Paused && !view.is_between_steps() => {
+                    Some(format!("iteration {} is not finished yet", view.iteration))
+                }
+                (None, None) => None,
+            },
+            reason: view.reason.map(|reason| reason.word().to_string()),
+            success: view.success,
+            resumable: view.resumable == Resumable::Now,
+            cost: view.spent.dollars(),
+            run: view.id,
+            plan: view.plan,
+            workspace: view.workspace,
+            prompt_file: view.prompt_file,
+            done_pattern: view.done_pattern,
+        }
+    }
+}
+
 /// Follows a worker's events.
 pub struct Record {
     name: String,
     dir: WorkerDir,
-    log_writer: LogWriter,
-    started: i64,
-    last_started: Option<i64>,
-    total_failures: u32,
     state: Option<WorkerState>,
     /// Lines that are not in the log yet; until the first write, all lines there are.
     log: String,
@@ -119,10 +148,6 @@ impl Record {
             name: name.to_string(),
             file: StateFile::of(&dir),
             dir,
-            log_writer: LogWriter::default(),
-            started: 0,
-            last_started: None,
-            total_failures: 0,
             state: None,
             log: String::new(),
             state_written: None,
@@ -132,8 +157,8 @@ impl Record {
 
     /// A worker as its journal tells it.
     pub fn replay(name: &str, dir: WorkerDir, run: &RunDir) -> Result<Record, JournalError> {
-        let mut record = Record::new(name, dir);
-        journal::replay(run, |run, state, event| drop(record.follow(run, state, event)))?;
+        let (mut record, mut moments) = (Record::new(name, dir), Moments::default());
+        journal::replay(run, |run, state, event| drop(record.follow(&moments.follow(run, state, event))))?;
         Ok(record)
     }
 
@@ -166,62 +191,13 @@ impl Record {
     }
 
     /// Returns what there is to say to who watches.
-    pub fn follow(&mut self, run: &Run, state: &State, event: &Event) -> Vec<String> {
-        match &event.fact {
-            Fact::Opened(_) => self.started = event.at,
-            Fact::Began { step: Step::Agent { .. }, .. } => self.last_started = Some(event.at),
-            Fact::Judged(judgement) => {
-                self.total_failures += u32::from(judgement.counts_as_failure());
-            }
-            _ => {}
-        }
-        let LogLines { log, lines } = self.log_writer.follow(run, state, event);
+    pub fn follow(&mut self, update: &Update<'_>) -> Vec<String> {
+        let LogLines { log, lines } = log_lines::of(update);
         for line in log {
-            self.log.push_str(&format!("{} {line}\n", local(event.at, "%Y-%m-%dT%H:%M:%S")));
+            self.log.push_str(&format!("{} {line}\n", local(update.event.at, "%Y-%m-%dT%H:%M:%S")));
         }
-        self.state = Some(self.now(run, state));
+        self.state = Some(WorkerState::of(&self.name, update.view()));
         lines
-    }
-
-    fn now(&self, run: &Run, state: &State) -> WorkerState {
-        let prompt_file = match (&run.plan, &state.plan) {
-            (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.source(plan) {
-                PromptSource::File { path } => Some(path.clone()),
-                PromptSource::Text { .. } => None,
-            },
-            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
-        };
-        let stopped = state.stopped.as_ref();
-        let precise = |at| local(at, "%Y-%m-%dT%H:%M:%S%.6f");
-        WorkerState {
-            worker_name: self.name.clone(),
-            prompt_file,
-            max_iterations: state.ledger.limits.iterations,
-            current_iteration: current(state),
-            status: Status::of(state),
-            started: precise(self.started),
-            last_iteration_started: self.last_started.map(precise),
-            consecutive_failures: state.ledger.streaks.failures,
-            total_failures: self.total_failures,
-            done_pattern: run.plan.pattern(&state.plan).map(String::from),
-            inactivity_timeout: inactivity_ms(run, state).and_then(in_seconds),
-            reason: stopped.map(|stopped| stopped.reason.word().to_string()),
-            note: match (stopped, &state.ledger.low_disk) {
-                (Some(stopped), _) => stopped.note.clone(),
-                (None, Some(low)) => Some(low_disk(&low.shortage)),
-                // A user who wants to edit the same files should know.
-                (None, None) if Status::of(state) == Status::Paused && !state.flights.is_empty() => {
-                    Some(format!("iteration {} is not finished yet", current(state)))
-                }
-                (None, None) => None,
-            },
-            success: stopped.is_some_and(|stopped| state.is_success(stopped.reason)),
-            resumable: state.resumable() == Resumable::Now,
-            run: run.id.clone(),
-            plan: run.plan.name().to_string(),
-            workspace: run.workspace.clone(),
-            cost: state.ledger.spent.usd.dollars(),
-        }
     }
 
     /// Brings the files up to what was followed.
@@ -259,20 +235,6 @@ impl Record {
         }
         Ok(())
     }
-}
-
-/// The iteration that is at work, or was the last.
-fn current(state: &State) -> u32 {
-    let of_next = |flight: &Flight| matches!(flight.step, Step::Snapshot { .. } | Step::Restore { .. });
-    let begun = state.work.attempts > 0 || state.flights.values().any(of_next);
-    let first = state.ledger.judged == 0 && state.stopped.is_none();
-    state.ledger.judged + u32::from(begun || first)
-}
-
-/// What the agent at work, or the first one, is held to.
-fn inactivity_ms(run: &Run, state: &State) -> Option<u64> {
-    let agent = run.agents.get(state.agent_at_work().unwrap_or(0));
-    state.ledger.limits.patience.silence_ms(agent.map_or(Dialect::Plain, |agent| agent.dialect))
 }
 
 fn in_seconds(ms: u64) -> Option<Number> {

@@ -1,10 +1,10 @@
 //! The journal, read and folded by the driver itself.
 
 use ralph_loop::event::{AgentEnd, End, Event, Fact, SnapshotEnd, Step, StepId};
-use ralph_loop::history::History;
 use ralph_loop::money::Cost;
 use ralph_loop::state::Resumable;
 use ralph_loop::verdict::Judgement;
+use ralph_loop::view::Moments;
 use ralph_loop::{Run, State, progress};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub fn whole_lines(journal: &[u8]) -> &[u8] {
 
 /// Nothing for a journal without a first line; an error for one that does not replay.
 pub fn fold(journal: &[u8]) -> Result<Option<Fold>, String> {
-    let mut folded: Option<(Fold, History, BTreeMap<StepId, Step>)> = None;
+    let mut folded: Option<(Fold, Moments, BTreeMap<StepId, Step>)> = None;
     for (number, line) in whole_lines(journal).split_inclusive(|byte| *byte == b'\n').enumerate() {
         let event: Event = serde_json::from_slice(line)
             .map_err(|cause| format!("line {} of the journal is damaged: {cause}", number + 1))?;
@@ -45,11 +45,11 @@ pub fn fold(journal: &[u8]) -> Result<Option<Fold>, String> {
                 let state = State::open(&event).map_err(illegal)?;
                 let Fact::Opened(run) = &event.fact else { return Err("not opened".into()) };
                 folded =
-                    Some((Fold::new(Run::clone(run), state, event), History::default(), BTreeMap::new()));
+                    Some((Fold::new(Run::clone(run), state, event), Moments::default(), BTreeMap::new()));
             }
-            Some((fold, history, steps)) => {
+            Some((fold, moments, steps)) => {
                 fold.state.apply(&event).map_err(illegal)?;
-                fold.follow(event, history, steps);
+                fold.follow(event, moments, steps);
             }
         }
     }
@@ -71,8 +71,8 @@ impl Fold {
         }
     }
 
-    fn follow(&mut self, event: Event, history: &mut History, steps: &mut BTreeMap<StepId, Step>) {
-        if let Some(iteration) = history.follow(&self.run, &event) {
+    fn follow(&mut self, event: Event, moments: &mut Moments, steps: &mut BTreeMap<StepId, Step>) {
+        if let Some(iteration) = moments.iteration(&self.run, &self.state, &event) {
             self.progress += &progress::section(&iteration);
         }
         match &event.fact {

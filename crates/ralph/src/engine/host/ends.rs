@@ -148,7 +148,7 @@ impl RealHost<'_> {
             HostEvent::Woke => Some(Fact::Woke),
             HostEvent::Tick => {
                 self.last_tick = Instant::now();
-                self.reporter.tick(run, state, self.clock.up_ms());
+                self.reporter.tick(&self.projections.view(run, state), self.clock.up_ms());
                 None
             }
             HostEvent::Keeper(word) => {

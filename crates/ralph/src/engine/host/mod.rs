@@ -180,8 +180,8 @@ impl Host for RealHost<'_> {
     }
 
     fn show(&mut self, run: &Run, state: &State, event: &Event) {
-        self.projections.follow(run, state, event);
-        self.reporter.event(run, state, event);
+        let update = self.projections.follow(run, state, event);
+        self.reporter.update(&update);
         self.note_asked(&event.fact);
         if let Fact::Judged(_) = &event.fact {
             let Lane { project, texts, .. } = &mut self.lane;

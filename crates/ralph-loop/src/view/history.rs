@@ -1,11 +1,10 @@
 //! Iterations as people and other programs want them told.
 //!
-//! A fold beside [`State`](crate::State): it follows the same events and gives one
-//! [`Iteration`] whenever one is over. It holds the current iteration only, so a run of
-//! ten thousand costs no more memory than one of ten.
+//! Only the current one is held, so a run of ten thousand costs no more memory than one of ten.
 
+use super::moments::Flight;
 use crate::check::CheckOutcome;
-use crate::event::{End, Event, Fact, Step, StepId, StopReason, Why};
+use crate::event::{End, Step, StopReason};
 use crate::money::Cost;
 use crate::plan::{Item, PlanEnd};
 use crate::review::Reworded;
@@ -89,14 +88,10 @@ fn as_seconds<S: serde::Serializer>(ms: &u64, out: S) -> Result<S::Ok, S::Error>
     out.serialize_f64(*ms as f64 / 1000.0)
 }
 
-/// Follows a run's events.
+/// The iteration under way, so far.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(super) struct History {
     begun: Option<Begun>,
-    flight: Option<(StepId, Step)>,
-    timed_out: Option<u64>,
-    /// The step in flight is ended for a reason of the run's.
-    step_ended: bool,
     steps: u32,
     denied: u32,
     cost: Cost,
@@ -104,7 +99,7 @@ pub struct History {
     reworded: Vec<Reworded>,
     /// Of the last agent that has ended.
     claim: Claim,
-    /// So was the last agent, or a check after it.
+    /// The last agent, or a check after it, was ended because the run ends.
     cut_short: bool,
 }
 
@@ -117,70 +112,40 @@ struct Begun {
 }
 
 impl History {
-    /// The iteration that this event has ended, if it has.
-    pub fn follow(&mut self, run: &Run, event: &Event) -> Option<Iteration> {
-        match &event.fact {
-            Fact::Began { id, step } => {
-                self.flight = Some((*id, step.clone()));
-                (self.timed_out, self.step_ended) = (None, false);
-                if let Step::Agent { iteration, item, .. } = step {
-                    let (iteration, item, at_ms) = (*iteration, item.clone(), event.up_ms);
-                    self.begun.get_or_insert(Begun { iteration, item, at_ms });
-                    (self.claim, self.cut_short) = (Claim::default(), false);
-                }
-                None
-            }
-            Fact::Cancelled { why, .. } => {
-                match why {
-                    Why::Timeout { after_ms } => self.timed_out = Some(*after_ms),
-                    Why::MaxTime | Why::StopAsked | Why::Killed => self.step_ended = true,
-                    Why::Answered | Why::Silent(_) | Why::Blocked(_) => {}
-                }
-                None
-            }
-            Fact::Ended { end, .. } => {
-                self.end(run, end);
-                None
-            }
-            Fact::Judged(judgement) => {
-                let now = std::mem::take(self);
-                Some(Iteration {
-                    iteration: judgement.iteration,
-                    steps_taken: now.steps,
-                    cost: now.cost,
-                    duration_ms: event.up_ms.saturating_sub(now.begun.map_or(event.up_ms, |b| b.at_ms)),
-                    all_checks_passed: judgement.verdict.is_green(),
-                    check_results: now.checks,
-                    completion_tag_found: run.plan.claimed(&judgement.claim),
-                    denied_tool_calls: now.denied,
-                    story: judgement.item.story(),
-                    mode: judgement.item.mode(),
-                    reworded: now.reworded,
-                    end: EndKind::of(judgement),
-                    error: error(judgement),
-                    settled: judgement.settlement == Settlement::Settled,
-                })
-            }
-            Fact::Resumed { .. } => {
-                // Checks run again: a verdict comes from one tree.
-                self.checks.clear();
-                None
-            }
-            Fact::Opened(_)
-            | Fact::Answered { .. }
-            | Fact::StopAsked
-            | Fact::Asked(_)
-            | Fact::Silent { .. }
-            | Fact::Blocked { .. }
-            | Fact::Woke
-            | Fact::LowDisk(_)
-            | Fact::Stopped { .. } => None,
+    pub(super) fn agent_began(&mut self, iteration: u32, item: &Item, at_ms: u64) {
+        self.begun.get_or_insert_with(|| Begun { iteration, item: item.clone(), at_ms });
+        (self.claim, self.cut_short) = (Claim::default(), false);
+    }
+
+    /// Checks run again: a verdict comes from one tree.
+    pub(super) fn resumed(&mut self) {
+        self.checks.clear();
+    }
+
+    /// The iteration that is over, and begins another.
+    pub(super) fn judged(&mut self, run: &Run, judgement: &Judgement, up_ms: u64) -> Iteration {
+        let now = std::mem::take(self);
+        Iteration {
+            iteration: judgement.iteration,
+            steps_taken: now.steps,
+            cost: now.cost,
+            duration_ms: up_ms.saturating_sub(now.begun.map_or(up_ms, |begun| begun.at_ms)),
+            all_checks_passed: judgement.verdict.is_green(),
+            check_results: now.checks,
+            completion_tag_found: run.plan.claimed(&judgement.claim),
+            denied_tool_calls: now.denied,
+            story: judgement.item.story(),
+            mode: judgement.item.mode(),
+            reworded: now.reworded,
+            end: EndKind::of(judgement),
+            error: error(judgement),
+            settled: judgement.settlement == Settlement::Settled,
         }
     }
 
     /// The iteration that was under way when the run stopped, if it was cut short. Resuming
     /// the run runs it again, and it is reported then.
-    pub fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
+    pub(super) fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
         let stopped = state.stopped.as_ref()?;
         let unchecked = matches!(state.work.stage, Stage::Answered { .. });
         let Begun { iteration, item, at_ms } = self.begun.filter(|_| self.cut_short || unchecked)?;
@@ -216,10 +181,11 @@ impl History {
         })
     }
 
-    fn end(&mut self, run: &Run, end: &End) {
-        let flight = self.flight.take();
-        if let Some((_, Step::Agent { .. } | Step::Check { .. })) = flight {
-            self.cut_short = self.step_ended;
+    /// `flight` is the step that has ended.
+    pub(super) fn ended(&mut self, run: &Run, flight: Option<&Flight>, end: &End) {
+        let run_ends_it = flight.is_some_and(|flight| flight.run_ends_it);
+        if let Some(Flight { step: Step::Agent { .. } | Step::Check { .. }, .. }) = flight {
+            self.cut_short = run_ends_it;
         }
         match end {
             End::Agent(agent) => {
@@ -228,9 +194,9 @@ impl History {
                 self.cost += agent.cost().unwrap_or_default();
                 self.claim = Claim::of(&agent.seen);
             }
-            End::Check(check) if !self.step_ended => {
-                let Some((_, Step::Check { index, .. })) = flight else { return };
-                let outcome = match self.timed_out {
+            End::Check(check) if !run_ends_it => {
+                let Some(Flight { step: Step::Check { index, .. }, timed_out, .. }) = flight else { return };
+                let outcome = match *timed_out {
                     Some(after_ms) => CheckOutcome::TimedOut { after_ms },
                     None => CheckOutcome::of(check.exit),
                 };
@@ -238,7 +204,7 @@ impl History {
                     Some(line) if !outcome.passed() => format!("{outcome}: {line}"),
                     Some(_) | None => outcome.to_string(),
                 };
-                let name = run.checks.get(index).map_or_else(String::new, |c| c.command.clone());
+                let name = run.checks.get(*index).map_or_else(String::new, |c| c.command.clone());
                 self.checks.push(CheckReport { name, passed: outcome.passed(), output });
             }
             End::Lost { .. } => self.cost += end.cost().unwrap_or_default(),

@@ -1,0 +1,240 @@
+//! A run at one moment.
+
+use super::AgentNow;
+use crate::check::CheckOutcome;
+use crate::dialect::{Dialect, Tokens};
+use crate::event::{Step, StopReason};
+use crate::low_disk::Shortage;
+use crate::money::{Cost, Usd};
+use crate::next::wake_at;
+use crate::plan::prompt::PromptSource;
+use crate::plan::{Pick, Plan, PlanState};
+use crate::run::{Place, Run};
+use crate::state::{Flight, Resumable, State};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a run's state does not have: it is of no use to the policy.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub(super) opened_at: i64,
+    pub(super) last_at: i64,
+    pub(super) agent_began_at: Option<i64>,
+    /// Iterations that failed.
+    pub(super) failures: u32,
+    pub(super) tokens: Tokens,
+    pub(super) agent_now: AgentNow,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunView {
+    pub id: String,
+    /// `prompt`, `stories` or `tasks`.
+    pub plan: String,
+    pub workspace: PathBuf,
+    pub place: Place,
+    pub agents: Vec<String>,
+    /// The commands.
+    pub checks: Vec<String>,
+    /// Wall clock of the first and of the last event, in milliseconds since 1970.
+    pub opened_at: i64,
+    pub last_at: i64,
+    /// The run's own time, downtime left out.
+    pub up_ms: u64,
+    /// The iteration at work, or the last one.
+    pub iteration: u32,
+    pub agent_began_at: Option<i64>,
+    /// Iterations that are over.
+    pub judged: u32,
+    pub max_iterations: u32,
+    pub progress: Option<Progress>,
+    /// The story at work or next.
+    pub story: Option<String>,
+    pub doing: Doing,
+    /// Checks of the iteration at work that have ended.
+    pub check_results: Vec<CheckView>,
+    pub consecutive_failures: u32,
+    pub total_failures: u32,
+    pub spent: Usd,
+    /// Some of it is estimated by tokens.
+    pub spent_estimated: bool,
+    pub tokens: Tokens,
+    pub agent_now: AgentNow,
+    /// As the user asked.
+    pub paused: bool,
+    pub leaving: bool,
+    pub low_disk: Option<Shortage>,
+    pub reason: Option<StopReason>,
+    pub note: Option<String>,
+    pub success: bool,
+    pub resumable: Resumable,
+    /// A step was begun: before that, no agent has worked in its place.
+    pub begun: bool,
+    pub prompt_file: Option<PathBuf>,
+    pub done_pattern: Option<String>,
+    /// How long the agent at work, or the first one, may be silent.
+    pub silence_ms: Option<u64>,
+}
+
+/// Stories of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub done: usize,
+    pub of: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckView {
+    pub command: String,
+    pub outcome: CheckOutcome,
+}
+
+/// What goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// A step, since when in the run's own time.
+    Step { work: Work, since_ms: u64 },
+    /// Until then, in the run's own time.
+    Waiting { until_ms: Option<u64> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    Agent { name: String },
+    Check { command: String },
+    Checkpoint,
+    CommitMessage,
+    CommitWorktree,
+    Restore,
+    ReadTasks,
+    LookForUncommitted,
+    Scm { task: String },
+}
+
+impl RunView {
+    pub(super) fn of(run: &Run, state: &State, totals: &Totals) -> RunView {
+        let stopped = state.stopped.as_ref();
+        RunView {
+            id: run.id.clone(),
+            plan: run.plan.name().to_string(),
+            workspace: run.workspace.clone(),
+            place: run.place.clone(),
+            agents: run.agents.iter().map(|agent| agent.name.clone()).collect(),
+            checks: run.checks.iter().map(|check| check.command.clone()).collect(),
+            opened_at: totals.opened_at,
+            last_at: totals.last_at,
+            up_ms: state.position.up_ms,
+            iteration: iteration(state),
+            agent_began_at: totals.agent_began_at,
+            judged: state.ledger.judged,
+            max_iterations: state.ledger.limits.iterations,
+            progress: progress(run, state),
+            story: match &state.work.pick {
+                Pick::Work(item) => item.story(),
+                Pick::Done | Pick::Stuck(_) => None,
+            },
+            doing: doing(run, state),
+            check_results: check_results(run, state),
+            consecutive_failures: state.ledger.streaks.failures,
+            total_failures: totals.failures,
+            spent: state.ledger.spent.usd,
+            spent_estimated: state.ledger.spent.estimated,
+            tokens: totals.tokens,
+            agent_now: totals.agent_now.clone(),
+            paused: state.asked.paused(),
+            leaving: state.asked.leaving,
+            low_disk: state.ledger.low_disk.as_ref().map(|low| low.shortage.clone()),
+            reason: stopped.map(|stopped| stopped.reason),
+            note: stopped.and_then(|stopped| stopped.note.clone()),
+            success: stopped.is_some_and(|stopped| state.is_success(stopped.reason)),
+            resumable: state.resumable(),
+            begun: state.position.steps_begun > 0,
+            prompt_file: prompt_file(run, state),
+            done_pattern: run.plan.pattern(&state.plan).map(String::from),
+            silence_ms: silence_ms(run, state),
+        }
+    }
+
+    pub fn cost(&self) -> Cost {
+        Cost { usd: self.spent, estimated: self.spent_estimated }
+    }
+
+    /// No step is at work.
+    pub fn is_between_steps(&self) -> bool {
+        matches!(self.doing, Doing::Waiting { .. })
+    }
+}
+
+/// The iteration that is at work, or was the last.
+fn iteration(state: &State) -> u32 {
+    let of_next = |flight: &Flight| matches!(flight.step, Step::Snapshot { .. } | Step::Restore { .. });
+    let begun = state.work.attempts > 0 || state.flights.values().any(of_next);
+    let first = state.ledger.judged == 0 && state.stopped.is_none();
+    state.ledger.judged + u32::from(begun || first)
+}
+
+fn progress(run: &Run, state: &State) -> Option<Progress> {
+    match (&run.plan, &state.plan) {
+        (Plan::Stories(plan), PlanState::Stories(stories)) => {
+            let done = plan.todo.iter().filter(|story| stories.done.contains(&story.id)).count();
+            Some(Progress { done, of: plan.todo.len() })
+        }
+        (Plan::Tasks(plan), PlanState::Tasks(tasks)) => {
+            let list = &tasks.known.as_ref()?.list;
+            let done = list.stories.iter().filter(|story| story.is_done(plan.skip_review)).count();
+            Some(Progress { done, of: list.stories.len() })
+        }
+        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+    }
+}
+
+fn doing(run: &Run, state: &State) -> Doing {
+    let Some(Flight { step, since_ms, .. }) = state.first_flight() else {
+        return Doing::Waiting { until_ms: wake_at(run, state) };
+    };
+    let named = |name: Option<&String>, other: &str| name.map_or_else(|| other.to_string(), String::clone);
+    let work = match step {
+        Step::Agent { agent, .. } => {
+            Work::Agent { name: named(run.agents.get(*agent).map(|agent| &agent.name), "agent") }
+        }
+        Step::Check { index, .. } => {
+            Work::Check { command: named(run.checks.get(*index).map(|check| &check.command), "check") }
+        }
+        Step::Snapshot { .. } => Work::Checkpoint,
+        Step::Message { .. } => Work::CommitMessage,
+        Step::CommitWorktree => Work::CommitWorktree,
+        Step::Restore { .. } => Work::Restore,
+        Step::Plan { .. } => Work::ReadTasks,
+        Step::Uncommitted { .. } => Work::LookForUncommitted,
+        Step::Scm { task, .. } => {
+            Work::Scm { task: named(run.scm.as_ref().and_then(|scm| scm.tasks.get(*task)), "scm") }
+        }
+    };
+    Doing::Step { work, since_ms: *since_ms }
+}
+
+fn check_results(run: &Run, state: &State) -> Vec<CheckView> {
+    let command = |index: usize| run.checks.get(index).map(|check| check.command.clone());
+    let results = state.work.stage.check_results().iter();
+    let views = results
+        .filter_map(|result| Some(CheckView { command: command(result.index)?, outcome: result.outcome }));
+    views.collect()
+}
+
+fn prompt_file(run: &Run, state: &State) -> Option<PathBuf> {
+    match (&run.plan, &state.plan) {
+        (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.source(plan) {
+            PromptSource::File { path } => Some(path.clone()),
+            PromptSource::Text { .. } => None,
+        },
+        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+    }
+}
+
+/// What the agent at work, or the first one, is held to.
+fn silence_ms(run: &Run, state: &State) -> Option<u64> {
+    let agent = run.agents.get(state.agent_at_work().unwrap_or(0));
+    state.ledger.limits.patience.silence_ms(agent.map_or(Dialect::Plain, |agent| agent.dialect))
+}

@@ -1,0 +1,127 @@
+//! What events mean to people: the one fold that all reports are made of.
+
+use crate::life::deterministic_lives;
+use crate::story::{Story, tell};
+use ralph_loop::State;
+use ralph_loop::event::{End, Event, Fact};
+use ralph_loop::view::{Doing, Moment, Moments, RunView, Wait, Work};
+
+/// The moments of a life, in short.
+#[track_caller]
+fn check(asked: &str, words: &str, expected: &[&str]) {
+    let (story, _) = tell(asked, words);
+    assert_eq!(told(&story.events), expected, "{asked}: {words}");
+}
+
+fn told(events: &[Event]) -> Vec<String> {
+    let mut found = Vec::new();
+    follow(events, |moments, _| found.extend(moments.iter().filter_map(short)));
+    found
+}
+
+fn follow(events: &[Event], mut each: impl FnMut(&[Moment<'_>], RunView)) {
+    let Fact::Opened(run) = &events[0].fact else { panic!("not opened") };
+    let mut state = State::open(&events[0]).expect("opened");
+    let mut moments = Moments::default();
+    for event in events {
+        if event.seq > 1 {
+            state.apply(event).expect("what was legal is legal again");
+        }
+        let update = moments.follow(run, &state, event);
+        each(&update.moments, update.view());
+    }
+}
+
+fn short(moment: &Moment<'_>) -> Option<String> {
+    Some(match moment {
+        Moment::AgentBegan { iteration, attempt, is_another, .. } => {
+            format!("agent {iteration}.{attempt}{}", if *is_another { "" } else { " again" })
+        }
+        Moment::AgentEnded { cancelled, .. } => {
+            format!("agent ended{}", if cancelled.is_some() { " by ralph" } else { "" })
+        }
+        Moment::RetryAfter { wait_ms } => format!("retry after {wait_ms} ms"),
+        Moment::CheckEnded { check, outcome, .. } => format!("{}: {outcome}", check.command),
+        Moment::CheckCutShort(_) => "check cut short".into(),
+        Moment::Checkpoint { iteration, problem_is_new, after_answer, .. } => {
+            let new = if *problem_is_new { ", new problem" } else { "" };
+            format!("checkpoint {iteration}{}{new}", if *after_answer { " after the answer" } else { "" })
+        }
+        Moment::IterationEnded { iteration, was_silent, .. } => {
+            format!("iteration {} ended{}", iteration.iteration, if *was_silent { ", silent" } else { "" })
+        }
+        Moment::Paused => "paused".into(),
+        Moment::WaitBegan(Wait::Disk(_)) => "waits for the disk".into(),
+        Moment::WaitBegan(Wait::Network) => "waits for the network".into(),
+        Moment::WaitBegan(Wait::Service { .. }) => "waits for the service".into(),
+        Moment::EnoughSpace => "enough space".into(),
+        Moment::Resumed => "resumed".into(),
+        Moment::Stopped { stopped, success, .. } => format!("{} {success}", stopped.reason.word()),
+        _ => return None,
+    })
+}
+
+#[test]
+fn an_iteration_is_told_from_its_agent_to_its_judgement() {
+    let expected = ["agent 1.1", "agent ended", "check 1: passed", "iteration 1 ended", "agent 2.1"];
+    check("checks:1", "start talk green", &expected);
+}
+
+#[test]
+fn a_wait_is_told_once_until_it_is_over() {
+    check(
+        "min-free:500",
+        "start disk:0 talk due due disk:500 due",
+        &["agent 1.1", "agent ended", "iteration 1 ended", "waits for the disk", "enough space", "agent 2.1"],
+    );
+    check("", "start offline online offline", &["agent 1.1", "waits for the network"]);
+}
+
+#[test]
+fn what_could_not_be_recorded_is_told_once_in_a_life() {
+    let expected = [
+        "checkpoint 1, new problem",
+        "agent 1.1",
+        "agent ended",
+        "iteration 1 ended",
+        "checkpoint 2",
+        "agent 2.1",
+        "resumed",
+        "agent 2.2",
+        "agent ended",
+        "iteration 2 ended",
+        "checkpoint 3, new problem",
+        "agent 3.1",
+    ];
+    let (mut story, _) = tell("git", "start tree:? talk tree:? resumed talk tree:?");
+    for event in &mut story.events {
+        if let Fact::Ended { end: End::Snapshot(end), .. } = &mut event.fact {
+            end.problem = Some("no space".into());
+        }
+    }
+    assert_eq!(told(&story.events), expected);
+}
+
+/// A view can be written and read, and always says what goes on.
+#[test]
+fn the_view_of_any_life_can_be_written_and_read() {
+    for events in deterministic_lives(200) {
+        follow(&events, |_, view| {
+            let text = serde_json::to_string(&view).expect("a view can be written");
+            assert_eq!(serde_json::from_str::<RunView>(&text).expect("and read"), view);
+            assert!(view.reason.is_some() || !view.success, "{view:?}");
+        });
+    }
+}
+
+#[test]
+fn the_view_says_what_is_at_work() {
+    let (story, _) = tell("checks:1", "start talk");
+    let mut last = None;
+    follow(&story.events, |_, view| last = Some(view));
+    let view = last.expect("a view");
+    let Doing::Step { work: Work::Check { command }, .. } = &view.doing else { panic!("{view:?}") };
+    assert_eq!((command.as_str(), view.iteration, view.judged), ("check 1", 1, 0));
+    let Story { state, .. } = story;
+    assert_eq!(state.flights.len(), 1);
+}
