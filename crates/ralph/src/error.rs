@@ -52,6 +52,14 @@ impl CliError {
         CliError { hint: Some(hint.into()), ..self }
     }
 
+    /// What to do about it, where that is known.
+    pub fn hint_if(self, hint: Option<impl Into<String>>) -> CliError {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     /// Happened to a run that has begun and can be taken up again.
     pub fn in_run(self, id: &str) -> CliError {
         CliError { run: Some(id.to_string()), ..self.hint(format!("continue with: ralph resume {id}")) }

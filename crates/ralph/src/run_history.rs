@@ -6,7 +6,7 @@ use crate::git::shadow::Shadow;
 use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Replayed};
 use crate::layout::{Home, RunDir};
-use crate::place;
+use crate::place::{self, PlaceError};
 use ralph_loop::dialect::Answer;
 use ralph_loop::event::{End, Event, Fact, Step, StepId};
 use ralph_loop::history::{History, Iteration};
@@ -62,8 +62,8 @@ impl RunHistory {
                     .hint(format!("restore it: mkdir -p {top} && ralph undo {id} --restore-git -C {top}"));
             }
             match Repository::find(&self.run.workspace) {
-                Err(cause @ NoRepository::Untrusted { .. }) => {
-                    place::no_repository(&cause, &self.run.workspace)
+                Err(why @ NoRepository::Untrusted { .. }) => {
+                    PlaceError::no_repository(why, &self.run.workspace).into()
                 }
                 Ok(_) | Err(NoRepository::None) => {
                     missing("its directory is not a git repository, or is gone")

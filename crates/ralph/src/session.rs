@@ -13,7 +13,7 @@ use crate::journal::{self, Journal};
 use crate::layout::{Home, Project, RunDir, WorkerDir};
 use crate::lock::{LockError, RunLock, WorkspaceLock};
 use crate::notify::Notifier;
-use crate::place;
+use crate::place::{self, PlaceError};
 use crate::process::{self, KeeperProgram};
 use crate::report::{
     ErrorReport, Logged, Reporter, RunResult, StoriesLeft, Summary, TasksLeft, command_name, refusal_advice,
@@ -513,7 +513,8 @@ fn prepare_home(home: &Home) -> Result<(), CliError> {
 
 /// Makes the worktree that a run works in.
 fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
-    place::lay_out(run, lock).and_then(|()| prepare_project(run))
+    place::lay_out(run, lock)?;
+    prepare_project(run)
 }
 
 /// Checks and the progress file need a place in the project that is no change of it.
@@ -534,10 +535,10 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
             .cause(cause)
             .hint("make it writable, or choose another directory with -C")
     })?;
-    if let Err(cause @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
+    if let Err(why @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
         && run.git
     {
-        return Err(place::no_repository(&cause, &run.workspace));
+        return Err(PlaceError::no_repository(why, &run.workspace).into());
     }
     if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
         repository

@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod advice;
 mod agents;
 mod archive;
 mod args;

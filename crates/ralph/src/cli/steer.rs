@@ -236,7 +236,7 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
         };
         let found = path.canonicalize().map_err(missing)?;
         fsx::read_regular(&found).map_err(missing)?;
-        Ok(found)
+        Ok::<_, CliError>(found)
     });
     let changes = Changes {
         max_iterations: *max_iterations,

@@ -15,7 +15,7 @@ use crate::error::{CliError, Code};
 use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
-use crate::place;
+use crate::place::{self, PlaceError};
 use crate::settings::Settings;
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
@@ -118,8 +118,8 @@ fn assemble(
         Ok(repository) => Some(repository),
         Err(NoRepository::None) => None,
         // Neither ralph nor the agent could use it.
-        Err(cause @ NoRepository::Untrusted { .. }) => {
-            return Err(place::no_repository(&cause, project.dir()));
+        Err(why @ NoRepository::Untrusted { .. }) => {
+            return Err(PlaceError::no_repository(why, project.dir()).into());
         }
     };
     let id = new_run_id();

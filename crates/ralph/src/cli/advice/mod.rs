@@ -1,0 +1,21 @@
+//! What the command line makes of errors from below it: the exit code, and a way out.
+//!
+//! Modules say what went wrong, as data. Only here does it become advice, since only the command
+//! line knows the flags and commands that help. Invariant: a hint is written once.
+
+mod place;
+
+use crate::error::CliError;
+
+/// Errors are converted by reference where they are also kept; `?` hands them over.
+macro_rules! by_value {
+    ($($error:ty),+ $(,)?) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> CliError {
+                CliError::from(&error)
+            }
+        })+
+    };
+}
+
+by_value!(crate::place::PlaceError);
