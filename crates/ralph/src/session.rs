@@ -172,7 +172,7 @@ pub fn resume(
             record.follow(run, state, event);
         }
     })
-    .map_err(|cause| catalog::unreadable(id, &cause))?;
+    .map_err(|cause| cause.of_run(id))?;
     let run = replayed.run;
     let mut facts = Vec::from_iter(lost_beginning(&run, &replayed.state, &run_dir));
     if !changes.is_empty() {
@@ -265,8 +265,7 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
 
 /// The command that resumes a run which has reached a limit, with a higher one.
 pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, CliError> {
-    let replayed =
-        journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
+    let replayed = journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     let state = &replayed.state;
     let name = worker::workers_of(home, id).first().map_or_else(|| id.to_string(), WorkerDir::name);
     Ok(state.limit_reached().map(|limit| higher_limit(state, limit, &name)))
@@ -314,8 +313,8 @@ fn also_logged<T>(
 
 /// The run as it was asked for; nothing if its journal cannot be read.
 pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
-    let replayed = journal::replay(&home.run(id), |_, _, _| {});
-    replayed.map(|replayed| Some(replayed.run)).map_err(|cause| catalog::unreadable(id, &cause))
+    let replayed = journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
+    Ok(Some(replayed.run))
 }
 
 /// Writes facts into the journal of a run that has no loop to do it. Those that only a life can
@@ -324,8 +323,7 @@ pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), C
     let run_dir = home.run(id);
     let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
     process::end_survivors(id);
-    let replayed =
-        journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(id, &cause))?;
+    let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     let mut state = replayed.state;
     let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
     let first = (!facts.iter().all(can_wait)).then(|| Fact::Resumed { pid: std::process::id() });
@@ -361,7 +359,7 @@ fn live(
         // The journal may be what is wrong: then the run cannot be taken up again.
         match journal::replay(&run_dir, |_, _, _| {}) {
             Ok(_) => told,
-            Err(cause) => CliError { hint: catalog::unreadable(&run.id, &cause).hint, ..told },
+            Err(cause) => CliError { hint: CliError::from(cause.of_run(&run.id)).hint, ..told },
         }
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -465,7 +463,7 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
 pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let (mut history, mut iterations) = (History::default(), Vec::new());
     let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
-        .map_err(|cause| catalog::unreadable(&run_dir.id(), &cause))?;
+        .map_err(|cause| cause.of_run(&run_dir.id()))?;
     let journal::Replayed { run, state, .. } = replayed;
     iterations.extend(history.cut_short(&run, &state));
     let stopped = state.stopped.as_ref();

@@ -148,7 +148,7 @@ pub fn pause(args: &PauseArgs) -> Result<ExitCode, CliError> {
 fn named(home: &Home, names: &[String], project: &ProjectArgs) -> Result<Vec<Target>, CliError> {
     match names {
         [] => Ok(vec![find_or_here(home, None, &project.dir()?)?]),
-        names => names.iter().map(|name| target::find(home, name)).collect(),
+        names => Ok(names.iter().map(|name| target::find(home, name)).collect::<Result<_, _>>()?),
     }
 }
 

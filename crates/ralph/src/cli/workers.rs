@@ -1,7 +1,6 @@
 //! What the commands about workers share.
 
 use super::exit_code;
-use crate::catalog;
 use crate::error::CliError;
 use crate::fsx;
 use crate::journal;
@@ -15,8 +14,7 @@ use std::process::ExitCode;
 pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let run_dir = home.run(run);
     RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
-    let replayed =
-        journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(run, &cause))?;
+    let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(run))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),
         None => Err(CliError::failed("its process died before the run ended")

@@ -3,7 +3,11 @@
 //! Modules say what went wrong, as data. Only here does it become advice, since only the command
 //! line knows the flags and commands that help. Invariant: a hint is written once.
 
+mod history;
 mod place;
+mod worker;
+
+pub use history::ALL_RUNS;
 
 use crate::error::CliError;
 
@@ -18,4 +22,11 @@ macro_rules! by_value {
     };
 }
 
-by_value!(crate::place::PlaceError);
+by_value!(
+    crate::catalog::CatalogError,
+    crate::journal::UnreadableRun,
+    crate::place::PlaceError,
+    crate::run_history::HistoryError,
+    crate::target::TargetError,
+    crate::worker::WorkerError,
+);
