@@ -34,14 +34,7 @@ impl CliError {
 
     /// The error's own words and those of what lies behind it.
     pub fn from_error(error: &dyn Error, code: Code) -> CliError {
-        let mut causes = Vec::new();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            causes.push(cause.to_string());
-            source = cause.source();
-        }
-        let cause = (!causes.is_empty()).then(|| causes.join(": "));
-        CliError { message: error.to_string(), cause, hint: None, code, run: None }
+        CliError { message: error.to_string(), cause: causes(error), hint: None, code, run: None }
     }
 
     pub fn cause(self, cause: impl fmt::Display) -> CliError {
@@ -68,6 +61,22 @@ impl CliError {
     pub fn report(&self) -> ErrorReport {
         ErrorReport { message: self.message.clone(), cause: self.cause.clone(), hint: self.hint.clone() }
     }
+}
+
+/// What lies behind an error, if anything does.
+fn causes(error: &dyn Error) -> Option<String> {
+    let mut causes = Vec::new();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    (!causes.is_empty()).then(|| causes.join(": "))
+}
+
+/// An error and what lies behind it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    causes(error).map_or_else(|| error.to_string(), |causes| format!("{error}: {causes}"))
 }
 
 impl Error for CliError {}

@@ -205,7 +205,7 @@ fn filled(mut list: TaskList, project: &str) -> TaskList {
 pub fn parse(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
     let file = dir.list();
     let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => import::missing(project, dir),
+        io::ErrorKind::NotFound => import::missing(project, dir).into(),
         _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
     })?;
     let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))?;

@@ -5,6 +5,8 @@
 
 mod history;
 mod place;
+mod tasks;
+mod tmux;
 mod worker;
 
 pub use history::ALL_RUNS;
@@ -28,5 +30,8 @@ by_value!(
     crate::place::PlaceError,
     crate::run_history::HistoryError,
     crate::target::TargetError,
+    crate::tasks::archive::ArchiveError,
+    crate::tasks::import::NoTaskList,
+    crate::tmux::TmuxError,
     crate::worker::WorkerError,
 );

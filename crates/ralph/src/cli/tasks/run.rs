@@ -84,7 +84,7 @@ impl RunArgs {
         if dir.list().symlink_metadata().is_ok() {
             return Ok(None);
         }
-        let missing = || import::missing(project, dir);
+        let missing = || CliError::from(import::missing(project, dir));
         match import::find(project, dir) {
             Ok(Some(found)) if self.common.dry_run || self.common.terms().worktree => {
                 let from = found.from.display();
