@@ -12,7 +12,6 @@ use crate::fsx;
 use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, changed, say};
-use crate::request::prompt::bad_pattern;
 use crate::session;
 use crate::settings::{self, MOST};
 use crate::target::{self, Target, find_or_here};
@@ -225,7 +224,7 @@ pub(super) fn change(home: &Home, target: &Target, changes: &Changes) -> Result<
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
     let SetArgs { max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space, .. } = args;
     if let Some(pattern) = done_pattern {
-        DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
+        DonePattern::new(pattern)?;
     }
     let prompt_file = prompt_file.as_ref().map(|path| {
         let missing = |cause: std::io::Error| match cause.kind() {

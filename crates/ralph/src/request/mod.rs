@@ -6,12 +6,14 @@
 
 mod agents;
 mod checks;
+mod error;
 pub mod prompt;
 pub mod root;
 pub mod stories;
 pub mod tasks;
 
-use crate::error::{CliError, Code};
+pub use error::RequestError;
+
 use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
@@ -110,10 +112,10 @@ fn assemble(
     terms: &Terms,
     settings: &Settings,
     project: &Project,
-) -> Result<Run, CliError> {
+) -> Result<Run, RequestError> {
     let agents = agents::agents(terms, settings, project.dir())?;
     let log = terms.log_file.as_deref().map(real).transpose();
-    let log = log.map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let log = log.map_err(RequestError::LogFile)?;
     let repository = match Repository::find(project.dir()) {
         Ok(repository) => Some(repository),
         Err(NoRepository::None) => None,

@@ -5,6 +5,7 @@
 
 mod history;
 mod place;
+mod request;
 mod tasks;
 mod tmux;
 mod worker;
@@ -28,10 +29,16 @@ by_value!(
     crate::catalog::CatalogError,
     crate::journal::UnreadableRun,
     crate::place::PlaceError,
+    crate::request::RequestError,
+    crate::request::prompt::PromptError,
+    crate::request::root::RefusesRoot,
+    crate::request::stories::StoriesError,
+    crate::request::tasks::TasksError,
     crate::run_history::HistoryError,
     crate::target::TargetError,
     crate::tasks::archive::ArchiveError,
     crate::tasks::import::NoTaskList,
     crate::tmux::TmuxError,
     crate::worker::WorkerError,
+    ralph_loop::done_pattern::DonePatternError,
 );

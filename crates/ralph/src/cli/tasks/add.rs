@@ -5,7 +5,7 @@ use crate::cli::home;
 use crate::error::CliError;
 use crate::fsx;
 use crate::report::Out;
-use crate::request::tasks::{parse, wrong};
+use crate::request::tasks::{Reasons, TasksError, parse};
 use crate::tasks::added::Added;
 use crate::tasks::fresh::is_untouched;
 use clap::Args;
@@ -67,7 +67,8 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     }
     let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
-        return Err(wrong(&dir, &problems).hint("fix it first; `ralph tasks check` lists all errors"));
+        let invalid = TasksError::Invalid { file: dir.list(), why: Reasons(problems) };
+        return Err(CliError::from(invalid).hint("fix it first; `ralph tasks check` lists all errors"));
     }
     if let Some(unknown) = args.depends_on.iter().find(|id| list.story(id).is_none()) {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))
