@@ -53,14 +53,14 @@ impl CliError {
         }
     }
 
-    /// Happened to a run that has begun and can be taken up again.
-    pub fn in_run(self, id: &str) -> CliError {
-        CliError { run: Some(id.to_string()), ..self.hint(format!("continue with: ralph resume {id}")) }
-    }
-
     pub fn report(&self) -> ErrorReport {
         ErrorReport { message: self.message.clone(), cause: self.cause.clone(), hint: self.hint.clone() }
     }
+}
+
+/// The way out for a run that did not come to its end.
+pub fn continue_with(run: &str) -> String {
+    format!("continue with: ralph resume {run}")
 }
 
 /// What lies behind an error, if anything does.

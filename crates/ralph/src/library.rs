@@ -68,7 +68,7 @@ impl Config {
             .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
         let asked = prompt::build(&self.request(), &loaded.settings, &project)?;
         let options = SessionOptions { share_workspace: false, signals: false, keeper, worker: None };
-        session::open(&home, asked, &options, &mut Silent)?.result()
+        Ok(session::open(&home, asked, &options, &mut Silent)?.result()?)
     }
 
     /// Removes the worktree of a run and its branch, even with unmerged or uncommitted work.

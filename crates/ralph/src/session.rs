@@ -2,16 +2,20 @@
 //!
 //! `open` starts a new run, `resume` continues one; both go through [`live`].
 
+mod error;
+
+pub use error::{CutShort, LifeError, SessionError};
+
 use crate::catalog;
 use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, OnSignal, Projections, RealHost, drive, take};
-use crate::error::{CliError, Code};
+use crate::error::continue_with;
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::{NoRepository, Repository};
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, UnreadableRun};
 use crate::layout::{Home, Project, RunDir, WorkerDir};
-use crate::lock::{LockError, RunLock, WorkspaceLock};
+use crate::lock::{RunLock, WorkspaceLock};
 use crate::notify::Notifier;
 use crate::place::{self, PlaceError};
 use crate::process::{self, KeeperProgram};
@@ -77,7 +81,7 @@ pub fn open(
     Asked { run, texts, branch }: Asked,
     options: &SessionOptions,
     reporter: &mut dyn Reporter,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, SessionError> {
     prepare_home(home)?;
     if run.place == Place::Here {
         prepare_project(&run)?;
@@ -92,7 +96,7 @@ pub fn open(
     if let Plan::Stories(_) = run.plan {
         let project = Project::at(run.workspace.clone());
         let forgotten = AddedSpecs::wait(home, &project).and_then(|mut added| added.forget());
-        forgotten.map_err(|cause| cannot_write(home.root(), &cause))?;
+        forgotten.map_err(|cause| cannot_write(home.root(), cause))?;
     }
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
@@ -103,9 +107,9 @@ pub fn open(
     let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
         .iter()
         .try_for_each(|dir| fsx::private_dir(dir));
-    made.map_err(|cause| cannot_write(home.root(), &cause))?;
-    let lock = RunLock::acquire(&run_dir, &run.id).map_err(|e| lock_error(&e))?;
-    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    made.map_err(|cause| cannot_write(home.root(), cause))?;
+    let lock = RunLock::acquire(&run_dir, &run.id)?;
+    let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     for text in &texts {
         Texts::of(&run_dir).put(text).map_err(unwritable)?;
     }
@@ -119,7 +123,7 @@ pub fn open(
     };
     let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
     journal.append(&event).map_err(unwritable)?;
-    let state = State::open(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let state = State::open(&event)?;
     // Not before the record leads to it, also after a power cut.
     if run.place != Place::Here
         && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| lay_out(&run, &lock))
@@ -160,9 +164,9 @@ pub fn resume(
     changes: &Changes,
     options: &SessionOptions,
     reporter: &mut dyn Reporter,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, SessionError> {
     let run_dir = home.run(id);
-    let lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
+    let lock = RunLock::acquire(&run_dir, id)?;
     process::end_survivors(id);
     let mut projections = Projections::default();
     let mut record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
@@ -181,7 +185,7 @@ pub fn resume(
     let mut events = Vec::new();
     for fact in facts {
         let event = following(&replayed.state, fact);
-        replayed.state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        replayed.state.apply(&event)?;
         projections.follow(&run, &replayed.state, &event);
         if let Some(record) = &mut record {
             record.follow(&run, &replayed.state, &event);
@@ -203,7 +207,7 @@ pub fn resume(
             lock_workspace(home, &run, options)?
         }
     };
-    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     events.iter().try_for_each(|event| journal.append(event)).map_err(unwritable)?;
     let clock = Clock::from(replayed.state.position.up_ms);
@@ -240,13 +244,14 @@ fn following(state: &State, fact: Fact) -> Event {
 }
 
 /// An error that says how to go on, where a run cannot be resumed as it is.
-fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
+fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), SessionError> {
     let id = &run.id;
     let Some(limit) = state.limit_reached().filter(|_| state.resumable() == Resumable::WithHigherLimit)
     else {
         return match state.resumable() {
-            Resumable::Never => Err(CliError::failed(format!("run {id} is already complete"))
-                .hint(format!("start a new run with `ralph {}`", command_name(&run.plan)))),
+            Resumable::Never => {
+                Err(SessionError::Complete { run: id.clone(), command: command_name(&run.plan) })
+            }
             Resumable::Now | Resumable::WithHigherLimit => Ok(()),
         };
     };
@@ -259,12 +264,11 @@ fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), CliError> {
         }
         _ => format!("all of its {}", counted(state.ledger.limits.iterations.into(), "iteration")),
     };
-    Err(CliError::failed(format!("run {id} has used {used}"))
-        .hint(format!("raise the limit: {}", higher_limit(state, limit, name))))
+    Err(SessionError::LimitReached { run: id.clone(), used, resume: higher_limit(state, limit, name) })
 }
 
 /// The command that resumes a run which has reached a limit, with a higher one.
-pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, CliError> {
+pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, SessionError> {
     let replayed = journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     let state = &replayed.state;
     let name = worker::workers_of(home, id).first().map_or_else(|| id.to_string(), WorkerDir::name);
@@ -289,8 +293,8 @@ fn attended(
     record: Option<Record>,
     options: &SessionOptions,
     reporter: &mut dyn Reporter,
-    live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, CliError>,
-) -> Result<Ended, CliError> {
+    live: impl FnOnce(Life, &mut dyn Reporter) -> Result<Ended, SessionError>,
+) -> Result<Ended, SessionError> {
     // A command that waits for the end of a run finds its log complete.
     let _held = life.lock.share();
     let notifier = Notifier::of(&life.run, options.worker.map(|worker| worker.name.as_str()));
@@ -312,26 +316,26 @@ fn also_logged<T>(
 }
 
 /// The run as it was asked for; nothing if its journal cannot be read.
-pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, CliError> {
+pub fn run_of(home: &Home, id: &str) -> Result<Option<Run>, SessionError> {
     let replayed = journal::replay(&home.run(id), |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     Ok(Some(replayed.run))
 }
 
 /// Writes facts into the journal of a run that has no loop to do it. Those that only a life can
 /// have are preceded by one.
-pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), CliError> {
+pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), SessionError> {
     let run_dir = home.run(id);
-    let _lock = RunLock::acquire(&run_dir, id).map_err(|e| lock_error(&e))?;
+    let _lock = RunLock::acquire(&run_dir, id)?;
     process::end_survivors(id);
     let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     let mut state = replayed.state;
     let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
     let first = (!facts.iter().all(can_wait)).then(|| Fact::Resumed { pid: std::process::id() });
-    let unwritable = |cause: io::Error| cannot_write(run_dir.dir(), &cause);
+    let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     for fact in first.into_iter().chain(facts.iter().cloned()) {
         let event = following(&state, fact);
-        state.apply(&event).map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+        state.apply(&event)?;
         journal.append(&event).map_err(unwritable)?;
     }
     journal.settle().map_err(unwritable)
@@ -352,24 +356,21 @@ fn live(
     first: Option<Fact>,
     options: &SessionOptions,
     reporter: &mut dyn Reporter,
-) -> Result<Ended, CliError> {
+) -> Result<Ended, SessionError> {
     let Life { run, mut state, run_dir, journal, lock, clock, projections } = life;
-    let trouble = |error: &dyn std::error::Error| {
-        let told = CliError::from_error(error, Code::Failed).in_run(&run.id);
+    let cut_short = |cause: LifeError| {
         // The journal may be what is wrong: then the run cannot be taken up again.
-        match journal::replay(&run_dir, |_, _, _| {}) {
-            Ok(_) => told,
-            Err(cause) => CliError { hint: CliError::from(cause.of_run(&run.id)).hint, ..told },
-        }
+        let record = journal::replay(&run_dir, |_, _, _| {}).err().map(|cause| cause.of_run(&run.id));
+        Box::new(CutShort { run: run.id.clone(), cause, record })
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|cause| trouble(&cause))?;
+        .map_err(|cause| cut_short(cause.into()))?;
     let inside = runtime.enter();
     let control = match (Control::listen(&run_dir), options.worker) {
         (Ok(control), _) => Some(control),
-        (Err(cause), Some(_)) => return Err(trouble(&cause)),
+        (Err(cause), Some(_)) => return Err(cut_short(cause.into()).into()),
         // Ctrl+C is enough where there is a terminal.
         (Err(cause), None) => {
             reporter.warn(&format!("cannot listen for commands from other terminals: {cause}"));
@@ -393,7 +394,7 @@ fn live(
         control,
         reporter,
     };
-    let mut host = RealHost::new(equipment).map_err(|cause| trouble(&cause))?;
+    let mut host = RealHost::new(equipment).map_err(|cause| cut_short(cause.into()))?;
     let driven = match first.map(|fact| take(&run, &mut state, &mut host, fact)) {
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
@@ -403,8 +404,11 @@ fn live(
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
     runtime.shutdown_background();
-    let stopped = driven.map_err(|cause: EngineError| trouble(&cause))?;
-    closed.map_err(|cause| cannot_write(run_dir.dir(), &cause).in_run(&run.id))?;
+    let stopped = driven.map_err(|cause: EngineError| cut_short(cause.into()))?;
+    closed.map_err(|cause| {
+        let cause = LifeError::CannotWrite { path: run_dir.dir().to_path_buf(), cause };
+        Box::new(CutShort { run: run.id.clone(), cause, record: None })
+    })?;
     Ok(Ended { run, state, stopped, run_dir, worker: options.worker })
 }
 
@@ -423,7 +427,7 @@ impl Ended {
     }
 
     /// The iterations come from the journal: a run never holds them all in memory.
-    pub fn result(&self) -> Result<RunResult, CliError> {
+    pub fn result(&self) -> Result<RunResult, UnreadableRun> {
         result_of(&self.run_dir)
     }
 }
@@ -460,7 +464,7 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
 }
 
 /// A run's result as its journal tells it.
-pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
+pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
     let (mut history, mut iterations) = (History::default(), Vec::new());
     let replayed = journal::replay(run_dir, |run, _, event| iterations.extend(history.follow(run, event)))
         .map_err(|cause| cause.of_run(&run_dir.id()))?;
@@ -473,8 +477,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, CliError> {
     let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
         message: stopped.note.clone().unwrap_or_else(|| "an unexpected error".into()),
         cause: None,
-        hint: refusal_advice(&run, &state)
-            .or_else(|| Some(format!("continue with: ralph resume {}", run.id))),
+        hint: refusal_advice(&run, &state).or_else(|| Some(continue_with(&run.id))),
     });
     Ok(RunResult {
         plan: Some(run.plan.name()),
@@ -502,46 +505,35 @@ fn tasks_left(run: &Run, state: &State) -> Option<TasksLeft> {
     }
 }
 
-fn prepare_home(home: &Home) -> Result<(), CliError> {
+fn prepare_home(home: &Home) -> Result<(), SessionError> {
     [home.root().to_path_buf(), home.runs(), home.locks()]
         .iter()
         .try_for_each(|dir| fsx::private_dir(dir))
-        .map_err(|cause| cannot_write(home.root(), &cause).hint("set RALPH_HOME to a writable directory"))
+        .map_err(|cause| SessionError::HomeUnwritable { path: home.root().to_path_buf(), cause })
 }
 
 /// Makes the worktree that a run works in.
-fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
+fn lay_out(run: &Run, lock: &RunLock) -> Result<(), SessionError> {
     place::lay_out(run, lock)?;
     prepare_project(run)
 }
 
 /// Checks and the progress file need a place in the project that is no change of it.
-fn prepare_project(run: &Run) -> Result<(), CliError> {
+fn prepare_project(run: &Run) -> Result<(), SessionError> {
     let project = Project::at(run.workspace.clone());
     if !place::is_whole(run) {
-        return Err(CliError::usage(format!("the run's directory is gone: {}", project.dir().display()))
-            .hint("restore it to continue, or start a new run"));
+        return Err(SessionError::DirectoryGone(run.workspace.clone()));
     }
-    fsx::check_inside(project.dir(), &project.ralph_dir()).map_err(|cause| {
-        CliError::usage("cannot use the project's .ralph directory")
-            .cause(cause)
-            .hint("replace the link with a directory: ralph only writes inside the project")
-    })?;
+    fsx::check_inside(project.dir(), &project.ralph_dir()).map_err(SessionError::RalphDirIsLink)?;
     let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
-    probed.map_err(|cause| {
-        CliError::usage(format!("cannot write to the project directory: {}", project.dir().display()))
-            .cause(cause)
-            .hint("make it writable, or choose another directory with -C")
-    })?;
+    probed.map_err(|cause| SessionError::ProjectUnwritable { dir: run.workspace.clone(), cause })?;
     if let Err(why @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
         && run.git
     {
         return Err(PlaceError::no_repository(why, &run.workspace).into());
     }
     if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
-        repository
-            .exclude_runtime_files(&run.workspace)
-            .map_err(|cause| CliError::usage("cannot exclude ralph's files from git").cause(cause))?;
+        repository.exclude_runtime_files(&run.workspace).map_err(SessionError::CannotExclude)?;
     }
     Ok(())
 }
@@ -550,7 +542,7 @@ fn lock_workspace(
     home: &Home,
     run: &Run,
     options: &SessionOptions,
-) -> Result<Option<WorkspaceLock>, CliError> {
+) -> Result<Option<WorkspaceLock>, SessionError> {
     if options.share_workspace {
         return Ok(None);
     }
@@ -558,7 +550,7 @@ fn lock_workspace(
 }
 
 /// Keeps other runs out of a run's tree, and ends what the one before has left there.
-pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
+pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, SessionError> {
     let tree = match &run.place {
         Place::Here => {
             let around = || Some(Repository::around(&run.workspace)?.top);
@@ -567,28 +559,13 @@ pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, CliError> {
         // It need not be there yet.
         Place::Worktree { path, .. } => path.clone(),
     };
-    let lock = WorkspaceLock::acquire(home, &tree, &run.id).map_err(|e| lock_error(&e))?;
+    let lock = WorkspaceLock::acquire(home, &tree, &run.id)?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
         process::end_survivors(previous);
     }
     Ok(lock)
 }
 
-/// The error for resuming a run that is running.
-pub fn already_alive(id: &str) -> CliError {
-    lock_error(&LockError::RunAlive { run: id.to_string() })
-}
-
-fn lock_error(error: &LockError) -> CliError {
-    let shown = CliError::from_error(error, Code::Usage);
-    match error {
-        LockError::WorkspaceTaken { .. } => shown
-            .hint("use --worktree to work in a separate tree, or --share-workspace if they won't conflict"),
-        LockError::RunAlive { run } => shown.hint(format!("watch it with: ralph logs {run} -f")),
-        LockError::Io { .. } => shown,
-    }
-}
-
-fn cannot_write(path: &Path, cause: &io::Error) -> CliError {
-    CliError::failed(format!("cannot write: {}", path.display())).cause(cause)
+fn cannot_write(path: &Path, cause: io::Error) -> SessionError {
+    SessionError::CannotWrite { path: path.to_path_buf(), cause }
 }

@@ -10,7 +10,7 @@ use crate::catalog::{self, RunLine};
 use crate::control::{Answer, Command, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
-use crate::lock::RunLock;
+use crate::lock::{LockError, RunLock};
 use crate::report::{Out, say};
 use crate::session::{self, SessionOptions};
 use crate::target::{self, Kind, Target};
@@ -126,7 +126,9 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
             say(&format!("ralph: warning: {target} is not paused"));
             return Ok(Some(ExitCode::SUCCESS));
         }
-        (Some(Ok(Answer::Already)), Kind::Terminal) => return Err(session::already_alive(&target.run)),
+        (Some(Ok(Answer::Already)), Kind::Terminal) => {
+            return Err(LockError::RunAlive { run: target.run.clone() }.into());
+        }
         (Some(Ok(Answer::Refused { why })), _) => {
             return Err(CliError::failed(format!("{target} cannot be resumed")).cause(why));
         }

@@ -1,7 +1,7 @@
 //! What the commands about workers share.
 
 use super::exit_code;
-use crate::error::CliError;
+use crate::error::{CliError, continue_with};
 use crate::fsx;
 use crate::journal;
 use crate::layout::Home;
@@ -17,8 +17,7 @@ pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(run))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),
-        None => Err(CliError::failed("its process died before the run ended")
-            .hint(format!("continue with: ralph resume {run}"))),
+        None => Err(CliError::failed("its process died before the run ended").hint(continue_with(run))),
     }
 }
 

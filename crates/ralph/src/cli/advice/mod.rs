@@ -6,6 +6,7 @@
 mod history;
 mod place;
 mod request;
+mod session;
 mod tasks;
 mod tmux;
 mod worker;
@@ -14,7 +15,10 @@ pub use history::ALL_RUNS;
 
 use crate::error::CliError;
 
-/// Errors are converted by reference where they are also kept; `?` hands them over.
+/// The way out where nothing can be recorded.
+pub const RALPH_HOME: &str = "set RALPH_HOME to a writable directory";
+
+/// Errors are converted by reference, since one can hold another; `?` hands them over.
 macro_rules! by_value {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for CliError {
@@ -28,6 +32,7 @@ macro_rules! by_value {
 by_value!(
     crate::catalog::CatalogError,
     crate::journal::UnreadableRun,
+    crate::lock::LockError,
     crate::place::PlaceError,
     crate::request::RequestError,
     crate::request::prompt::PromptError,
@@ -35,6 +40,7 @@ by_value!(
     crate::request::stories::StoriesError,
     crate::request::tasks::TasksError,
     crate::run_history::HistoryError,
+    crate::session::SessionError,
     crate::target::TargetError,
     crate::tasks::archive::ArchiveError,
     crate::tasks::import::NoTaskList,

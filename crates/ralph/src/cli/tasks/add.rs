@@ -1,6 +1,7 @@
 //! `ralph tasks add`: one more story, with the next id.
 
 use super::WhichArgs;
+use crate::cli::advice::RALPH_HOME;
 use crate::cli::home;
 use crate::error::CliError;
 use crate::fsx;
@@ -57,7 +58,7 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     let cannot_lock = |cause| {
         CliError::failed(format!("cannot lock the task list: {}", dir.list().display()))
             .cause(cause)
-            .hint("set RALPH_HOME to a writable directory")
+            .hint(RALPH_HOME)
     };
     let mut added = locked.map_err(cannot_lock)?;
     let mut list = parse(&project, &dir)?;
