@@ -4,6 +4,7 @@
 //! line knows the flags and commands that help. Invariant: a hint is written once.
 
 mod history;
+mod library;
 mod place;
 mod request;
 mod session;
@@ -32,6 +33,7 @@ macro_rules! by_value {
 by_value!(
     crate::catalog::CatalogError,
     crate::journal::UnreadableRun,
+    crate::library::LibraryError,
     crate::lock::LockError,
     crate::place::PlaceError,
     crate::request::RequestError,
