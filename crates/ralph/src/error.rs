@@ -93,3 +93,33 @@ impl fmt::Display for CliError {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn modules_below_the_command_line_have_errors_of_their_own() {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let may_present = |file: &Path| {
+            file.starts_with(src.join("cli"))
+                || ["error.rs", "lib.rs"].iter().any(|name| file == src.join(name))
+        };
+        let sources = files_in(&src);
+        assert!(sources.len() > 100, "{}", sources.len());
+        for file in sources.iter().filter(|file| !may_present(file)) {
+            let text = fs::read_to_string(file).unwrap();
+            assert!(
+                !text.contains("CliError"),
+                "hints and exit codes belong to cli/advice: {}",
+                file.display()
+            );
+        }
+    }
+
+    fn files_in(dir: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+    }
+}
