@@ -292,7 +292,7 @@ fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Res
         }
         if RunLock::becomes_free(&target.run_dir) {
             if let Command::Set(changes) = command
-                && let Some(why) = session::run_of(home, &target.run)?.and_then(|run| why_not(&run, changes))
+                && let Some(why) = why_not(&session::run_of(home, &target.run)?, changes)
             {
                 return Err(refused(why));
             }
