@@ -2,17 +2,17 @@
 //!
 //! A worktree lies in `.ralph/worktrees/<run>` on a branch `ralph/<run>`. The user's tree is
 //! not touched by such a run; merging its branch is the user's decision.
+//!
+//! Deliberately absent: making one. That is the session's, once the run is recorded.
 
 use crate::fsx;
 use crate::git::shadow::Shadow;
 use crate::git::{GitError, NoRepository, Repository};
 use crate::layout::{Project, RunDir};
-use crate::lock::RunLock;
 use ralph_loop::Run;
 use ralph_loop::run::{Place, Tree};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use thiserror::Error;
 
 /// Why a run cannot work where it was asked to.
@@ -31,16 +31,6 @@ pub enum PlaceError {
     DirectoryExists(PathBuf),
     #[error("the worktree's branch already exists: {0}")]
     BranchExists(String),
-    #[error("cannot create the worktree")]
-    CannotCreate(#[source] io::Error),
-    #[error("cannot exclude ralph's files from git")]
-    CannotExclude(#[source] io::Error),
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error("--branch needs a git repository: {}", .0.display())]
-    BranchOutsideRepository(PathBuf),
-    #[error(transparent)]
-    CannotSwitch(GitError),
 }
 
 impl PlaceError {
@@ -72,52 +62,6 @@ pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf)
     // Joined with nothing, a path would only get a slash at its end.
     let workspace: PathBuf = path.components().chain(inside.components()).collect();
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
-}
-
-/// Makes the worktree of a run that has begun nothing yet. One that is only half made, because the
-/// run was killed meanwhile, goes first. As long as git works on it, the run counts as alive.
-pub fn lay_out(run: &Run, lock: &RunLock) -> Result<(), PlaceError> {
-    let Place::Worktree { path, branch, origin } = &run.place else { return Ok(()) };
-    let repository = Repository::find(origin).map_err(|why| PlaceError::no_repository(why, origin))?;
-    repository.exclude_runtime_files(origin).map_err(PlaceError::CannotExclude)?;
-    if self::repository(&run.tree()).is_none() || !repository.has_whole_worktree(path) {
-        remove_worktree(path, branch, origin)?;
-        add(&repository, path, branch, origin, lock)?;
-    }
-    // A directory that holds no tracked file is not in the new worktree.
-    fsx::dir(&run.workspace).map_err(PlaceError::CannotCreate)
-}
-
-/// Git reads all worktrees while it makes one, and stumbles over another that is being made at
-/// the same moment; then it is only too early.
-fn add(
-    repository: &Repository,
-    path: &Path,
-    branch: &str,
-    origin: &Path,
-    lock: &RunLock,
-) -> Result<(), GitError> {
-    const TRIES: u32 = 5;
-    let mut tries = 0;
-    loop {
-        let held = lock.as_fd().try_clone_to_owned().ok();
-        let Err(cause) = repository.add_worktree(path, branch, held) else { return Ok(()) };
-        // Git makes the branch before it finds that the rest cannot be done.
-        let _ = remove_worktree(path, branch, origin);
-        tries += 1;
-        if tries == TRIES {
-            return Err(cause);
-        }
-        std::thread::sleep(Duration::from_millis(50) * tries);
-    }
-}
-
-/// Goes to a branch of the user's own, which is made if there is none of that name.
-pub fn switch_to(workspace: &Path, branch: &str) -> Result<(), PlaceError> {
-    let Some(repository) = Repository::around(workspace) else {
-        return Err(PlaceError::BranchOutsideRepository(workspace.to_path_buf()));
-    };
-    repository.switch_to(branch).map_err(PlaceError::CannotSwitch)
 }
 
 /// Begins the name of every branch that is a run's.
@@ -251,14 +195,6 @@ pub fn has_remains(place: &Place) -> bool {
         || Repository::around(origin).is_some_and(|origin| {
             origin.has_branch(branch) || origin.branch_lock(branch).is_some() || origin.knows_worktree(path)
         })
-}
-
-/// Takes back a place that nothing has begun in.
-pub fn discard(place: &Place) {
-    if let Place::Worktree { path, branch, origin } = place {
-        // If it cannot be removed it is only an empty copy, and `ralph run` says why it failed.
-        let _ = remove_worktree(path, branch, origin);
-    }
 }
 
 /// Removes a worktree and its branch, whatever is in them, also one that was only half made. Where

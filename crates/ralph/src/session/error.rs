@@ -1,6 +1,8 @@
 //! Why a run cannot begin, go on or be written to.
 
+use super::WorktreeError;
 use crate::engine::EngineError;
+use crate::git::GitError;
 use crate::journal::UnreadableRun;
 use crate::lock::LockError;
 use crate::place::PlaceError;
@@ -34,6 +36,12 @@ pub enum SessionError {
     Illegal(#[from] Illegal),
     #[error(transparent)]
     Place(#[from] PlaceError),
+    #[error(transparent)]
+    Worktree(#[from] WorktreeError),
+    #[error("--branch needs a git repository: {}", .0.display())]
+    BranchOutsideRepository(PathBuf),
+    #[error(transparent)]
+    CannotSwitch(GitError),
     #[error(transparent)]
     Worker(#[from] WorkerError),
     #[error(transparent)]

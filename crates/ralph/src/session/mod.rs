@@ -12,6 +12,7 @@ mod open;
 mod result;
 mod resume;
 mod workspace;
+mod worktree;
 
 pub use ended::{Ended, summary};
 pub use error::{CutShort, LifeError, SessionError};
@@ -21,6 +22,7 @@ pub use open::open;
 pub use result::result_of;
 pub use resume::resume;
 pub use workspace::lock_tree;
+pub use worktree::WorktreeError;
 
 use crate::process::KeeperProgram;
 use crate::worker::{self, Worker};

@@ -1,15 +1,14 @@
 //! A new run: its directory, its texts and its first fact.
 
 use super::life::{Life, attended, live};
-use super::workspace::{lay_out, lock_workspace, prepare_project};
-use super::{Ended, SessionError, SessionOptions, cannot_write};
+use super::workspace::{lock_workspace, make_worktree, prepare_project, switch_to};
+use super::{Ended, SessionError, SessionOptions, cannot_write, worktree};
 use crate::catalog;
 use crate::engine::{Clock, Projections, wall_ms};
 use crate::fsx;
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project};
 use crate::lock::{RunLock, WorkspaceLock};
-use crate::place;
 use crate::report::Reporter;
 use crate::request::Asked;
 use crate::stories::added::AddedSpecs;
@@ -47,7 +46,7 @@ pub fn open(
     }
     // Not before the lock: another run may be at work on the branch that is left.
     if let Some(branch) = &branch {
-        place::switch_to(&run.workspace, branch)?;
+        switch_to(&run.workspace, branch)?;
         reporter.aside(&format!("ralph: switched to branch {}", printable(branch)));
     }
     let run_dir = home.run(&run.id);
@@ -73,9 +72,9 @@ pub fn open(
     let state = State::open(&event)?;
     // Not before the record leads to it, also after a power cut.
     if run.place != Place::Here
-        && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| lay_out(&run, &lock))
+        && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| make_worktree(&run, &lock))
     {
-        place::discard(&run.place);
+        worktree::discard(&run.place);
         catalog::remove_record(&run_dir).map_err(unwritable)?;
         return Err(refused);
     }

@@ -3,7 +3,7 @@
 use super::facts::following;
 use super::life::{Life, attended, live};
 use super::limits::is_resumable;
-use super::workspace::{lay_out, lock_workspace, prepare_project};
+use super::workspace::{lock_workspace, make_worktree, prepare_project};
 use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::engine::{Clock, Projections};
 use crate::journal::{self, Journal};
@@ -61,7 +61,7 @@ pub fn resume(
         // It was killed while its worktree was created, or right after that.
         0 if run.place != Place::Here => {
             let workspace_lock = lock_workspace(home, &run, options)?;
-            lay_out(&run, &lock)?;
+            make_worktree(&run, &lock)?;
             workspace_lock
         }
         _ => {

@@ -1,6 +1,6 @@
 //! The tree that a run works in: locked, writable, and with a place for ralph's own files.
 
-use super::{SessionError, SessionOptions};
+use super::{SessionError, SessionOptions, worktree};
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
 use crate::layout::{Home, Project};
@@ -9,10 +9,11 @@ use crate::place::{self, PlaceError};
 use crate::process;
 use ralph_loop::Run;
 use ralph_loop::run::Place;
+use std::path::Path;
 
-/// Makes the worktree that a run works in.
-pub(super) fn lay_out(run: &Run, lock: &RunLock) -> Result<(), SessionError> {
-    place::lay_out(run, lock)?;
+/// Makes the worktree that a run works in, and prepares it.
+pub(super) fn make_worktree(run: &Run, lock: &RunLock) -> Result<(), SessionError> {
+    worktree::make(run, lock)?;
     prepare_project(run)
 }
 
@@ -62,4 +63,12 @@ pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, SessionError> 
         process::end_survivors(previous);
     }
     Ok(lock)
+}
+
+/// Goes to a branch of the user's own, which is made if there is none of that name.
+pub(super) fn switch_to(workspace: &Path, branch: &str) -> Result<(), SessionError> {
+    let Some(repository) = Repository::around(workspace) else {
+        return Err(SessionError::BranchOutsideRepository(workspace.to_path_buf()));
+    };
+    repository.switch_to(branch).map_err(SessionError::CannotSwitch)
 }

@@ -1,4 +1,4 @@
-//! A directory, a worktree or a branch that a run cannot work in.
+//! A directory or a worktree that a run cannot work in.
 
 use crate::error::{CliError, Code};
 use crate::git::NoRepository;
@@ -13,16 +13,9 @@ impl From<&PlaceError> for CliError {
                 usage.hint("run `git init` and make a first commit, or drop --worktree")
             }
             PlaceError::WorktreeWithoutCommit => usage.hint("make a first commit, or drop --worktree"),
-            PlaceError::CannotSwitch(_) => {
-                usage.hint("choose another branch, or commit the changes that are in the way")
-            }
             PlaceError::WorktreeBehindLink(_)
             | PlaceError::DirectoryExists(_)
-            | PlaceError::BranchExists(_)
-            | PlaceError::BranchOutsideRepository(_) => usage,
-            PlaceError::CannotCreate(_) | PlaceError::CannotExclude(_) | PlaceError::Git(_) => {
-                CliError::from_error(error, Code::Failed)
-            }
+            | PlaceError::BranchExists(_) => usage,
         }
     }
 }

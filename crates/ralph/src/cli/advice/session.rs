@@ -3,7 +3,7 @@
 use super::RALPH_HOME;
 use crate::error::{CliError, Code, continue_with};
 use crate::lock::LockError;
-use crate::session::{CutShort, SessionError};
+use crate::session::{CutShort, SessionError, WorktreeError};
 
 impl From<&SessionError> for CliError {
     fn from(error: &SessionError) -> CliError {
@@ -15,6 +15,11 @@ impl From<&SessionError> for CliError {
             SessionError::Lock(error) => error.into(),
             SessionError::Unreadable(error) => error.into(),
             SessionError::Place(error) => error.into(),
+            SessionError::Worktree(error) => error.into(),
+            SessionError::BranchOutsideRepository(_) => usage,
+            SessionError::CannotSwitch(_) => {
+                usage.hint("choose another branch, or commit the changes that are in the way")
+            }
             SessionError::Worker(error) => error.into(),
             SessionError::Root(error) => error.into(),
             SessionError::Complete { command, .. } => {
@@ -30,6 +35,17 @@ impl From<&SessionError> for CliError {
             }
             SessionError::CannotExclude(_) => usage,
             SessionError::CutShort(error) => error.as_ref().into(),
+        }
+    }
+}
+
+impl From<&WorktreeError> for CliError {
+    fn from(error: &WorktreeError) -> CliError {
+        match error {
+            WorktreeError::Place(error) => error.into(),
+            WorktreeError::CannotExclude(_) | WorktreeError::Git(_) | WorktreeError::CannotCreate(_) => {
+                CliError::from_error(error, Code::Failed)
+            }
         }
     }
 }
