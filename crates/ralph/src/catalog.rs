@@ -1,14 +1,13 @@
 //! All the runs there are, as their journals and locks tell.
 
-use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::Repository;
 use crate::git::shadow::Shadow;
+use crate::git::{GitError, Repository};
 use crate::journal::{self, JournalError, Replayed};
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
-use crate::worker::{self, output};
+use crate::worker::{self, WorkerError, output};
 use jiff::Timestamp;
 use ralph_loop::Run;
 use ralph_loop::money::Cost;
@@ -17,6 +16,38 @@ use ralph_loop::state::Resumable;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a run is not found, or cannot be removed.
+#[derive(Debug, Error)]
+pub enum CatalogError {
+    #[error("cannot list the runs")]
+    CannotList(#[source] io::Error),
+    #[error("no runs in this directory: {}", .0.display())]
+    NoRunHere(PathBuf),
+    #[error("no such run: {name}")]
+    Unknown {
+        name: String,
+        /// The run or worker that was probably meant.
+        nearest: Option<String>,
+    },
+    #[error("several runs start with {name}: {}", ids.join(", "))]
+    Ambiguous { name: String, ids: Vec<String> },
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error("cannot remove the kept attempts of run {run}")]
+    CannotForgetAttempts {
+        run: String,
+        #[source]
+        cause: GitError,
+    },
+    #[error("cannot remove the record of run {run}")]
+    CannotRemoveRecord {
+        run: String,
+        #[source]
+        cause: io::Error,
+    },
+}
 
 /// One run, as a line or an object.
 #[derive(Debug, Serialize)]
@@ -106,13 +137,13 @@ impl RunLine {
 }
 
 /// Every run, newest first.
-pub fn all(home: &Home) -> Result<Vec<RunLine>, CliError> {
+pub fn all(home: &Home) -> Result<Vec<RunLine>, CatalogError> {
     these(home, |_| true)
 }
 
 /// The runs of the project of a directory, newest first. The journals of the others are not read beyond their
 /// first line. Records that do not say whose they are belong to no project.
-pub fn of_project(home: &Home, dir: &Path) -> Result<Vec<RunLine>, CliError> {
+pub fn of_project(home: &Home, dir: &Path) -> Result<Vec<RunLine>, CatalogError> {
     let project = project_of(dir);
     these(home, |id| {
         journal::opened(&home.run(id))
@@ -120,7 +151,7 @@ pub fn of_project(home: &Home, dir: &Path) -> Result<Vec<RunLine>, CliError> {
     })
 }
 
-fn these(home: &Home, wanted: impl Fn(&str) -> bool) -> Result<Vec<RunLine>, CliError> {
+fn these(home: &Home, wanted: impl Fn(&str) -> bool) -> Result<Vec<RunLine>, CatalogError> {
     let ids = ids(home)?.into_iter().filter(|id| wanted(id));
     let mut lines: Vec<RunLine> = ids.filter_map(|id| line(home, id)).collect();
     // Ids tell runs of different seconds apart, also where the record cannot be read.
@@ -128,45 +159,42 @@ fn these(home: &Home, wanted: impl Fn(&str) -> bool) -> Result<Vec<RunLine>, Cli
     Ok(lines)
 }
 
-fn ids(home: &Home) -> Result<Vec<String>, CliError> {
+fn ids(home: &Home) -> Result<Vec<String>, CatalogError> {
     let entries = match fs_err::read_dir(home.runs()) {
         Ok(entries) => entries,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(CliError::failed("cannot list the runs").cause(cause)),
+        Err(cause) => return Err(CatalogError::CannotList(cause)),
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter(|name| layout::is_safe_name(name)).collect())
 }
 
 /// The run that is named, or the newest one of a directory.
-pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<String, CliError> {
+pub fn find_or_newest(home: &Home, name: Option<&str>, dir: &Path) -> Result<String, CatalogError> {
     if let Some(name) = name {
         return find(home, name);
     }
     let newest = all(home)?.into_iter().find(|line| line.is_of(dir));
-    newest.map(|line| line.id).ok_or_else(|| {
-        CliError::failed(format!("no runs in this directory: {}", dir.display()))
-            .hint("`ralph runs` lists all runs")
-    })
+    newest.map(|line| line.id).ok_or_else(|| CatalogError::NoRunHere(dir.to_path_buf()))
 }
 
 /// The run of the worker of that name, the run with this id, or the only one whose id begins like
 /// this.
-pub fn find(home: &Home, name: &str) -> Result<String, CliError> {
+pub fn find(home: &Home, name: &str) -> Result<String, CatalogError> {
     if layout::is_safe_name(name)
         && let Some(run) = worker::run_of(home, name)
     {
         return Ok(run);
     }
     match &matching(home, name)?[..] {
-        [] => Err(unknown(home, name)?),
+        [] => Err(unknown(home, name)),
         [run] => Ok(run.clone()),
         fitting => Err(several(name, fitting)),
     }
 }
 
 /// The run with this id, or those whose ids begin like this.
-pub fn matching(home: &Home, name: &str) -> Result<Vec<String>, CliError> {
+pub fn matching(home: &Home, name: &str) -> Result<Vec<String>, CatalogError> {
     if !layout::is_safe_name(name) {
         return Ok(Vec::new());
     }
@@ -179,18 +207,20 @@ pub fn matching(home: &Home, name: &str) -> Result<Vec<String>, CliError> {
 }
 
 /// The error for a name that no run and no worker has.
-pub fn unknown(home: &Home, name: &str) -> Result<CliError, CliError> {
-    let meant = if layout::is_safe_name(name) { meant(home, name, ids(home)?)? } else { None };
-    let hint = similar::hint(meant.as_deref(), "`ralph runs` lists runs, `ralph ls` lists workers");
-    Ok(CliError::failed(format!("no such run: {name}")).hint(hint))
+pub fn unknown(home: &Home, name: &str) -> CatalogError {
+    let nearest = if layout::is_safe_name(name) { nearest(home, name) } else { Ok(None) };
+    match nearest {
+        Ok(nearest) => CatalogError::Unknown { name: name.to_string(), nearest },
+        Err(error) => error,
+    }
 }
 
-pub fn several(name: &str, ids: &[String]) -> CliError {
-    CliError::failed(format!("several runs start with {name}: {}", ids.join(", ")))
+pub fn several(name: &str, ids: &[String]) -> CatalogError {
+    CatalogError::Ambiguous { name: name.to_string(), ids: ids.to_vec() }
 }
 
 /// The ids of the runs that something is alive of, oldest first. Of the others no journal is read.
-pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>, CliError> {
+pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>, CatalogError> {
     let mut ids = ids(home)?;
     ids.retain(|id| {
         let run_dir = home.run(id);
@@ -202,7 +232,8 @@ pub fn running(home: &Home, wanted: impl Fn(&Run) -> bool) -> Result<Vec<String>
 
 /// The run or worker whose name is nearest to an unknown one; of runs that are as near, the
 /// newest.
-fn meant(home: &Home, name: &str, mut ids: Vec<String>) -> Result<Option<String>, CliError> {
+fn nearest(home: &Home, name: &str) -> Result<Option<String>, CatalogError> {
+    let mut ids = ids(home)?;
     if let Some(worker) = similar::nearest(name, worker::workers::names(home)?) {
         return Ok(Some(worker));
     }
@@ -228,21 +259,6 @@ pub fn one(home: &Home, id: String) -> RunLine {
     match journal::replay(&run_dir, |_, _, _| {}) {
         Ok(replayed) => told(id, &replayed, alive),
         Err(cause) => untold(id, &cause, alive, journal::opened(&run_dir)),
-    }
-}
-
-/// What there is to do about a record that cannot be read.
-pub fn unreadable(id: &str, cause: &JournalError) -> CliError {
-    let shown = CliError::from_error(cause, Code::Failed);
-    match cause {
-        JournalError::Newer { .. } => shown.hint("update ralph"),
-        JournalError::Unreadable { cause, .. } if cause.kind() != io::ErrorKind::NotFound => shown,
-        JournalError::Unreadable { .. }
-        | JournalError::Empty { .. }
-        | JournalError::Damaged { .. }
-        | JournalError::Illegal { .. } => shown.hint(format!(
-            "it cannot be resumed, but its files are untouched: start a new run, and remove this one with: ralph clean {id} --force"
-        )),
     }
 }
 
@@ -341,15 +357,15 @@ impl Belongings<'_> {
     }
 
     /// The record goes last: without it nothing leads to the rest.
-    pub fn remove(&self) -> Result<(), CliError> {
-        let cannot = |what: &str| CliError::failed(format!("cannot remove {what} of run {}", self.line.id));
+    pub fn remove(&self) -> Result<(), CatalogError> {
+        let run = || self.line.id.clone();
         if let Some(repository) = self.line.origin().and_then(Repository::around) {
             repository
                 .forget_attempts(&self.line.id)
-                .map_err(|cause| cannot("the kept attempts").cause(cause))?;
+                .map_err(|cause| CatalogError::CannotForgetAttempts { run: run(), cause })?;
         }
         self.workers.iter().for_each(|worker| output::remove(&worker.output()));
-        remove_record(&self.run_dir).map_err(|cause| cannot("the record").cause(cause))
+        remove_record(&self.run_dir).map_err(|cause| CatalogError::CannotRemoveRecord { run: run(), cause })
     }
 }
 
@@ -371,7 +387,7 @@ pub fn remove_remains(home: &Home) {
 }
 
 /// Removes the records of all but the newest runs of a project that are over.
-pub fn prune(home: &Home, dir: &Path, keep: usize) -> Result<(), CliError> {
+pub fn prune(home: &Home, dir: &Path, keep: usize) -> Result<(), CatalogError> {
     // Most of the time there is nothing to do, and the journals need not be read for that.
     if ids(home)?.len() <= keep {
         return Ok(());

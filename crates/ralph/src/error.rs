@@ -34,14 +34,7 @@ impl CliError {
 
     /// The error's own words and those of what lies behind it.
     pub fn from_error(error: &dyn Error, code: Code) -> CliError {
-        let mut causes = Vec::new();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            causes.push(cause.to_string());
-            source = cause.source();
-        }
-        let cause = (!causes.is_empty()).then(|| causes.join(": "));
-        CliError { message: error.to_string(), cause, hint: None, code, run: None }
+        CliError { message: error.to_string(), cause: causes(error), hint: None, code, run: None }
     }
 
     pub fn cause(self, cause: impl fmt::Display) -> CliError {
@@ -52,14 +45,38 @@ impl CliError {
         CliError { hint: Some(hint.into()), ..self }
     }
 
-    /// Happened to a run that has begun and can be taken up again.
-    pub fn in_run(self, id: &str) -> CliError {
-        CliError { run: Some(id.to_string()), ..self.hint(format!("continue with: ralph resume {id}")) }
+    /// What to do about it, where that is known.
+    pub fn hint_if(self, hint: Option<impl Into<String>>) -> CliError {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     pub fn report(&self) -> ErrorReport {
         ErrorReport { message: self.message.clone(), cause: self.cause.clone(), hint: self.hint.clone() }
     }
+}
+
+/// The way out for a run that did not come to its end.
+pub fn continue_with(run: &str) -> String {
+    format!("continue with: ralph resume {run}")
+}
+
+/// What lies behind an error, if anything does.
+fn causes(error: &dyn Error) -> Option<String> {
+    let mut causes = Vec::new();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        causes.push(cause.to_string());
+        source = cause.source();
+    }
+    (!causes.is_empty()).then(|| causes.join(": "))
+}
+
+/// An error and what lies behind it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    causes(error).map_or_else(|| error.to_string(), |causes| format!("{error}: {causes}"))
 }
 
 impl Error for CliError {}
@@ -74,5 +91,35 @@ impl fmt::Display for CliError {
             write!(f, "\n  hint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn modules_below_the_command_line_have_errors_of_their_own() {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let may_present = |file: &Path| {
+            file.starts_with(src.join("cli"))
+                || ["error.rs", "lib.rs"].iter().any(|name| file == src.join(name))
+        };
+        let sources = files_in(&src);
+        assert!(sources.len() > 100, "{}", sources.len());
+        for file in sources.iter().filter(|file| !may_present(file)) {
+            let text = fs::read_to_string(file).unwrap();
+            assert!(
+                !text.contains("CliError"),
+                "hints and exit codes belong to cli/advice: {}",
+                file.display()
+            );
+        }
+    }
+
+    fn files_in(dir: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
     }
 }

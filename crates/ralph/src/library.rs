@@ -1,17 +1,47 @@
 //! Runs ralph from another program: no terminal, no arguments, the same engine.
 
-use crate::error::CliError;
+use crate::Error;
+use crate::git::GitError;
+use crate::journal::UnreadableRun;
 use crate::layout::{Home, Project};
 use crate::place;
-use crate::process::{self, KeeperProgram};
+use crate::process::{self, KeeperProgram, ProcessError};
 use crate::report::{RunResult, Silent};
 use crate::request::Terms;
-use crate::request::prompt::{self, PromptRequest};
-use crate::session::{self, SessionOptions};
-use crate::settings;
+use crate::request::prompt::{self, PromptError, PromptRequest};
+use crate::session::{self, SessionError, SessionOptions};
+use crate::settings::{self, SettingsError};
 use ralph_loop::money::Usd;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Why a run could not begin, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    #[error("no home directory to keep runs in")]
+    NoHome,
+    #[error("cannot enter the project directory: {}", dir.display())]
+    NoDirectory {
+        dir: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the ralph program is not installed")]
+    NoProgram(#[source] which::Error),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Request(#[from] PromptError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableRun),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
 
 /// What to run. Everything that is not set comes from the project's settings, as for `ralph run`.
 ///
@@ -55,48 +85,46 @@ impl Config {
 
     /// Runs until the run stops, for whatever reason. A run without success is a result, not an
     /// error.
-    pub fn run(&self) -> Result<RunResult, CliError> {
+    pub fn run(&self) -> Result<RunResult, Error> {
+        Ok(self.run_to_its_end()?)
+    }
+
+    fn run_to_its_end(&self) -> Result<RunResult, LibraryError> {
         let home = match &self.home {
             Some(root) => Some(Home::at(root.clone())),
             None => Home::find(),
         };
-        let home = home.ok_or_else(|| CliError::usage("no home directory to keep runs in"))?;
+        let home = home.ok_or(LibraryError::NoHome)?;
         let keeper = self.keeper()?;
         let project = Project::at(self.directory()?);
-        process::become_subreaper().map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))?;
-        let loaded = settings::load(&project, None)
-            .map_err(|problems| CliError::from_error(&problems, crate::Code::Usage))?;
+        process::become_subreaper()?;
+        let loaded = settings::load(&project, None)?;
         let asked = prompt::build(&self.request(), &loaded.settings, &project)?;
         let options = SessionOptions { share_workspace: false, signals: false, keeper, worker: None };
-        session::open(&home, asked, &options, &mut Silent)?.result()
+        Ok(session::open(&home, asked, &options, &mut Silent)?.result()?)
     }
 
     /// Removes the worktree of a run and its branch, even with unmerged or uncommitted work.
-    pub fn cleanup_worktree(&self, result: &RunResult) -> Result<(), CliError> {
+    pub fn cleanup_worktree(&self, result: &RunResult) -> Result<(), Error> {
         let Some(run) = result.run.as_ref().filter(|_| !result.worktree_path.is_empty()) else {
             return Ok(());
         };
-        place::remove_worktree(Path::new(&result.worktree_path), &place::branch(run), &self.directory()?)
-            .map_err(|cause| CliError::from_error(&cause, crate::Code::Failed))
+        let (path, origin) = (Path::new(&result.worktree_path), self.directory()?);
+        place::remove_worktree(path, &place::branch(run), &origin).map_err(LibraryError::Git)?;
+        Ok(())
     }
 
-    fn directory(&self) -> Result<PathBuf, CliError> {
+    fn directory(&self) -> Result<PathBuf, LibraryError> {
         let asked = self.project_dir.as_deref().unwrap_or(Path::new("."));
-        asked.canonicalize().map_err(|cause| {
-            CliError::usage(format!("cannot enter the project directory: {}", asked.display())).cause(cause)
-        })
+        asked.canonicalize().map_err(|cause| LibraryError::NoDirectory { dir: asked.to_path_buf(), cause })
     }
 
-    fn keeper(&self) -> Result<KeeperProgram, CliError> {
+    fn keeper(&self) -> Result<KeeperProgram, LibraryError> {
         let found = match &self.ralph {
             Some(path) => which::which(path),
             None => which::which("ralph"),
         };
-        found.map(KeeperProgram::At).map_err(|cause| {
-            CliError::usage("the ralph program is not installed")
-                .cause(cause)
-                .hint("install it, or set its path in `ralph`")
-        })
+        found.map(KeeperProgram::At).map_err(LibraryError::NoProgram)
     }
 
     fn request(&self) -> PromptRequest {

@@ -2,105 +2,66 @@
 //!
 //! A worktree lies in `.ralph/worktrees/<run>` on a branch `ralph/<run>`. The user's tree is
 //! not touched by such a run; merging its branch is the user's decision.
+//!
+//! Deliberately absent: making one. That is the session's, once the run is recorded.
 
-use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::git::shadow::Shadow;
 use crate::git::{GitError, NoRepository, Repository};
 use crate::layout::{Project, RunDir};
-use crate::lock::RunLock;
 use ralph_loop::Run;
 use ralph_loop::run::{Place, Tree};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use thiserror::Error;
 
-/// Refuses a directory that git does not take for a repository.
-pub fn no_repository(cause: &NoRepository, dir: &Path) -> CliError {
-    let told = CliError::usage(format!("{cause}: {}", dir.display()));
-    CliError { hint: cause.hint(), ..told }
+/// Why a run cannot work where it was asked to.
+#[derive(Debug, Error)]
+pub enum PlaceError {
+    /// Git does not take the directory for a repository.
+    #[error("{why}: {}", dir.display())]
+    NoRepository { why: NoRepository, dir: PathBuf },
+    #[error("--worktree needs a git repository: {}", .0.display())]
+    WorktreeOutsideRepository(PathBuf),
+    #[error("--worktree needs a commit to start from")]
+    WorktreeWithoutCommit,
+    #[error("cannot create the worktree")]
+    WorktreeBehindLink(#[source] io::Error),
+    #[error("the worktree's directory already exists: {}", .0.display())]
+    DirectoryExists(PathBuf),
+    #[error("the worktree's branch already exists: {0}")]
+    BranchExists(String),
+}
+
+impl PlaceError {
+    pub fn no_repository(why: NoRepository, dir: &Path) -> PlaceError {
+        PlaceError::NoRepository { why, dir: dir.to_path_buf() }
+    }
 }
 
 /// Where the worktree of a run will be, and the directory in it that the run works in. Nothing is
 /// made yet: what is made has to be in the run's record first, or nothing would lead to it if
 /// ralph were killed meanwhile.
-pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), CliError> {
+pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), PlaceError> {
     let Some(repository) = Repository::around(project.dir()) else {
-        return Err(CliError::usage(format!(
-            "--worktree needs a git repository: {}",
-            project.dir().display()
-        ))
-        .hint("run `git init` and make a first commit, or drop --worktree"));
+        return Err(PlaceError::WorktreeOutsideRepository(project.dir().to_path_buf()));
     };
     if !repository.has_commit() {
-        return Err(CliError::usage("--worktree needs a commit to start from")
-            .hint("make a first commit, or drop --worktree"));
+        return Err(PlaceError::WorktreeWithoutCommit);
     }
     let path = project.worktree(run_id);
-    fsx::check_inside(project.dir(), &path)
-        .map_err(|cause| CliError::usage("cannot create the worktree").cause(cause))?;
+    fsx::check_inside(project.dir(), &path).map_err(PlaceError::WorktreeBehindLink)?;
     let branch = branch(run_id);
     if path.symlink_metadata().is_ok() {
-        return Err(CliError::usage(format!("the worktree's directory already exists: {}", path.display())));
+        return Err(PlaceError::DirectoryExists(path));
     }
     if repository.has_branch(&branch) {
-        return Err(CliError::usage(format!("the worktree's branch already exists: {branch}")));
+        return Err(PlaceError::BranchExists(branch));
     }
     let inside = project.dir().strip_prefix(&repository.top).unwrap_or(Path::new(""));
     // Joined with nothing, a path would only get a slash at its end.
     let workspace: PathBuf = path.components().chain(inside.components()).collect();
     Ok((Place::Worktree { path, branch, origin: project.dir().to_path_buf() }, workspace))
-}
-
-/// Makes the worktree of a run that has begun nothing yet. One that is only half made, because the
-/// run was killed meanwhile, goes first. As long as git works on it, the run counts as alive.
-pub fn lay_out(run: &Run, lock: &RunLock) -> Result<(), CliError> {
-    let Place::Worktree { path, branch, origin } = &run.place else { return Ok(()) };
-    let failed = |cause: &GitError| CliError::from_error(cause, Code::Failed);
-    let repository = Repository::find(origin).map_err(|cause| no_repository(&cause, origin))?;
-    repository
-        .exclude_runtime_files(origin)
-        .map_err(|cause| CliError::failed("cannot exclude ralph's files from git").cause(cause))?;
-    if self::repository(&run.tree()).is_none() || !repository.has_whole_worktree(path) {
-        remove_worktree(path, branch, origin).map_err(|cause| failed(&cause))?;
-        add(&repository, path, branch, origin, lock).map_err(|cause| failed(&cause))?;
-    }
-    // A directory that holds no tracked file is not in the new worktree.
-    fsx::dir(&run.workspace).map_err(|cause| CliError::failed("cannot create the worktree").cause(cause))
-}
-
-/// Git reads all worktrees while it makes one, and stumbles over another that is being made at
-/// the same moment; then it is only too early.
-fn add(
-    repository: &Repository,
-    path: &Path,
-    branch: &str,
-    origin: &Path,
-    lock: &RunLock,
-) -> Result<(), GitError> {
-    const TRIES: u32 = 5;
-    let mut tries = 0;
-    loop {
-        let held = lock.as_fd().try_clone_to_owned().ok();
-        let Err(cause) = repository.add_worktree(path, branch, held) else { return Ok(()) };
-        // Git makes the branch before it finds that the rest cannot be done.
-        let _ = remove_worktree(path, branch, origin);
-        tries += 1;
-        if tries == TRIES {
-            return Err(cause);
-        }
-        std::thread::sleep(Duration::from_millis(50) * tries);
-    }
-}
-
-/// Goes to a branch of the user's own, which is made if there is none of that name.
-pub fn switch_to(workspace: &Path, branch: &str) -> Result<(), CliError> {
-    let Some(repository) = Repository::around(workspace) else {
-        return Err(CliError::usage(format!("--branch needs a git repository: {}", workspace.display())));
-    };
-    repository.switch_to(branch).map_err(|cause| {
-        CliError::from_error(&cause, Code::Usage)
-            .hint("choose another branch, or commit the changes that are in the way")
-    })
 }
 
 /// Begins the name of every branch that is a run's.
@@ -234,14 +195,6 @@ pub fn has_remains(place: &Place) -> bool {
         || Repository::around(origin).is_some_and(|origin| {
             origin.has_branch(branch) || origin.branch_lock(branch).is_some() || origin.knows_worktree(path)
         })
-}
-
-/// Takes back a place that nothing has begun in.
-pub fn discard(place: &Place) {
-    if let Place::Worktree { path, branch, origin } = place {
-        // If it cannot be removed it is only an empty copy, and `ralph run` says why it failed.
-        let _ = remove_worktree(path, branch, origin);
-    }
 }
 
 /// Removes a worktree and its branch, whatever is in them, also one that was only half made. Where

@@ -1,17 +1,56 @@
 //! A run read back from its journal, whole, for the commands that look at history.
 
-use crate::catalog;
-use crate::error::CliError;
 use crate::git::shadow::Shadow;
 use crate::git::{NoRepository, Repository};
-use crate::journal::{self, Replayed};
+use crate::journal::{self, Replayed, UnreadableRun};
 use crate::layout::{Home, RunDir};
-use crate::place;
+use crate::place::{self, PlaceError};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::view::{Iteration, Moment, Moments};
 use ralph_loop::{Run, State};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a run, or a tree of it, cannot be read back.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableRun),
+    #[error("run {run} has no checkpoints")]
+    NoCheckpoints {
+        run: String,
+        #[source]
+        why: NoCheckpoints,
+    },
+    #[error("the directory of run {run} is gone: {}", top.display())]
+    DirectoryGone { run: String, top: PathBuf },
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("the checkpoint before iteration {iteration} of run {run} was removed")]
+    CheckpointRemoved {
+        run: String,
+        iteration: u32,
+        /// The first iteration after it whose checkpoint is still there.
+        oldest: Option<u32>,
+    },
+    #[error("no checkpoint before iteration {iteration} of run {run}")]
+    NotRecorded {
+        run: String,
+        iteration: u32,
+        /// The last iteration that has one.
+        last: Option<u32>,
+    },
+}
+
+#[derive(Debug, Error)]
+pub enum NoCheckpoints {
+    #[error("its directory is not a git repository, or is gone")]
+    NoRepository,
+    #[error("none were taken, or they were cleaned up")]
+    NoneKept,
+}
 
 pub struct RunHistory {
     pub run: Run,
@@ -35,39 +74,39 @@ pub struct SentPrompt {
 }
 
 impl RunHistory {
-    pub fn read(home: &Home, id: &str) -> Result<RunHistory, CliError> {
+    pub fn read(home: &Home, id: &str) -> Result<RunHistory, HistoryError> {
         let run_dir = home.run(id);
         let (mut moments, mut notes) = (Moments::default(), Notes::default());
         let replayed = journal::replay(&run_dir, |run, state, event| {
             let update = moments.follow(run, state, event);
             update.moments.into_iter().for_each(|moment| notes.take(moment));
         })
-        .map_err(|cause| catalog::unreadable(id, &cause))?;
+        .map_err(|cause| cause.of_run(id))?;
         let Replayed { run, state, opened_at, last_at, .. } = replayed;
         let Notes { iterations, trees, left_out, asked } = notes;
         Ok(RunHistory { run, state, run_dir, opened_at, last_at, iterations, trees, left_out, asked })
     }
 
     /// The recorded trees and the work tree they are of.
-    pub fn shadow(&self) -> Result<Shadow, CliError> {
-        let missing =
-            |why: &str| CliError::failed(format!("run {} has no checkpoints", self.run.id)).cause(why);
+    pub fn shadow(&self) -> Result<Shadow, HistoryError> {
+        let run = || self.run.id.clone();
         let shadow = place::shadow(&self.run, &self.run_dir).ok_or_else(|| {
             if let Some(top) = Shadow::top_of(&self.run_dir.checkpoints()).filter(|top| !top.exists()) {
-                let (id, top) = (&self.run.id, top.display());
-                return CliError::failed(format!("the directory of run {id} is gone: {top}"))
-                    .hint(format!("restore it: mkdir -p {top} && ralph undo {id} --restore-git -C {top}"));
+                return HistoryError::DirectoryGone { run: run(), top };
             }
             match Repository::find(&self.run.workspace) {
-                Err(cause @ NoRepository::Untrusted { .. }) => {
-                    place::no_repository(&cause, &self.run.workspace)
+                Err(why @ NoRepository::Untrusted { .. }) => {
+                    PlaceError::no_repository(why, &self.run.workspace).into()
                 }
                 Ok(_) | Err(NoRepository::None) => {
-                    missing("its directory is not a git repository, or is gone")
+                    HistoryError::NoCheckpoints { run: run(), why: NoCheckpoints::NoRepository }
                 }
             }
         })?;
-        if shadow.exists() { Ok(shadow) } else { Err(missing("none were taken, or they were cleaned up")) }
+        match shadow.exists() {
+            true => Ok(shadow),
+            false => Err(HistoryError::NoCheckpoints { run: run(), why: NoCheckpoints::NoneKept }),
+        }
     }
 
     /// The stories of `specs/` that were done before an iteration, or when the run ended.
@@ -90,7 +129,7 @@ impl RunHistory {
     }
 
     /// The tree before an iteration, if it is still there.
-    pub fn tree_before(&self, shadow: &Shadow, iteration: u32) -> Result<&str, CliError> {
+    pub fn tree_before(&self, shadow: &Shadow, iteration: u32) -> Result<&str, HistoryError> {
         let tree = self.recorded_before(iteration)?;
         if shadow.has(tree) {
             return Ok(tree);
@@ -98,23 +137,14 @@ impl RunHistory {
         let later: Vec<&str> = self.trees.range(iteration + 1..).map(|(_, tree)| tree.as_str()).collect();
         let kept = shadow.first_of(&later);
         let kept = kept.and_then(|kept| self.trees.range(iteration + 1..).find(|(_, tree)| *tree == kept));
-        let gone = format!("the checkpoint before iteration {iteration} of run {} was removed", self.run.id);
-        let gone = CliError::failed(gone).cause("the oldest checkpoints are removed first (keepCheckpoints)");
-        Err(match kept {
-            Some((of, _)) => gone.hint(format!("the oldest one left is the one before iteration {of}")),
-            None => gone,
-        })
+        let oldest = kept.map(|(of, _)| *of);
+        Err(HistoryError::CheckpointRemoved { run: self.run.id.clone(), iteration, oldest })
     }
 
-    fn recorded_before(&self, iteration: u32) -> Result<&str, CliError> {
+    fn recorded_before(&self, iteration: u32) -> Result<&str, HistoryError> {
         self.trees.get(&iteration).map(String::as_str).ok_or_else(|| {
-            let last = self.trees.keys().next_back().copied().unwrap_or(0);
-            let hint = match last {
-                0 => "checkpoints need a git repository and the setting `checkpoints`".to_string(),
-                _ => format!("there are checkpoints for iterations 1 to {last}"),
-            };
-            CliError::failed(format!("no checkpoint before iteration {iteration} of run {}", self.run.id))
-                .hint(hint)
+            let last = self.trees.keys().next_back().copied();
+            HistoryError::NotRecorded { run: self.run.id.clone(), iteration, last }
         })
     }
 }

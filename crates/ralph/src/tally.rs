@@ -1,7 +1,6 @@
 //! What the stories of a project have taken so far, whichever plan they belong to.
 
-use crate::catalog::{self, RunLine};
-use crate::error::CliError;
+use crate::catalog::{self, CatalogError, RunLine};
 use crate::journal;
 use crate::layout::{Home, Project};
 use ralph_loop::money::Cost;
@@ -52,7 +51,12 @@ impl Tallies {
 
 /// What every story of this project has taken, as the journals of its runs tell that began at
 /// `since` or later. A record that cannot be read is `ralph runs`' to tell of.
-pub fn tally(home: &Home, project: &Project, plan: &'static str, since_ms: i64) -> Result<Tallies, CliError> {
+pub fn tally(
+    home: &Home,
+    project: &Project,
+    plan: &'static str,
+    since_ms: i64,
+) -> Result<Tallies, CatalogError> {
     let mut tallies = Tallies::default();
     let fits = |line: &RunLine| {
         let here = match &line.place {

@@ -3,17 +3,33 @@
 //! The one place that resolves what the user has typed: a worker's name, a run's id or its
 //! beginning, or nothing, which is the run of the current directory.
 
-use crate::catalog;
-use crate::error::CliError;
+use crate::catalog::{self, CatalogError};
+use crate::journal::UnreadableRun;
 use crate::layout::{Home, RunDir, WorkerDir};
 use crate::lock::{NameLock, RunLock};
 use crate::tmux;
 use crate::worker::record::{Record, WorkerState};
-use crate::worker::{self, workers};
+use crate::worker::{self, WorkerError, workers};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why there is no run to talk to.
+#[derive(Debug, Error)]
+pub enum TargetError {
+    #[error("no run is running in this directory: {}", .0.display())]
+    NothingHere(PathBuf),
+    #[error("several runs are running in this directory: {}", .0.join(", "))]
+    SeveralHere(Vec<String>),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableRun),
+}
 
 /// A run as it is now.
 #[derive(Debug)]
@@ -116,31 +132,28 @@ impl Serialize for Target {
 }
 
 /// The run that is named, or the one that is running in a directory.
-pub fn find_or_here(home: &Home, name: Option<&str>, dir: &Path) -> Result<Target, CliError> {
+pub fn find_or_here(home: &Home, name: Option<&str>, dir: &Path) -> Result<Target, TargetError> {
     if let Some(name) = name {
         return find(home, name);
     }
-    only(here(home, dir)?)?.ok_or_else(|| {
-        CliError::failed(format!("no run is running in this directory: {}", dir.display()))
-            .hint("give the name of a worker (`ralph ls`) or a run id (`ralph runs`)")
-    })
+    only(here(home, dir)?)?.ok_or_else(|| TargetError::NothingHere(dir.to_path_buf()))
 }
 
 /// The worker of that name, or the run with this id or an id that begins like this.
-pub fn find(home: &Home, name: &str) -> Result<Target, CliError> {
+pub fn find(home: &Home, name: &str) -> Result<Target, TargetError> {
     if let Some(worker) = workers::look_for(home, name)? {
         return Ok(worker);
     }
     match &catalog::matching(home, name)?[..] {
         [run] => of_run(home, run),
-        [] if workers::looks_like_a_run(name) => Err(catalog::unknown(home, name)?),
-        [] => Err(workers::unknown(home, name)?),
-        several => Err(catalog::several(name, several)),
+        [] if workers::looks_like_a_run(name) => Err(catalog::unknown(home, name).into()),
+        [] => Err(workers::unknown(home, name).into()),
+        several => Err(catalog::several(name, several).into()),
     }
 }
 
 /// Those that are running in a directory.
-pub fn here(home: &Home, dir: &Path) -> Result<Vec<Target>, CliError> {
+pub fn here(home: &Home, dir: &Path) -> Result<Vec<Target>, TargetError> {
     let running = catalog::running(home, |run| run.workspace == dir || run.origin() == dir)?;
     let mut found: Vec<Target> = running.iter().map(|run| of_run(home, run)).collect::<Result<_, _>>()?;
     // The keeper of one that has stopped may still be there.
@@ -149,20 +162,15 @@ pub fn here(home: &Home, dir: &Path) -> Result<Vec<Target>, CliError> {
 }
 
 /// The only one, if there is one.
-pub fn only(mut found: Vec<Target>) -> Result<Option<Target>, CliError> {
+pub fn only(mut found: Vec<Target>) -> Result<Option<Target>, TargetError> {
     if found.len() > 1 {
-        let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
-        return Err(CliError::failed(format!(
-            "several runs are running in this directory: {}",
-            names.join(", ")
-        ))
-        .hint("give the id of one of them"));
+        return Err(TargetError::SeveralHere(found.into_iter().map(|target| target.name).collect()));
     }
     Ok(found.pop())
 }
 
 /// Those that are running in terminals.
-pub fn in_terminals(home: &Home) -> Result<Vec<Target>, CliError> {
+pub fn in_terminals(home: &Home) -> Result<Vec<Target>, TargetError> {
     let running = catalog::running(home, |_| true)?;
     let mut found: Vec<Target> = running.iter().filter_map(|run| of_run(home, run).ok()).collect();
     found.retain(|target| !target.is_worker() && target.state.reason.is_none());
@@ -170,7 +178,7 @@ pub fn in_terminals(home: &Home) -> Result<Vec<Target>, CliError> {
 }
 
 /// By its id.
-pub fn of_run(home: &Home, run: &str) -> Result<Target, CliError> {
+pub fn of_run(home: &Home, run: &str) -> Result<Target, TargetError> {
     let names = worker::workers_of(home, run).into_iter().map(|dir| dir.name());
     for name in names {
         if let Some(worker) = workers::look_for(home, &name)? {
@@ -180,6 +188,6 @@ pub fn of_run(home: &Home, run: &str) -> Result<Target, CliError> {
     let run_dir = home.run(run);
     // Asked before the journal is read: what a loop did last is in it once it is gone.
     let alive = RunLock::is_held(&run_dir);
-    let state = Record::state_of(&run_dir).map_err(|cause| catalog::unreadable(run, &cause))?;
+    let state = Record::state_of(&run_dir).map_err(|cause| cause.of_run(run))?;
     Ok(Target { name: run.to_string(), run: run.to_string(), run_dir, alive, state, kind: Kind::Terminal })
 }

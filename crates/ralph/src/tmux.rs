@@ -7,7 +7,6 @@
 //!
 //! Deliberately absent: asking tmux how a worker is. Its journal tells.
 
-use crate::error::CliError;
 use crate::layout::Home;
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use crate::process::{self, Exit};
@@ -38,6 +37,18 @@ pub enum TmuxError {
     Refused(String),
     #[error("cannot find the ralph program: {0}")]
     Own(io::Error),
+    #[error("spawn needs tmux, which is not installed")]
+    Missing,
+    #[error("tmux is too old: {found}")]
+    TooOld { found: String, oldest: (u32, u32) },
+    #[error(transparent)]
+    Terminal(io::Error),
+    #[error("cannot attach with tmux")]
+    CannotAttach {
+        worker: String,
+        #[source]
+        cause: Box<TmuxError>,
+    },
 }
 
 pub struct Tmux<'h> {
@@ -46,19 +57,11 @@ pub struct Tmux<'h> {
 }
 
 /// Whether tmux can be relied on.
-pub fn check() -> Result<(), CliError> {
-    let missing = || {
-        CliError::usage("spawn needs tmux, which is not installed")
-            .hint("install it (apt install tmux, brew install tmux), or use `ralph run` in a terminal")
-    };
-    let said = Tool::new("tmux").arg("-V").timeout(TIMEOUT).run().map_err(|_| missing())?;
+pub fn check() -> Result<(), TmuxError> {
+    let said = Tool::new("tmux").arg("-V").timeout(TIMEOUT).run().map_err(|_| TmuxError::Missing)?;
     let said = String::from_utf8_lossy(&said.stdout).trim().to_string();
     match version(&said) {
-        Some(found) if found < OLDEST => {
-            let (major, minor) = OLDEST;
-            Err(CliError::usage(format!("tmux is too old: {said}"))
-                .hint(format!("ralph needs {major}.{minor} or newer")))
-        }
+        Some(version) if version < OLDEST => Err(TmuxError::TooOld { found: said, oldest: OLDEST }),
         // `tmux master` is assumed to be new enough.
         Some(_) | None => Ok(()),
     }
@@ -127,18 +130,14 @@ impl Tmux<'_> {
     }
 
     /// Gives this terminal to tmux, showing a worker, until the user detaches.
-    pub fn attach(&self, name: &str) -> Result<Exit, CliError> {
-        let failed = |cause: &dyn std::fmt::Display| {
-            CliError::failed("cannot attach with tmux")
-                .cause(cause)
-                .hint(format!("ralph logs {name} --follow"))
-        };
-        self.show(name).map_err(|cause| failed(&cause))?;
+    pub fn attach(&self, name: &str) -> Result<Exit, TmuxError> {
+        let failed = |cause| TmuxError::CannotAttach { worker: name.to_string(), cause: Box::new(cause) };
+        self.show(name).map_err(failed)?;
         let window = self.window(name).unwrap_or_default();
         let _ = self.tmux(&["select-window", "-t", &window]);
         let session = format!("={SESSION}");
         process::in_terminal("tmux", &["-L", &self.server, "attach-session", "-t", &session], INSIDE)
-            .map_err(|cause| failed(&cause))
+            .map_err(|cause| failed(TmuxError::Terminal(cause)))
     }
 
     /// By id: a name with a dot would be read as a window and a pane.

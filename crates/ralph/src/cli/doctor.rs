@@ -148,7 +148,7 @@ fn end_what_is_left(home: &Home) -> Finding {
     let finding = |ok, found, advice| Finding { kind: "home", name: "runs".into(), ok, found, advice };
     let lines = match catalog::all(home) {
         Ok(lines) => lines,
-        Err(error) => return finding(false, None, Some(error.to_string())),
+        Err(error) => return finding(false, None, Some(CliError::from(error).to_string())),
     };
     let crashed: Vec<String> =
         lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();

@@ -98,12 +98,12 @@ pub(super) fn print_last(target: &Target, lines: u64) -> io::Result<()> {
 /// The run that is named, the one that is running here, or the last one here.
 fn asked_for(home: &Home, args: &LogsArgs) -> Result<Target, CliError> {
     if let Some(name) = &args.name {
-        return target::find(home, name);
+        return Ok(target::find(home, name)?);
     }
     let dir = args.project.dir()?;
     match target::only(target::here(home, &dir)?)? {
         Some(target) => Ok(target),
-        None => target::of_run(home, &catalog::find_or_newest(home, None, &dir)?),
+        None => Ok(target::of_run(home, &catalog::find_or_newest(home, None, &dir)?)?),
     }
 }
 

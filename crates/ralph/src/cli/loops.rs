@@ -169,7 +169,7 @@ impl LoopArgs {
         let ended =
             report_on(&self.output, stream, |reporter| session::open(&home, asked, &options, reporter));
         if let Err(error) = catalog::prune(&home, &dir, settings.keep_runs) {
-            say(&format!("ralph: warning: {}", error.message));
+            say(&format!("ralph: warning: {error}"));
         }
         ended
     }

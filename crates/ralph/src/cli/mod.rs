@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod advice;
 mod agents;
 mod archive;
 mod args;
@@ -38,7 +39,7 @@ use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
 use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
-use crate::session::{self, Ended};
+use crate::session::{self, Ended, SessionError};
 use crate::similar;
 use crate::worker;
 use crate::worker::workers::check_name;
@@ -370,7 +371,7 @@ enum Stream {
 fn report_on(
     output: &args::OutputArgs,
     stream: Stream,
-    live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, CliError>,
+    live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, SessionError>,
 ) -> Result<ExitCode, CliError> {
     let live = |reporter: &mut dyn Reporter| match output.verbose {
         true => live(&mut Verbose::new(reporter)),

@@ -1,5 +1,6 @@
 //! `ralph resume`: continue a run that is paused, or carry on with one that did not end by itself.
 
+use super::advice::ALL_RUNS;
 use super::args::{OutputArgs, ProjectArgs, count, dollars, duration};
 use super::spawn::seat_worker;
 use super::steer::{change, refuse_agents};
@@ -9,7 +10,7 @@ use crate::catalog::{self, RunLine};
 use crate::control::{Answer, Command, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
-use crate::lock::RunLock;
+use crate::lock::{LockError, RunLock};
 use crate::report::{Out, say};
 use crate::session::{self, SessionOptions};
 use crate::target::{self, Kind, Target};
@@ -100,7 +101,7 @@ fn live_or_worker(home: &Home, args: &ResumeArgs) -> Result<Option<Target>, CliE
     let Some(name) = &args.run else {
         let mut here = target::here(home, &args.project.dir()?)?;
         here.retain(|target| target.state.status == Status::Paused);
-        return target::only(here);
+        return Ok(target::only(here)?);
     };
     if let Some(worker) = workers::look_for(home, name)? {
         return Ok(Some(worker));
@@ -125,7 +126,9 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
             say(&format!("ralph: warning: {target} is not paused"));
             return Ok(Some(ExitCode::SUCCESS));
         }
-        (Some(Ok(Answer::Already)), Kind::Terminal) => return Err(session::already_alive(&target.run)),
+        (Some(Ok(Answer::Already)), Kind::Terminal) => {
+            return Err(LockError::RunAlive { run: target.run.clone() }.into());
+        }
         (Some(Ok(Answer::Refused { why })), _) => {
             return Err(CliError::failed(format!("{target} cannot be resumed")).cause(why));
         }
@@ -175,7 +178,7 @@ fn newest_resumable(home: &Home, dir: &Path, changes: &Changes) -> Result<String
             let command = command.unwrap_or_else(|| format!("ralph resume {id}"));
             format!("run {id} reached a limit ({status}); raise it: {command}")
         }
-        None => "`ralph runs` lists all runs".to_string(),
+        None => ALL_RUNS.to_string(),
     };
     Err(CliError::failed(format!("no run to resume in this directory: {}", dir.display())).hint(hint))
 }

@@ -51,7 +51,7 @@ pub(super) fn check_spawned(words: &[OsString]) -> Result<(), CliError> {
     let Ok(parsed) = Spawned::try_parse_from(words) else { return Ok(()) }; // the worker says it
     let mut request = parsed.run.request();
     request.terms.unplanned = true;
-    prompt::check_spawned(&request)
+    Ok(prompt::check_spawned(&request)?)
 }
 
 #[derive(Parser)]
@@ -75,7 +75,8 @@ impl RunArgs {
         let project = self.common.project()?;
         let settings = self.common.quiet_settings(&project)?;
         let request = PromptRequest { terms: self.common.seated_terms(unplanned), ..self.request() };
-        prompt::build(&request, &settings, &project).map(drop)
+        prompt::build(&request, &settings, &project)?;
+        Ok(())
     }
 
     fn request(&self) -> PromptRequest {

@@ -2,7 +2,7 @@
 
 use super::args::{Format, ProjectArgs};
 use super::{home, print_json};
-use crate::catalog::{self, find_or_newest};
+use crate::catalog::find_or_newest;
 use crate::error::CliError;
 use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
@@ -48,7 +48,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     match args.format {
         Format::Json => print_json(&result_of(&home.run(&id))?),
         Format::Ndjson => {
-            print_journal(&home.run(&id)).map_err(|cause| catalog::unreadable(&id, &cause))?;
+            print_journal(&home.run(&id)).map_err(|cause| cause.of_run(&id))?;
         }
         Format::Human => tell(&RunHistory::read(&home, &id)?),
     }

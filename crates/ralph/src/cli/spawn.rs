@@ -9,8 +9,8 @@ use crate::lock::NameLock;
 use crate::process::{Detached, Exit};
 use crate::report::{Out, say};
 use crate::tmux;
-use crate::worker::workers::{check_name, look_for, name_taken};
-use crate::worker::{self, Opened};
+use crate::worker::workers::{check_name, look_for};
+use crate::worker::{self, Opened, WorkerError};
 use clap::Args;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -154,24 +154,25 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
 
 /// A worker that has ended gives its name away; one that could go on only if that was asked for.
 fn make_room(home: &Home, name: &str, former: Former, words: &[OsString]) -> Result<(), CliError> {
+    let name_taken = || CliError::from(WorkerError::NameTaken(name.to_string()));
     let worker = match look_for(home, name) {
         Ok(Some(worker)) => worker,
         Ok(None) => return Ok(()),
-        Err(error) if former == Former::Stays => return Err(error),
-        Err(_) if NameLock::is_held(home, name) => return Err(name_taken(name)),
+        Err(error) if former == Former::Stays => return Err(error.into()),
+        Err(_) if NameLock::is_held(home, name) => return Err(name_taken()),
         // Its run cannot be told from its record.
         Err(_) => return forget(home, name),
     };
     let runs = worker.alive && worker.state.reason.is_none();
     let waits = worker.is_abandoned() || worker.state.reason.as_deref() == Some("paused");
     match former {
-        Former::Stays if runs => Err(name_taken(name)),
-        Former::Stays if waits => Err(name_taken(name).hint(format!(
+        Former::Stays if runs => Err(name_taken()),
+        Former::Stays if waits => Err(name_taken().hint(format!(
             "continue it with `ralph resume {name}`, start over with --clean-state, or kill it with `ralph kill {name}`"
         ))),
         Former::Stays => Ok(()),
         Former::Forgotten if runs => {
-            Err(name_taken(name).hint("it is running; use --replace to kill and replace it"))
+            Err(name_taken().hint("it is running; use --replace to kill and replace it"))
         }
         Former::Forgotten | Former::Replaced => {
             // Nothing is given up for a worker that could not start.

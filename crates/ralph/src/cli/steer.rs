@@ -12,7 +12,6 @@ use crate::fsx;
 use crate::layout::Home;
 use crate::lock::RunLock;
 use crate::report::{Out, changed, say};
-use crate::request::prompt::bad_pattern;
 use crate::session;
 use crate::settings::{self, MOST};
 use crate::target::{self, Target, find_or_here};
@@ -148,7 +147,7 @@ pub fn pause(args: &PauseArgs) -> Result<ExitCode, CliError> {
 fn named(home: &Home, names: &[String], project: &ProjectArgs) -> Result<Vec<Target>, CliError> {
     match names {
         [] => Ok(vec![find_or_here(home, None, &project.dir()?)?]),
-        names => names.iter().map(|name| target::find(home, name)).collect(),
+        names => Ok(names.iter().map(|name| target::find(home, name)).collect::<Result<_, _>>()?),
     }
 }
 
@@ -225,7 +224,7 @@ pub(super) fn change(home: &Home, target: &Target, changes: &Changes) -> Result<
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
     let SetArgs { max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space, .. } = args;
     if let Some(pattern) = done_pattern {
-        DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
+        DonePattern::new(pattern)?;
     }
     let prompt_file = prompt_file.as_ref().map(|path| {
         let missing = |cause: std::io::Error| match cause.kind() {
@@ -236,7 +235,7 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
         };
         let found = path.canonicalize().map_err(missing)?;
         fsx::read_regular(&found).map_err(missing)?;
-        Ok(found)
+        Ok::<_, CliError>(found)
     });
     let changes = Changes {
         max_iterations: *max_iterations,
@@ -293,7 +292,7 @@ fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Res
         }
         if RunLock::becomes_free(&target.run_dir) {
             if let Command::Set(changes) = command
-                && let Some(why) = session::run_of(home, &target.run)?.and_then(|run| why_not(&run, changes))
+                && let Some(why) = why_not(&session::run_of(home, &target.run)?, changes)
             {
                 return Err(refused(why));
             }

@@ -1,8 +1,7 @@
 //! What the commands about workers share.
 
 use super::exit_code;
-use crate::catalog;
-use crate::error::CliError;
+use crate::error::{CliError, continue_with};
 use crate::fsx;
 use crate::journal;
 use crate::layout::Home;
@@ -15,12 +14,10 @@ use std::process::ExitCode;
 pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let run_dir = home.run(run);
     RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
-    let replayed =
-        journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| catalog::unreadable(run, &cause))?;
+    let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(run))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),
-        None => Err(CliError::failed("its process died before the run ended")
-            .hint(format!("continue with: ralph resume {run}"))),
+        None => Err(CliError::failed("its process died before the run ended").hint(continue_with(run))),
     }
 }
 

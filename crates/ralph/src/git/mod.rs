@@ -52,14 +52,6 @@ impl NoRepository {
             None => NoRepository::None,
         }
     }
-
-    /// What to do about it, if that is known.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            NoRepository::None => None,
-            NoRepository::Untrusted { trust } => Some(format!("if you trust it: {trust}")),
-        }
-    }
 }
 
 impl Repository {

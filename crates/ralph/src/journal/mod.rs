@@ -9,7 +9,7 @@ mod read;
 mod sync;
 
 pub use follow::{FollowError, Follower};
-pub use read::{Entry, JournalError, Reader, Replayed, has_lines, opened, replay};
+pub use read::{Entry, JournalError, Reader, Replayed, UnreadableRun, has_lines, opened, replay};
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;

@@ -4,6 +4,7 @@ use crate::layout::RunDir;
 use ralph_loop::event::{Event, Fact, VERSION};
 use ralph_loop::state::Illegal;
 use ralph_loop::{Run, State};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -37,6 +38,32 @@ pub enum JournalError {
     },
     #[error("the journal is empty: {path}")]
     Empty { path: PathBuf },
+}
+
+impl JournalError {
+    pub fn of_run(self, run: &str) -> UnreadableRun {
+        UnreadableRun { run: run.to_string(), cause: self }
+    }
+}
+
+/// A run whose journal cannot be replayed. It reads as the journal's own error; the name is for
+/// those who can do something about the run.
+#[derive(Debug)]
+pub struct UnreadableRun {
+    pub run: String,
+    pub cause: JournalError,
+}
+
+impl fmt::Display for UnreadableRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+impl std::error::Error for UnreadableRun {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.source()
+    }
 }
 
 /// One line of a journal.

@@ -1,7 +1,6 @@
 //! The agents of a run, from flags, environment and settings.
 
-use super::{Terms, root};
-use crate::error::CliError;
+use super::{RequestError, Terms, root};
 use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::dialect::{Dialect, named_model, stated_model, without_model};
 use ralph_loop::price;
@@ -10,7 +9,7 @@ use std::env;
 use std::path::Path;
 
 /// The agent that was asked for, and those that stand in for it.
-pub(super) fn agents(asked: &Terms, settings: &Settings, dir: &Path) -> Result<Vec<AgentSpec>, CliError> {
+pub(super) fn agents(asked: &Terms, settings: &Settings, dir: &Path) -> Result<Vec<AgentSpec>, RequestError> {
     let mut agents = vec![agent(asked, settings, dir)?];
     for name in &asked.fallback_agents {
         agents.push(stand_in(name, settings, dir)?);
@@ -19,14 +18,14 @@ pub(super) fn agents(asked: &Terms, settings: &Settings, dir: &Path) -> Result<V
 }
 
 /// An agent beside the first one, by its name.
-pub(super) fn stand_in(name: &str, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {
+pub(super) fn stand_in(name: &str, settings: &Settings, dir: &Path) -> Result<AgentSpec, RequestError> {
     // The model is the first agent's.
     let asked = Terms { agent: Some(name.to_string()), ..Terms::default() };
     let own = Settings { agent: AgentSettings { model: None, ..settings.agent.clone() }, ..settings.clone() };
     agent(&asked, &own, dir)
 }
 
-fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, CliError> {
+fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, RequestError> {
     let AgentSettings { command, flags, model, autonomous } = &settings.agent;
     let named = asked.agent.clone().filter(|name| name != settings::DEFAULT_AGENT);
     let (program, flags, model) = match (&asked.command[..], named.or_else(settings::agent_of_environment)) {
@@ -43,25 +42,18 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
         ([], _) => (command.clone(), flags.clone(), model.clone()),
     };
     let Ok(path) = which::which_in(&program, env::var_os("PATH"), dir) else {
-        return Err(
-            CliError::usage(format!("the agent is not installed: {program}")).hint(how_to_install(&program))
-        );
+        return Err(RequestError::AgentMissing { program });
     };
     let dialect = Dialect::of_program(&program);
     let model = asked.model.clone().or(model);
     let has_place = flags.iter().any(|flag| flag.contains("{model}"));
     if dialect == Dialect::Plain && has_place && model.is_none() {
-        return Err(CliError::usage(format!(
-            "the agent's command uses {{model}}, but no model is set: {program}"
-        ))
-        .hint("set it with -m, RALPH_MODEL or agent.model in the settings"));
+        return Err(RequestError::NoModel { program });
     }
     if let (Dialect::Plain, Some(model)) = (dialect, &model)
         && !has_place
     {
-        return Err(CliError::usage(format!("cannot pass the model to the agent: {program}"))
-            .cause(format!("the model is {model}, but the command has no {{model}} placeholder"))
-            .hint("put {model} where it belongs: -- COMMAND --model {model}"));
+        return Err(RequestError::ModelWithoutPlace { program, model: model.clone() });
     }
     // A path is the project's, wherever the agent will work.
     let program = match path.to_str() {
@@ -74,14 +66,4 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Cl
     let spec = AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price };
     root::check(&spec, &path, dir)?;
     Ok(spec)
-}
-
-fn how_to_install(program: &str) -> String {
-    match program {
-        "claude" => "npm install -g @anthropic-ai/claude-code, or give another program after --".into(),
-        "codex" => "npm install -g @openai/codex, or give another program after --".into(),
-        "amp" => "npm install -g @sourcegraph/amp, or give another program after --".into(),
-        "gemini" => "npm install -g @google/gemini-cli, or give another program after --".into(),
-        _ => "install it, or give another program after --".into(),
-    }
 }

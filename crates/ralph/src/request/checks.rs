@@ -1,7 +1,6 @@
 //! The checks of a run, from settings and flags.
 
-use super::Terms;
-use crate::error::CliError;
+use super::{RequestError, Terms};
 use crate::process::tool::Tool;
 use crate::settings::Settings;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
@@ -13,7 +12,7 @@ pub(super) fn checks(
     terms: &Terms,
     settings: &Settings,
     dir: &Path,
-) -> Result<Vec<CheckSpec>, CliError> {
+) -> Result<Vec<CheckSpec>, RequestError> {
     let ms = |seconds: f64| (seconds * 1000.0).max(1.0) as u64;
     let usual = terms.check_timeout.unwrap_or(ms(settings.check_timeout));
     let guardrails = settings.guardrails.iter().map(|guardrail| CheckSpec {
@@ -36,13 +35,10 @@ pub(super) fn checks(
     let checks: Vec<CheckSpec> = guardrails.chain(flags).collect();
     for check in &checks {
         if check.command.trim().is_empty() {
-            return Err(CliError::usage("the command of a check is empty")
-                .hint("give it a command: --check \"make test\""));
+            return Err(RequestError::EmptyCheck);
         }
-        if let Some(missing) = missing_program(&check.command, dir) {
-            return Err(CliError::usage(format!("the program of a check is not installed: {missing}"))
-                .cause(format!("the check is: {}", check.command))
-                .hint("install it, fix the name, or write ./NAME if the agent will create it"));
+        if let Some(program) = missing_program(&check.command, dir) {
+            return Err(RequestError::CheckMissing { program, check: check.command.clone() });
         }
     }
     Ok(checks)

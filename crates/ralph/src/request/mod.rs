@@ -6,16 +6,18 @@
 
 mod agents;
 mod checks;
+mod error;
 pub mod prompt;
 pub mod root;
 pub mod stories;
 pub mod tasks;
 
-use crate::error::{CliError, Code};
+pub use error::RequestError;
+
 use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
-use crate::place;
+use crate::place::{self, PlaceError};
 use crate::settings::Settings;
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
@@ -110,16 +112,16 @@ fn assemble(
     terms: &Terms,
     settings: &Settings,
     project: &Project,
-) -> Result<Run, CliError> {
+) -> Result<Run, RequestError> {
     let agents = agents::agents(terms, settings, project.dir())?;
     let log = terms.log_file.as_deref().map(real).transpose();
-    let log = log.map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let log = log.map_err(RequestError::LogFile)?;
     let repository = match Repository::find(project.dir()) {
         Ok(repository) => Some(repository),
         Err(NoRepository::None) => None,
         // Neither ralph nor the agent could use it.
-        Err(cause @ NoRepository::Untrusted { .. }) => {
-            return Err(place::no_repository(&cause, project.dir()));
+        Err(why @ NoRepository::Untrusted { .. }) => {
+            return Err(PlaceError::no_repository(why, project.dir()).into());
         }
     };
     let id = new_run_id();

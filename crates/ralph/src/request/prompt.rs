@@ -1,7 +1,6 @@
 //! A run of one prompt: what `ralph run` and the library ask for.
 
-use super::{Asked, Terms, checks, limits};
-use crate::error::CliError;
+use super::{Asked, RequestError, Terms, checks, limits};
 use crate::fsx;
 use crate::layout::{self, Project};
 use crate::settings::Settings;
@@ -10,7 +9,50 @@ use ralph_loop::done_pattern::{DonePattern, DonePatternError};
 use ralph_loop::limits::Limits;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
+use std::io;
 use std::path::PathBuf;
+use thiserror::Error;
+
+/// What is wrong with a request for one prompt.
+#[derive(Debug, Error)]
+pub enum PromptError {
+    /// Of a worker without a plan's name.
+    #[error("spawn requires --max-iterations")]
+    NoLimit,
+    /// Of a worker without a plan's name.
+    #[error("spawn requires --prompt-file")]
+    NoPromptFile,
+    #[error("no prompt was given")]
+    NoPrompt,
+    /// By the names of their flags.
+    #[error("more than one prompt was given: {}", .0.join(", "))]
+    SeveralPrompts(Vec<&'static str>),
+    #[error("prompt file not found: {}", .0.display())]
+    FileNotFound(PathBuf),
+    #[error("cannot read {}prompt file: {}", if *unplanned { "" } else { "the " }, path.display())]
+    CannotRead {
+        /// Of a worker without a plan's name, which has words of its own.
+        unplanned: bool,
+        path: PathBuf,
+        flag: &'static str,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the prompt file is empty: {}", .0.display())]
+    EmptyFile(PathBuf),
+    #[error("the prompt is empty")]
+    Empty,
+    #[error("--checks-only needs a check")]
+    NothingToCheck,
+    #[error(transparent)]
+    DonePattern(#[from] DonePatternError),
+    #[error("the completion response is empty")]
+    EmptyResponse,
+    #[error("the completion response is longer than {longest} characters")]
+    LongResponse { longest: usize },
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
 
 /// Whatever is missing comes from the settings.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +68,7 @@ pub struct PromptRequest {
     pub terms: Terms,
 }
 
-pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
+pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> Result<Asked, PromptError> {
     let (source, prompt) = prompt_source(asked)?;
     let terms = &asked.terms;
     let checks = checks::checks(&terms.checks, terms, settings, project.dir())?;
@@ -37,28 +79,21 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
         ..limits(terms, settings)
     };
     let plan = Plan::Prompt(PromptPlan { source, completion });
-    super::assemble(plan, checks, limits, terms, settings, project).map(|run| Asked {
-        run,
-        texts: prompt.into_iter().collect(),
-        branch: None,
-    })
+    let run = super::assemble(plan, checks, limits, terms, settings, project)?;
+    Ok(Asked { run, texts: prompt.into_iter().collect(), branch: None })
 }
 
 /// What is wrong with the prompt of a worker without a plan's name, without making anything.
-pub fn check_spawned(asked: &PromptRequest) -> Result<(), CliError> {
+pub fn check_spawned(asked: &PromptRequest) -> Result<(), PromptError> {
     prompt_source(asked)?;
     let most = asked.terms.max_iterations;
-    most.map(drop).ok_or_else(no_limit)
+    most.map(drop).ok_or(PromptError::NoLimit)
 }
 
-fn no_limit() -> CliError {
-    CliError::usage("spawn requires --max-iterations").hint("unattended runs need a limit, such as -n 20")
-}
-
-fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), CliError> {
+fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), PromptError> {
     let words = [("TASK", asked.task.as_ref()), ("--prompt", asked.prompt.as_ref())];
     let files = [("--prompt-file", asked.prompt_file.as_ref()), ("--spec", asked.spec.as_ref())];
-    let mut given: Vec<&str> = Vec::new();
+    let mut given: Vec<&'static str> = Vec::new();
     given.extend(words.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name));
     given.extend(files.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name));
     // A task beside a specification is a title for people; the specification is what is sent.
@@ -66,44 +101,29 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         given.remove(0);
     }
     match given[..] {
-        [] if asked.terms.unplanned => {
-            return Err(CliError::usage("spawn requires --prompt-file")
-                .hint("`ralph init prompt` creates one; or pass the text with --prompt"));
-        }
-        [] => {
-            return Err(CliError::usage("no prompt was given").hint(
-                "say what to do: ralph run \"fix the failing test\", or pass a file with --prompt-file",
-            ));
-        }
+        [] if asked.terms.unplanned => return Err(PromptError::NoPromptFile),
+        [] => return Err(PromptError::NoPrompt),
         [_] => {}
-        _ => {
-            let message = format!("more than one prompt was given: {}", given.join(", "));
-            return Err(CliError::usage(message).hint("give one of TASK, --prompt, --prompt-file, --spec"));
-        }
+        _ => return Err(PromptError::SeveralPrompts(given)),
     }
-    if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((flag, (*path)?))) {
-        let unreadable = |cause: std::io::Error| {
-            if asked.terms.unplanned && cause.kind() == std::io::ErrorKind::NotFound {
-                return CliError::usage(format!("prompt file not found: {}", path.display()));
+    if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((*flag, (*path)?))) {
+        let unreadable = |cause: io::Error| {
+            let unplanned = asked.terms.unplanned;
+            if unplanned && cause.kind() == io::ErrorKind::NotFound {
+                return PromptError::FileNotFound(path.clone());
             }
-            let the = if asked.terms.unplanned { "" } else { "the " };
-            CliError::usage(format!("cannot read {the}prompt file: {}", path.display()))
-                .cause(cause)
-                .hint(format!("pass a readable file with {flag}, or the text with --prompt"))
+            PromptError::CannotRead { unplanned, path: path.clone(), flag, cause }
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
         if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.unplanned {
-            return Err(CliError::usage(format!("the prompt file is empty: {}", path.display()))
-                .hint("write what to do in it; `ralph template` prints a starter prompt"));
+            return Err(PromptError::EmptyFile(path));
         }
         return Ok((PromptSource::File { path }, None));
     }
     let text = words.into_iter().find_map(|(_, text)| text.cloned()).unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(
-            CliError::usage("the prompt is empty").hint("say what to do: ralph run \"fix the failing test\"")
-        );
+        return Err(PromptError::Empty);
     }
     Ok((PromptSource::Text { hash: layout::hash(text.as_bytes()) }, Some(text)))
 }
@@ -112,16 +132,15 @@ fn completion(
     asked: &PromptRequest,
     settings: &Settings,
     checks: &[CheckSpec],
-) -> Result<Completion, CliError> {
+) -> Result<Completion, PromptError> {
     if asked.checks_only {
         if checks.is_empty() {
-            return Err(CliError::usage("--checks-only needs a check")
-                .hint("add one with --check COMMAND or `guardrails` in .ralph/settings.json"));
+            return Err(PromptError::NothingToCheck);
         }
         return Ok(Completion::ChecksOnly);
     }
     if let Some(pattern) = &asked.done_pattern {
-        DonePattern::new(pattern).map_err(|cause| bad_pattern(&cause))?;
+        DonePattern::new(pattern)?;
         return Ok(Completion::Pattern(pattern.clone()));
     }
     // Such a worker has no criterion unless it is given one.
@@ -130,32 +149,21 @@ fn completion(
     }
     let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
     if word.is_empty() {
-        return Err(CliError::usage("the completion response is empty")
-            .hint("set the word the agent says when it is done, or pass --checks-only"));
+        return Err(PromptError::EmptyResponse);
     }
     // No more than this of a tag is kept, so a longer word would never be recognized.
     const LONGEST: usize = 200;
     if word.chars().count() > LONGEST {
-        return Err(CliError::usage(format!("the completion response is longer than {LONGEST} characters")));
+        return Err(PromptError::LongResponse { longest: LONGEST });
     }
     Ok(Completion::Response(word.to_string()))
 }
 
-pub fn bad_pattern(cause: &DonePatternError) -> CliError {
-    let shown = CliError::usage(cause.to_string());
-    match cause {
-        DonePatternError::Unsupported(_) => shown.hint("rewrite the pattern without it"),
-        DonePatternError::Empty | DonePatternError::Invalid(_) => {
-            shown.hint("plain text such as \"All tasks complete\" works too")
-        }
-    }
-}
-
 /// How many iterations a run may begin. Where they are the work, the user has to say.
-fn iterations(terms: &Terms, settings: &Settings) -> Result<u32, CliError> {
+fn iterations(terms: &Terms, settings: &Settings) -> Result<u32, PromptError> {
     match terms.max_iterations {
         Some(most) => Ok(most),
-        None if terms.unplanned => Err(no_limit()),
+        None if terms.unplanned => Err(PromptError::NoLimit),
         None => Ok(settings.maximum_iterations),
     }
 }

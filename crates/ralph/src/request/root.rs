@@ -7,7 +7,6 @@
 //! Deliberately absent: programs of that name that are scripts around it, and which of its
 //! settings files wins if they disagree.
 
-use crate::error::CliError;
 use ralph_loop::Run;
 use ralph_loop::dialect::{Dialect, claude_settings, skips_permissions};
 use ralph_loop::run::AgentSpec;
@@ -16,6 +15,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// Variables that make Claude skip permissions for root.
 pub const SANDBOX_VARIABLES: [&str; 2] = ["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
@@ -24,17 +24,23 @@ pub const SANDBOX_VARIABLES: [&str; 2] = ["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"
 pub const ADVICE: &str = "run ralph as another user, export IS_SANDBOX=1 if this is a throwaway container or VM, \
                           or set agent.autonomous to false";
 
+/// Claude as root, without a sandbox.
+#[derive(Debug, Error)]
+#[error("{agent} refuses to skip permissions as root unless IS_SANDBOX is 1")]
+pub struct RefusesRoot {
+    pub agent: String,
+}
+
 /// An agent that would refuse to start is refused itself.
-pub fn check(agent: &AgentSpec, path: &Path, dir: &Path) -> Result<(), CliError> {
+pub fn check(agent: &AgentSpec, path: &Path, dir: &Path) -> Result<(), RefusesRoot> {
     if !refuses(agent.dialect, &agent.args, agent.autonomous, path, dir) {
         return Ok(());
     }
-    let message = format!("{} refuses to skip permissions as root unless IS_SANDBOX is 1", agent.name);
-    Err(CliError::usage(message).hint(ADVICE))
+    Err(RefusesRoot { agent: agent.name.clone() })
 }
 
 /// The same for those of a run that is taken up.
-pub fn check_all(run: &Run) -> Result<(), CliError> {
+pub fn check_all(run: &Run) -> Result<(), RefusesRoot> {
     run.agents.iter().try_for_each(|agent| {
         match which::which_in(&agent.program, env::var_os("PATH"), &run.workspace) {
             Ok(path) => check(agent, &path, &run.workspace),

@@ -1,16 +1,15 @@
 //! A run over the stories in `specs/`: what `ralph stories` asks for.
 
-use super::{Asked, Terms, assemble, checks, limits};
+use super::{Asked, RequestError, Terms, assemble, checks, limits};
 use crate::catalog;
-use crate::error::{CliError, Code};
 use crate::fsx;
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::layout::{self, Home, Project};
 use crate::place;
 use crate::settings::Settings;
 use crate::stories::own_changes::OwnChanges;
 use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
-use crate::template;
+use crate::template::{self, TemplateError};
 use ralph_loop::Run;
 use ralph_loop::dialect::Dialect;
 use ralph_loop::event::Branch;
@@ -18,12 +17,83 @@ use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::stories::{StoriesPlan, Story};
 use ralph_loop::run::Place;
-use ralph_loop::story_id::StoryId;
+use ralph_loop::story_id::{NoStoryId, StoryId};
 use ralph_loop::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::string::FromUtf8Error;
+use thiserror::Error;
+
+/// What is wrong with a request for stories, or with the stories.
+#[derive(Debug, Error)]
+pub enum StoriesError {
+    #[error("--branch cannot be used with --worktree")]
+    BranchWithWorktree,
+    #[error("cannot tell which stories are done")]
+    CannotReadState(#[source] io::Error),
+    #[error("committing stories needs a git repository: {}", .0.display())]
+    CommitOutsideRepository(PathBuf),
+    #[error(transparent)]
+    Git(GitError),
+    /// They would become part of ralph's commits.
+    #[error("cannot commit stories while there are uncommitted changes")]
+    Uncommitted {
+        /// Some of them, by name.
+        changes: String,
+        count: usize,
+        /// The run that probably left them, if it can go on.
+        left_by: Option<String>,
+    },
+    #[error("invalid stories.order in the settings: {0}")]
+    InvalidOrder(NoStoryId),
+    #[error("no specs: {}", .0.display())]
+    NoSpecs(PathBuf),
+    #[error("cannot read the specs: {}", specs.display())]
+    CannotReadSpecs {
+        specs: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("{}", all(.0))]
+    Problems(Vec<Problem>),
+    #[error("no such story: {0}")]
+    Unknown(StoryId),
+    #[error("cannot read the template: {}", file.display())]
+    CannotReadTemplate {
+        file: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the template is not UTF-8 text: {}", file.display())]
+    TemplateNotText {
+        file: PathBuf,
+        #[source]
+        cause: FromUtf8Error,
+    },
+    #[error("cannot fill in the template: {}", file.display())]
+    InvalidTemplate {
+        file: PathBuf,
+        #[source]
+        cause: TemplateError,
+    },
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+fn all(problems: &[Problem]) -> String {
+    let lines: String = problems.iter().map(|problem| format!("\n  {}", told(problem))).collect();
+    match problems.len() {
+        1 => format!("cannot run a story{lines}"),
+        n => format!("cannot run the stories: {n} problems{lines}"),
+    }
+}
+
+fn told(problem: &Problem) -> String {
+    format!("{}:{}:{}: {}", problem.file.display(), problem.line, problem.column, problem.text)
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct StoriesRequest {
@@ -54,16 +124,13 @@ pub fn build(
     asked: &StoriesRequest,
     settings: &Settings,
     project: &Project,
-) -> Result<StoriesAsked, CliError> {
+) -> Result<StoriesAsked, StoriesError> {
     if asked.branch.is_some() && asked.terms.worktree {
-        return Err(CliError::usage("--branch cannot be used with --worktree")
-            .hint("a worktree gets its own branch, named after the run"));
+        return Err(StoriesError::BranchWithWorktree);
     }
     let mut warnings = Vec::new();
     let order = order(settings)?;
-    let state = state_file::look(project)
-        .map_err(|cause| CliError::usage("cannot tell which stories are done").cause(cause))?
-        .state;
+    let state = state_file::look(project).map_err(StoriesError::CannotReadState)?.state;
     let mut backlog = read_backlog(project, &order)?;
     // One that is asked for by its id runs again, and needs its spec.
     backlog.forgive_done(state.completed_stories.iter().filter(|id| asked.only != Some(**id)));
@@ -101,8 +168,7 @@ pub fn build(
     run.log = run.log.or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
     if commit && !run.git {
-        let message = format!("committing stories needs a git repository: {}", project.dir().display());
-        return Err(CliError::usage(message).hint("run `git init`, or drop --commit and `stories.commit`"));
+        return Err(StoriesError::CommitOutsideRepository(project.dir().to_path_buf()));
     }
     let branch = asked.branch.clone().or_else(|| own_branch(&run, project).filter(|_| commit));
     Ok(StoriesAsked { asked: Asked { run, texts, branch }, warnings })
@@ -121,10 +187,10 @@ fn own_branch(run: &Run, project: &Project) -> Option<String> {
 
 /// What becomes of changes that are not committed when the run begins; an error if they would
 /// become part of ralph's commits. What earlier runs wrote by themselves is part of the next commit.
-pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliError> {
+pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, StoriesError> {
     const NAMED: usize = 3;
     let Some(repository) = Repository::around(project.dir()).filter(|_| run.git) else { return Ok(None) };
-    let paths = repository.changed_paths().map_err(|cause| CliError::from_error(&cause, Code::Usage))?;
+    let paths = repository.changed_paths().map_err(StoriesError::Git)?;
     if paths.is_empty() {
         return Ok(None);
     }
@@ -152,20 +218,9 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, CliEr
     let them = if paths.len() == 1 { "it" } else { "them" };
     match (&run.place, &run.plan) {
         (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}, not in the worktree"))),
-        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => Err(CliError::usage(
-            "cannot commit stories while there are uncommitted changes",
-        )
-        .cause(changes)
-        .hint(match left_by(project) {
-            Some(id) => format!(
-                "run {id} stopped here: continue it with `ralph resume {id}`, or commit or stash {them}"
-            ),
-            None => format!(
-                "commit {them}, or stash {them} with `git stash -u`: {they} would end up in a \
-                         story's commit",
-                they = if paths.len() == 1 { "it" } else { "they" },
-            ),
-        })),
+        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => {
+            Err(StoriesError::Uncommitted { changes, count: paths.len(), left_by: left_by(project) })
+        }
         (Place::Here, _) => {
             Ok(Some(format!("{changes}; every attempt starts with {them}, and an agent may commit {them}")))
         }
@@ -185,42 +240,26 @@ fn most_attempts(stories: usize, max_retries: u32) -> u32 {
 }
 
 /// The user's own order, from the settings.
-pub fn order(settings: &Settings) -> Result<Vec<StoryId>, CliError> {
+pub fn order(settings: &Settings) -> Result<Vec<StoryId>, StoriesError> {
     let read = |id: &String| id.parse::<StoryId>();
-    settings.stories.order.iter().map(read).collect::<Result<_, _>>().map_err(|cause| {
-        CliError::usage(format!("invalid stories.order in the settings: {cause}"))
-            .hint("`ralph config show` shows which file it is in")
-    })
+    settings.stories.order.iter().map(read).collect::<Result<_, _>>().map_err(StoriesError::InvalidOrder)
 }
 
-pub fn read_backlog(project: &Project, order: &[StoryId]) -> Result<Backlog, CliError> {
+pub fn read_backlog(project: &Project, order: &[StoryId]) -> Result<Backlog, StoriesError> {
     let specs = project.specs();
     backlog::read(project, order).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CliError::usage(format!("no specs: {}", specs.display()))
-            .hint("`ralph init stories` creates them; -C chooses another project"),
-        _ => CliError::usage(format!("cannot read the specs: {}", specs.display())).cause(cause),
+        io::ErrorKind::NotFound => StoriesError::NoSpecs(specs),
+        _ => StoriesError::CannotReadSpecs { specs, cause },
     })
 }
 
 /// Warnings stay warnings; an error ends it here, or costs the stories that it concerns.
-fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>, CliError> {
-    let told = |problem: &Problem| {
-        format!("{}:{}:{}: {}", problem.file.display(), problem.line, problem.column, problem.text)
-    };
+fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>, StoriesError> {
     let concerns = |problem: &&Problem| asked.only.is_none_or(|id| problem.stories.contains(&id));
     let (errors, warnings): (Vec<_>, Vec<_>) =
         backlog.problems.iter().filter(concerns).partition(|problem| problem.severity == Severity::Error);
     if !errors.is_empty() && !asked.keep_going {
-        let first =
-            errors.iter().find(|problem| !problem.hint.is_empty()).map(|problem| problem.hint.clone());
-        let all: Vec<String> = errors.iter().map(|problem| format!("\n  {}", told(problem))).collect();
-        let message = match errors.len() {
-            1 => format!("cannot run a story{}", all.concat()),
-            n => format!("cannot run the stories: {n} problems{}", all.concat()),
-        };
-        let way_out = "fix them (`ralph stories check` lists all), or skip these stories with --keep-going";
-        return Err(CliError::usage(message)
-            .hint(first.filter(|_| errors.len() == 1).unwrap_or_else(|| way_out.into())));
+        return Err(StoriesError::Problems(errors.into_iter().cloned().collect()));
     }
     let skipped: BTreeSet<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
     let mut notes: Vec<String> = warnings.iter().map(|problem| told(problem)).collect();
@@ -236,7 +275,7 @@ fn choose(
     done: &[StoryId],
     asked: &StoriesRequest,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Story>, CliError> {
+) -> Result<Vec<Story>, StoriesError> {
     let (done, known): (BTreeSet<StoryId>, BTreeMap<StoryId, &Spec>) = (
         done.iter().copied().collect(),
         // Of two with the same number the first is the story: it is entered last.
@@ -247,13 +286,11 @@ fn choose(
         [] => backlog.specs.iter().collect(),
         order => order.iter().filter_map(spec).collect(),
     };
-    let unknown =
-        |id: StoryId| CliError::usage(format!("no such story: {id}")).hint("`ralph stories list` lists them");
     if let Some(id) = asked.only {
-        specs = vec![spec(&id).ok_or_else(|| unknown(id))?];
+        specs = vec![spec(&id).ok_or(StoriesError::Unknown(id))?];
     } else {
         if let Some(id) = asked.from {
-            let at = specs.iter().position(|spec| spec.id == id).ok_or_else(|| unknown(id))?;
+            let at = specs.iter().position(|spec| spec.id == id).ok_or(StoriesError::Unknown(id))?;
             specs.drain(..at);
         }
         specs.retain(|spec| !done.contains(&spec.id));
@@ -277,16 +314,17 @@ fn choose(
     Ok(specs.into_iter().map(story).collect())
 }
 
-fn read_template(project: &Project) -> Result<Option<String>, CliError> {
+fn read_template(project: &Project) -> Result<Option<String>, StoriesError> {
     let path = project.template("story");
     if !path.exists() {
         return Ok(None);
     }
-    let wrong = |what: &str| CliError::usage(format!("{what}: {}", project.shown(&path).display()));
-    let text = fsx::read_regular(&path).map_err(|cause| wrong("cannot read the template").cause(cause))?;
+    let file = || project.shown(&path);
     let text =
-        String::from_utf8(text).map_err(|cause| wrong("the template is not UTF-8 text").cause(cause))?;
-    template::check_story(&text).map_err(|cause| wrong("cannot fill in the template").cause(cause))?;
+        fsx::read_regular(&path).map_err(|cause| StoriesError::CannotReadTemplate { file: file(), cause })?;
+    let text =
+        String::from_utf8(text).map_err(|cause| StoriesError::TemplateNotText { file: file(), cause })?;
+    template::check_story(&text).map_err(|cause| StoriesError::InvalidTemplate { file: file(), cause })?;
     Ok(Some(text))
 }
 

@@ -1,22 +1,88 @@
 //! A run over a task list: what `ralph tasks` asks for.
 
-use super::{Asked, Terms, agents, assemble, checks, limits};
-use crate::error::CliError;
+use super::{Asked, RequestError, Terms, agents, assemble, checks, limits};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
 use crate::placeholder;
 use crate::settings::Settings;
-use crate::tasks::import;
+use crate::tasks::import::{self, NoTaskList};
 use ralph_loop::event::Branch;
 use ralph_loop::limits::Limits;
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::tasks::TasksPlan;
 use ralph_loop::review::DEFAULT_REVIEW_CAP;
 use ralph_loop::run::{AgentSpec, Roles};
-use ralph_loop::task_list::{Problem, TaskList, Why, dead_ends, story_lines};
+use ralph_loop::task_list::{Problem, TaskList, Unreadable, Why, dead_ends, story_lines};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use thiserror::Error;
+
+/// What is wrong with a request for tasks, or with the list.
+#[derive(Debug, Error)]
+pub enum TasksError {
+    #[error("cannot open the tasks directory: {}", dir.display())]
+    CannotOpenDir {
+        dir: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot find the tasks directory: {}", dir.display())]
+    CannotFindDir {
+        dir: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the tasks directory is outside the project: {}", .0.display())]
+    OutsideProject(PathBuf),
+    #[error(transparent)]
+    NoTaskList(#[from] NoTaskList),
+    #[error("cannot read the task list: {}", file.display())]
+    CannotRead {
+        file: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// It is no task list at all.
+    #[error("invalid task list: {}", file.display())]
+    Unreadable {
+        file: PathBuf,
+        #[source]
+        cause: Unreadable,
+    },
+    /// It can be read, and says things that cannot be.
+    #[error("invalid task list: {}", file.display())]
+    Invalid {
+        file: PathBuf,
+        #[source]
+        why: Reasons,
+    },
+    #[error("the task list on branch {branch} is invalid: {}", file.display())]
+    InvalidOnBranch {
+        branch: String,
+        file: PathBuf,
+        #[source]
+        why: Reasons,
+    },
+    #[error("cannot run the tasks")]
+    CannotRun {
+        #[source]
+        why: Reasons,
+        /// Where the list is, if not on the branch that is checked out.
+        branch: Option<String>,
+    },
+    #[error("not a valid branch name: {0}")]
+    InvalidBranch(String),
+    #[error("cannot switch to branch {branch}: there are uncommitted changes")]
+    Uncommitted { branch: String },
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// What is wrong, one a line.
+#[derive(Debug, Error)]
+#[error("{}", .0.join("\n  "))]
+pub struct Reasons(pub Vec<String>);
 
 #[derive(Clone, Debug, Default)]
 pub struct TasksRequest {
@@ -35,11 +101,11 @@ pub struct TasksRequest {
 /// The seed's number of iterations.
 const ITERATIONS: u32 = 15;
 
-pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, CliError> {
+pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, TasksError> {
     let dir = dir(asked.dir.as_deref(), project)?;
     let here = TasksDir::at(project.dir().join(&dir));
     let list = match &asked.imported {
-        Some(list) => in_order(list.clone(), "").map_err(|why| wrong(&here, &why))?,
+        Some(list) => in_order(list.clone(), "").map_err(|why| invalid(&here, why))?,
         None => read(project, &here)?,
     };
     let branch = (!asked.stay && !asked.terms.worktree)
@@ -52,9 +118,10 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
         (Some(list), Some(branch)) => can_be_done(list, asked, project, &here, |file| {
             Repository::around(project.dir())?.content_on(branch, file)
         })
-        .map_err(|why| why.hint(format!("run `git switch {branch}` and fix it there"))),
+        .map_err(|why| TasksError::CannotRun { why, branch: Some(branch.clone()) }),
         (None, _) | (_, None) => {
             can_be_done(list, asked, project, &here, |file| fsx::read_regular(file).ok())
+                .map_err(|why| TasksError::CannotRun { why, branch: None })
         }
     }?;
     let plan = Plan::Tasks(TasksPlan {
@@ -86,7 +153,7 @@ pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Re
 }
 
 /// Relative to the project, and without links: it is the same place in a worktree.
-pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
+pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, TasksError> {
     let usual = project.usual_tasks_dir();
     let there = project.dir().join(&usual);
     let asked = match asked {
@@ -94,50 +161,49 @@ pub fn dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError>
         None if there.is_symlink() => &there,
         None => return Ok(usual),
     };
-    let absolute = asked.canonicalize().map_err(|cause| {
-        CliError::usage(format!("cannot open the tasks directory: {}", asked.display())).cause(cause)
-    })?;
-    absolute.strip_prefix(project.dir()).map(Path::to_path_buf).map_err(|_| outside(&absolute))
+    let absolute = asked
+        .canonicalize()
+        .map_err(|cause| TasksError::CannotOpenDir { dir: asked.to_path_buf(), cause })?;
+    match absolute.strip_prefix(project.dir()) {
+        Ok(inside) => Ok(inside.to_path_buf()),
+        Err(_) => Err(TasksError::OutsideProject(absolute)),
+    }
 }
 
 /// The same for a directory that need not exist yet.
-pub fn new_dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, CliError> {
+pub fn new_dir(asked: Option<&Path>, project: &Project) -> Result<PathBuf, TasksError> {
     let Some(asked) = asked.filter(|asked| asked.symlink_metadata().is_err()) else {
         return dir(asked, project);
     };
-    let cannot = |cause: io::Error| {
-        CliError::usage(format!("cannot find the tasks directory: {}", asked.display())).cause(cause)
-    };
+    let cannot = |cause| TasksError::CannotFindDir { dir: asked.to_path_buf(), cause };
     let absolute = std::path::absolute(asked).map_err(cannot)?;
     let above = absolute.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     let rest = absolute.strip_prefix(above).unwrap_or(Path::new(""));
     let below = above.canonicalize().map_err(cannot)?.join(rest);
     let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
     let relative = below.strip_prefix(project.dir()).ok().filter(|_| is_plain);
-    relative.map(Path::to_path_buf).ok_or_else(|| outside(&absolute))
-}
-
-fn outside(dir: &Path) -> CliError {
-    CliError::usage(format!("the tasks directory is outside the project: {}", dir.display()))
-        .hint("choose a directory inside the project with --ralph-dir, or the project with -C")
+    relative.map(Path::to_path_buf).ok_or_else(|| TasksError::OutsideProject(absolute.clone()))
 }
 
 /// A list that a loop can begin with, or what is wrong with it.
-fn read(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
+fn read(project: &Project, dir: &TasksDir) -> Result<TaskList, TasksError> {
     let list = parse(project, dir)?;
     let text = fsx::read_regular(&dir.list()).unwrap_or_default();
-    in_order(list, &String::from_utf8_lossy(&text))
-        .map_err(|why| wrong(dir, &why).hint("`ralph tasks check` lists all problems"))
+    in_order(list, &String::from_utf8_lossy(&text)).map_err(|why| invalid(dir, why))
 }
 
-fn in_order(list: TaskList, text: &str) -> Result<TaskList, Vec<String>> {
+fn invalid(dir: &TasksDir, why: Reasons) -> TasksError {
+    TasksError::Invalid { file: dir.list(), why }
+}
+
+fn in_order(list: TaskList, text: &str) -> Result<TaskList, Reasons> {
     let line = |problem: &Problem| line_of(&list, text, problem.story.as_deref()?);
     let told = |problem: &Problem| match line(problem) {
         Some(line) => format!("line {line}: {problem}"),
         None => problem.to_string(),
     };
     let problems: Vec<String> = list.problems().iter().map(told).collect();
-    if problems.is_empty() { Ok(list) } else { Err(problems) }
+    if problems.is_empty() { Ok(list) } else { Err(Reasons(problems)) }
 }
 
 /// The line that a story begins in.
@@ -154,7 +220,7 @@ fn can_be_done(
     project: &Project,
     dir: &TasksDir,
     content: impl Fn(&Path) -> Option<Vec<u8>>,
-) -> Result<TaskList, CliError> {
+) -> Result<TaskList, Reasons> {
     let text = |file: &Path| String::from_utf8_lossy(&content(file).unwrap_or_default()).into_owned();
     let shown = |file: &Path, line: Option<usize>| {
         let line = line.map_or_else(String::new, |line| format!(":{line}"));
@@ -168,26 +234,22 @@ fn can_be_done(
     let unwritten = placeholder::in_prd(&text(&dir.prd())).into_iter();
     let unwritten = unwritten.map(|found| format!("{}: {}", shown(&dir.prd(), Some(found.line)), found.text));
     let why: Vec<String> = in_circles.chain(unwritten).collect();
-    match why.as_slice() {
-        [] => Ok(list),
-        why => Err(CliError::usage("cannot run the tasks").cause(why.join("\n  "))),
-    }
+    if why.is_empty() { Ok(list) } else { Err(Reasons(why)) }
 }
 
 /// The list as a branch has it, if there is that branch and it has one.
-fn on_branch(project: &Project, branch: &str, dir: &TasksDir) -> Result<Option<TaskList>, CliError> {
+fn on_branch(project: &Project, branch: &str, dir: &TasksDir) -> Result<Option<TaskList>, TasksError> {
     let file = dir.list();
     let there = Repository::around(project.dir()).and_then(|found| found.content_on(branch, &file));
     let Some(bytes) = there else { return Ok(None) };
-    let wrong = |why: Vec<String>| {
-        CliError::usage(format!("the task list on branch {branch} is invalid: {}", file.display()))
-            .cause(why.join("\n  "))
-            .hint("switch to that branch and fix it there, or stay on this branch with --stay")
-    };
-    let list = TaskList::parse_bytes(&bytes).map_err(|why| vec![why.to_string()]);
+    let list = TaskList::parse_bytes(&bytes).map_err(|why| Reasons(vec![why.to_string()]));
     let text = String::from_utf8_lossy(&bytes);
     let list = list.map(|list| filled(list, &project.name()));
-    list.and_then(|list| in_order(list, &text)).map(Some).map_err(wrong)
+    list.and_then(|list| in_order(list, &text)).map(Some).map_err(|why| TasksError::InvalidOnBranch {
+        branch: branch.to_string(),
+        file,
+        why,
+    })
 }
 
 /// Whether a branch has a list of its own.
@@ -202,34 +264,28 @@ fn filled(mut list: TaskList, project: &str) -> TaskList {
 }
 
 /// A list, whatever it contains, with the fields that a run would fill in.
-pub fn parse(project: &Project, dir: &TasksDir) -> Result<TaskList, CliError> {
+pub fn parse(project: &Project, dir: &TasksDir) -> Result<TaskList, TasksError> {
     let file = dir.list();
     let bytes = fsx::read_regular(&file).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => import::missing(project, dir),
-        _ => CliError::usage(format!("cannot read the task list: {}", file.display())).cause(cause),
+        io::ErrorKind::NotFound => import::missing(project, dir).into(),
+        _ => TasksError::CannotRead { file: file.clone(), cause },
     })?;
-    let list = TaskList::parse_bytes(&bytes).map_err(|why| wrong(dir, &[why.to_string()]))?;
+    let list = TaskList::parse_bytes(&bytes).map_err(|cause| TasksError::Unreadable { file, cause })?;
     Ok(filled(list, &project.name()))
-}
-
-pub fn wrong(dir: &TasksDir, why: &[String]) -> CliError {
-    CliError::usage(format!("invalid task list: {}", dir.list().display())).cause(why.join("\n  "))
 }
 
 /// The branch to switch to, if it is not checked out already. Uncommitted changes
 /// are not taken along.
-fn switching(project: &Project, branch: &str) -> Result<Option<String>, CliError> {
+fn switching(project: &Project, branch: &str) -> Result<Option<String>, TasksError> {
     let Some(repository) = Repository::around(project.dir()) else { return Ok(None) };
     if repository.branch() == Branch::Named(branch.to_string()) {
         return Ok(None);
     }
     if !repository.allows_branch(branch) {
-        return Err(CliError::usage(format!("not a valid branch name: {branch}"))
-            .hint("fix branchName in tasks.json, or pass --stay"));
+        return Err(TasksError::InvalidBranch(branch.to_string()));
     }
     if repository.has_uncommitted().unwrap_or(true) {
-        let message = format!("cannot switch to branch {branch}: there are uncommitted changes");
-        return Err(CliError::usage(message).hint("commit or stash them, or stay on this branch with --stay"));
+        return Err(TasksError::Uncommitted { branch: branch.to_string() });
     }
     Ok(Some(branch.to_string()))
 }

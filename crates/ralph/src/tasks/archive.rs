@@ -5,8 +5,9 @@
 //! there, and only then the files are reset.
 
 use super::fresh::{Fresh, is_untouched};
-use super::import;
-use crate::error::{CliError, Code};
+use super::import::{self, NoTaskList};
+use crate::catalog::CatalogError;
+use crate::error::with_causes;
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
 use crate::layout::{Home, Project, TasksDir};
@@ -14,10 +15,49 @@ use crate::tally::{Tallies, tally};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use ralph_loop::plan::Plan;
-use ralph_loop::task_list::{Story, TaskList};
+use ralph_loop::task_list::{Story, TaskList, Unreadable};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a list cannot be put away, or not wholly.
+#[derive(Debug, Error)]
+pub enum ArchiveError {
+    #[error(transparent)]
+    NoTaskList(#[from] NoTaskList),
+    #[error("cannot read the task list: {}", file.display())]
+    CannotRead {
+        file: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("invalid task list: {}", file.display())]
+    Invalid {
+        file: PathBuf,
+        #[source]
+        cause: Unreadable,
+    },
+    /// No story of the list has a title.
+    #[error("nothing to archive: {}", .0.display())]
+    NothingToArchive(PathBuf),
+    #[error("the label has no characters that are valid in a path: {0}")]
+    InvalidLabel(String),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error("cannot write the archive: {}", archives.display())]
+    CannotWrite {
+        archives: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("archived, but cannot reset: {}", file.display())]
+    CannotReset {
+        file: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
 
 /// A list that was put away.
 pub struct Archived {
@@ -58,7 +98,7 @@ pub fn archive(
     project: &Project,
     tasks: &TasksDir,
     label: Option<&str>,
-) -> Result<Archived, CliError> {
+) -> Result<Archived, ArchiveError> {
     let list = read(project, tasks)?;
     let now = Zoned::now();
     let tallies = tally(home, project, Plan::TASKS, last(project))?;
@@ -72,32 +112,24 @@ pub fn archive(
     Ok(Archived { dir: project.shown(&dir), done, stories: list.stories.len(), commit })
 }
 
-fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, CliError> {
+fn read(project: &Project, tasks: &TasksDir) -> Result<TaskList, ArchiveError> {
     let file = project.shown(&tasks.list());
     let bytes = fsx::read_regular(&tasks.list()).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => import::missing(project, tasks),
-        _ => CliError::failed(format!("cannot read the task list: {}", file.display())).cause(cause),
+        io::ErrorKind::NotFound => import::missing(project, tasks).into(),
+        _ => ArchiveError::CannotRead { file: file.clone(), cause },
     })?;
-    let list = TaskList::parse_bytes(&bytes).map_err(|why| {
-        CliError::failed(format!("invalid task list: {}", file.display()))
-            .cause(why)
-            .hint("fix it first: the summary is made from it")
-    })?;
+    let list =
+        TaskList::parse_bytes(&bytes).map_err(|cause| ArchiveError::Invalid { file: file.clone(), cause })?;
     if is_untouched(&list) {
-        return Err(
-            CliError::failed(format!("nothing to archive: {}", file.display())).cause("no story has a title")
-        );
+        return Err(ArchiveError::NothingToArchive(file));
     }
     Ok(list)
 }
 
 /// As part of a path: the label, else the list's branch, else the one that is checked out.
-fn name(label: Option<&str>, list: &TaskList, project: &Project) -> Result<String, CliError> {
+fn name(label: Option<&str>, list: &TaskList, project: &Project) -> Result<String, ArchiveError> {
     if let Some(label) = label {
-        return part_of_a_path(label).ok_or_else(|| {
-            CliError::usage(format!("the label has no characters that are valid in a path: {label}"))
-                .hint("use letters, digits, dots, dashes and underscores")
-        });
+        return part_of_a_path(label).ok_or_else(|| ArchiveError::InvalidLabel(label.to_string()));
     }
     let checked_out = || Some(Repository::around(project.dir())?.branch().to_string());
     let branch = Some(list.branch_name().to_string()).filter(|name| !name.trim().is_empty());
@@ -186,12 +218,9 @@ fn one_line(text: &str) -> String {
 }
 
 /// Copies what belongs to the list into a directory of its own, which appears as a whole.
-fn put_away(project: &Project, tasks: &TasksDir, name: &str, summary: &str) -> Result<PathBuf, CliError> {
+fn put_away(project: &Project, tasks: &TasksDir, name: &str, summary: &str) -> Result<PathBuf, ArchiveError> {
     let archives = project.task_archives();
-    let failed = |cause: io::Error| {
-        CliError::failed(format!("cannot write the archive: {}", project.shown(&archives).display()))
-            .cause(cause)
-    };
+    let failed = |cause| ArchiveError::CannotWrite { archives: project.shown(&archives), cause };
     fsx::dir_inside(project.dir(), &archives).map_err(failed)?;
     let unfinished = tempfile::Builder::new().prefix(".ralph-").tempdir_in(&archives).map_err(failed)?;
     let begun = unfinished.path();
@@ -229,16 +258,14 @@ fn free(archives: &Path, name: &str) -> PathBuf {
 }
 
 /// The prompt is the project's and stays, if it is there.
-fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), CliError> {
+fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), ArchiveError> {
     let fresh = Fresh::of(project, None);
     for (file, content) in fresh.files(tasks) {
         if file == tasks.prompt() && file.symlink_metadata().is_ok() {
             continue;
         }
-        fsx::write_whole(&file, content.as_bytes()).map_err(|cause| {
-            let file = project.shown(&file);
-            CliError::failed(format!("archived, but cannot reset: {}", file.display())).cause(cause)
-        })?;
+        fsx::write_whole(&file, content.as_bytes())
+            .map_err(|cause| ArchiveError::CannotReset { file: project.shown(&file), cause })?;
     }
     Ok(())
 }
@@ -255,12 +282,7 @@ fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Commit {
     match repository.commit_only(&files, &format!("chore: archive ralph tasks {name}")) {
         Ok(true) => Commit::Made,
         Ok(false) => Commit::Needless("git ignores these files"),
-        Err(cause) => {
-            let told = CliError::from_error(&cause, Code::Failed);
-            Commit::Failed(
-                told.cause.map_or(told.message.clone(), |cause| format!("{}: {cause}", told.message)),
-            )
-        }
+        Err(cause) => Commit::Failed(with_causes(&cause)),
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Other loops keep their stories in a `prd.json`. It is only read: ralph's list is another file.
 
-use crate::error::CliError;
 use crate::fsx;
 use crate::layout::{Project, TasksDir};
 use ralph_loop::task_list::{Json, TaskList, Unreadable, field};
 use ralph_loop::text::counted;
 use std::path::PathBuf;
+use thiserror::Error;
 
 /// A list that was found, with what it left out.
 pub struct Import {
@@ -19,6 +19,8 @@ pub struct Import {
 }
 
 /// A file that cannot be imported.
+#[derive(Debug, Error)]
+#[error("{} cannot be imported: {why}", from.display())]
 pub struct NotImported {
     pub from: PathBuf,
     pub why: Unreadable,
@@ -41,16 +43,19 @@ pub fn find(project: &Project, dir: &TasksDir) -> Result<Option<Import>, NotImpo
     }
 }
 
+/// Ralph's own list is missing.
+#[derive(Debug, Error)]
+#[error("no task list: {}", file.display())]
+pub struct NoTaskList {
+    pub file: PathBuf,
+    /// The list of another loop, if there is one.
+    pub other: Result<Option<PathBuf>, NotImported>,
+}
+
 /// The error where ralph's own list is missing. It names the file that could be imported instead.
-pub fn missing(project: &Project, dir: &TasksDir) -> CliError {
-    let missing = CliError::usage(format!("no task list: {}", dir.list().display()));
-    match find(project, dir) {
-        Ok(Some(found)) => missing.hint(format!("`ralph init tasks` imports {}", found.from.display())),
-        Ok(None) => missing.hint("`ralph init tasks` creates one"),
-        Err(NotImported { from, why }) => missing
-            .cause(format!("{} cannot be imported: {why}", from.display()))
-            .hint("`ralph init tasks` creates one"),
-    }
+pub fn missing(project: &Project, dir: &TasksDir) -> NoTaskList {
+    let other = find(project, dir).map(|found| found.map(|import| import.from));
+    NoTaskList { file: dir.list(), other }
 }
 
 impl Import {

@@ -8,6 +8,7 @@
 //!
 //! Deliberately absent: a loop, a state, a way to spawn agents. Those are the engine's.
 
+mod error;
 mod files;
 mod log_lines;
 pub mod output;
@@ -15,9 +16,9 @@ pub mod record;
 mod state_file;
 pub mod workers;
 
+pub use error::WorkerError;
 pub use files::WorkerFiles;
 
-use crate::error::CliError;
 use crate::fsx;
 use crate::layout::{self, Home, WorkerDir};
 use crate::lock::NameLock;
@@ -84,8 +85,8 @@ pub fn current() -> Option<&'static Worker> {
 }
 
 /// Makes this process the worker of that name. Its standard input is the way to its spawner.
-pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
-    let failed = |cause: io::Error| CliError::failed("cannot start the worker").cause(cause);
+pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), WorkerError> {
+    let failed = WorkerError::CannotStart;
     // A process that was started by a shell may lead its group and then keeps its session.
     let _ = rustix::process::setsid();
     let spawner = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(|e| failed(e.into()))?;
@@ -95,10 +96,11 @@ pub fn take(home: &Home, name: &str, unplanned: bool) -> Result<(), CliError> {
         .iter()
         .try_for_each(|dir| fsx::private_dir(dir))
         .map_err(failed)?;
-    let lock = NameLock::acquire(home, name).map_err(failed)?.ok_or_else(|| workers::name_taken(name))?;
+    let lock = NameLock::acquire(home, name).map_err(failed)?;
+    let lock = lock.ok_or_else(|| WorkerError::NameTaken(name.to_string()))?;
     let worker =
         Worker { name: name.to_string(), unplanned, spawner: Mutex::new(Some(spawner.into())), _name: lock };
-    WORKER_PROCESS.set(worker).map_err(|_| CliError::failed("this process is already a worker"))
+    WORKER_PROCESS.set(worker).map_err(|_| WorkerError::AlreadyWorker)
 }
 
 /// How a worker begins.
@@ -115,10 +117,10 @@ impl Worker {
     }
 
     /// The run is open: from here on this process speaks to its files.
-    pub fn take_over(&self, home: &Home, run: &Run, state: &State, how: Takeover) -> Result<(), CliError> {
+    pub fn take_over(&self, home: &Home, run: &Run, state: &State, how: Takeover) -> Result<(), WorkerError> {
         self.settle_in(home, run, state, how).map_err(|cause| {
-            CliError::failed(format!("cannot write the worker's files: {}", self.dir(home).dir().display()))
-                .cause(cause)
+            let dir = self.dir(home).dir().to_path_buf();
+            WorkerError::CannotWriteFiles { dir, cause }
         })
     }
 

@@ -4,36 +4,36 @@
 //! the projections, which cost the same whatever the length of a journal, wherever nothing can
 //! have kept them from being up to date; a command about one worker reads its journal.
 
-use super::WorkerRecord;
 use super::record::{Record, Status, WorkerState};
+use super::{WorkerError, WorkerRecord};
 use crate::catalog;
-use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
 use crate::target::{Kind, Target};
+use serde::de::Error as _;
 
 /// Every worker, by name. Those whose record cannot be read are named with why.
-pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), CliError> {
+pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), WorkerError> {
     let (mut workers, mut problems) = (Vec::new(), Vec::new());
     for name in names(home)? {
         match look(home, &name, Care::Enough) {
             Ok(Some(worker)) => workers.push(worker),
             // A directory without a record: another process is creating or removing it.
             Ok(None) => {}
-            Err(error) => problems.push(format!("worker '{name}': {}", error.message)),
+            Err(error) => problems.push(format!("worker '{name}': {error}")),
         }
     }
     Ok((workers, problems))
 }
 
 /// The names of all workers, in order.
-pub fn names(home: &Home) -> Result<Vec<String>, CliError> {
+pub fn names(home: &Home) -> Result<Vec<String>, WorkerError> {
     let entries = match fs_err::read_dir(home.workers()) {
         Ok(entries) => entries,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(cause) => return Err(CliError::failed("cannot list the workers").cause(cause)),
+        Err(cause) => return Err(WorkerError::CannotList(cause)),
     };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -44,26 +44,26 @@ pub fn names(home: &Home) -> Result<Vec<String>, CliError> {
 }
 
 /// The worker of that name.
-pub fn find(home: &Home, name: &str) -> Result<Target, CliError> {
+pub fn find(home: &Home, name: &str) -> Result<Target, WorkerError> {
     if let Some(worker) = look_for(home, name)? {
         return Ok(worker);
     }
     if catalog::find(home, name).is_ok() {
-        return Err(CliError::failed(format!("'{name}' is a run, not a worker"))
-            .hint("use `ralph logs` or `ralph show`"));
+        return Err(WorkerError::IsRun(name.to_string()));
     }
-    Err(unknown(home, name)?)
+    Err(unknown(home, name))
 }
 
 /// The error for a name that no worker has.
-pub fn unknown(home: &Home, name: &str) -> Result<CliError, CliError> {
-    let meant = similar::nearest(name, names(home)?);
-    let hint = similar::hint(meant.as_deref(), "`ralph ls` lists them");
-    Ok(CliError::failed(format!("worker '{name}' not found")).hint(hint))
+pub fn unknown(home: &Home, name: &str) -> WorkerError {
+    match names(home) {
+        Ok(names) => WorkerError::Unknown { name: name.to_string(), nearest: similar::nearest(name, names) },
+        Err(error) => error,
+    }
 }
 
 /// The same; nothing where there is none.
-pub fn look_for(home: &Home, name: &str) -> Result<Option<Target>, CliError> {
+pub fn look_for(home: &Home, name: &str) -> Result<Option<Target>, WorkerError> {
     if layout::is_safe_name(name) { look(home, name, Care::Exact) } else { Ok(None) }
 }
 
@@ -75,17 +75,13 @@ enum Care {
     Exact,
 }
 
-fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, CliError> {
+fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, WorkerError> {
     let dir = home.worker(name);
     let Ok(text) = fsx::read_regular(&dir.record()) else { return Ok(None) };
-    let damaged = |cause: &dyn std::fmt::Display| {
-        CliError::failed(format!("cannot read the record of worker '{name}'"))
-            .cause(cause)
-            .hint(format!("remove it with `ralph rm {name}`; its run stays in `ralph runs`"))
-    };
-    let record: WorkerRecord = serde_json::from_slice(&text).map_err(|cause| damaged(&cause))?;
+    let damaged = |cause| WorkerError::DamagedRecord { name: name.to_string(), cause };
+    let record: WorkerRecord = serde_json::from_slice(&text).map_err(damaged)?;
     if !layout::is_safe_name(&record.run) {
-        return Err(damaged(&"it has no run id"));
+        return Err(damaged(serde_json::Error::custom("it has no run id")));
     }
     let run_dir = home.run(&record.run);
     // Asked before the files are read: what a loop did last is in them once it is gone.
@@ -99,8 +95,7 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, CliError>
             None => return Ok(None),
         },
         None => {
-            let replayed = Record::replay(name, dir.clone(), &run_dir)
-                .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+            let replayed = Record::replay(name, dir.clone(), &run_dir)?;
             let Some(state) = replayed.state() else { return Ok(None) };
             state.clone()
         }
@@ -122,20 +117,13 @@ fn read(dir: &WorkerDir) -> Option<WorkerState> {
     serde_json::from_slice(&fsx::read_regular(&dir.state()).ok()?).ok()
 }
 
-pub fn name_taken(name: &str) -> CliError {
-    CliError::failed(format!("worker '{name}' already exists"))
-        .hint(format!("choose another name, take its place with --replace, or stop it: ralph kill {name}"))
-}
-
 /// Names become directories, branches and tmux windows.
-pub fn check_name(name: &str) -> Result<(), CliError> {
+pub fn check_name(name: &str) -> Result<(), WorkerError> {
     if !layout::is_safe_name(name) {
-        let shown: String = name.chars().take(80).collect();
-        return Err(CliError::usage(format!("invalid worker name: '{shown}'"))
-            .hint("use up to 64 letters, digits, '.', '_' and '-', starting with a letter or digit"));
+        return Err(WorkerError::InvalidName(name.to_string()));
     }
     if looks_like_a_run(name) {
-        return Err(CliError::usage(format!("a worker name cannot look like a run id: '{name}'")));
+        return Err(WorkerError::NameLooksLikeRun(name.to_string()));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::config::load;
 use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::say;
-use crate::request::stories::{order, read_backlog};
+use crate::request::stories::{StoriesError, order, read_backlog};
 use crate::stories::Backlog;
 use crate::stories::state_file::{self, StoryState};
 use clap::{Args, Subcommand};
@@ -89,8 +89,7 @@ impl Stories {
         let project = Project::at(args.dir()?);
         let order = order(&load(&project, None)?.settings)?;
         let mut backlog = read_backlog(&project, &order)?;
-        let loaded = state_file::look(&project)
-            .map_err(|cause| CliError::usage("cannot tell which stories are done").cause(cause))?;
+        let loaded = state_file::look(&project).map_err(StoriesError::CannotReadState)?;
         for note in &loaded.notes {
             say(&format!("ralph: warning: {}", printable(note)));
         }

@@ -67,7 +67,8 @@ impl RunArgs {
         let project = self.common.project()?;
         let settings = self.common.quiet_settings(&project)?;
         let request = StoriesRequest { terms: self.common.seated_terms(false), ..self.request() };
-        stories::build(&request, &settings, &project).map(drop)
+        stories::build(&request, &settings, &project)?;
+        Ok(())
     }
 
     fn request(&self) -> StoriesRequest {

@@ -1,11 +1,12 @@
 //! `ralph tasks add`: one more story, with the next id.
 
 use super::WhichArgs;
+use crate::cli::advice::RALPH_HOME;
 use crate::cli::home;
 use crate::error::CliError;
 use crate::fsx;
 use crate::report::Out;
-use crate::request::tasks::{parse, wrong};
+use crate::request::tasks::{Reasons, TasksError, parse};
 use crate::tasks::added::Added;
 use crate::tasks::fresh::is_untouched;
 use clap::Args;
@@ -57,7 +58,7 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     let cannot_lock = |cause| {
         CliError::failed(format!("cannot lock the task list: {}", dir.list().display()))
             .cause(cause)
-            .hint("set RALPH_HOME to a writable directory")
+            .hint(RALPH_HOME)
     };
     let mut added = locked.map_err(cannot_lock)?;
     let mut list = parse(&project, &dir)?;
@@ -67,7 +68,8 @@ pub fn add(args: &AddArgs) -> Result<ExitCode, CliError> {
     }
     let problems: Vec<String> = list.problems().iter().map(ToString::to_string).collect();
     if !problems.is_empty() {
-        return Err(wrong(&dir, &problems).hint("fix it first; `ralph tasks check` lists all errors"));
+        let invalid = TasksError::Invalid { file: dir.list(), why: Reasons(problems) };
+        return Err(CliError::from(invalid).hint("fix it first; `ralph tasks check` lists all errors"));
     }
     if let Some(unknown) = args.depends_on.iter().find(|id| list.story(id).is_none()) {
         return Err(CliError::usage(format!("no such story to depend on: {unknown}"))

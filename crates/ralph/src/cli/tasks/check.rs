@@ -124,7 +124,7 @@ fn read(project: &Project, dir: &TasksDir) -> Result<(Result<TaskList, Unreadabl
             let list = TaskList::parse_bytes(&bytes);
             Ok((list, String::from_utf8(bytes).unwrap_or_default()))
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(import::missing(project, dir)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(import::missing(project, dir).into()),
         Err(cause) => Ok((Err(Unreadable::Denied(cause.to_string())), String::new())),
     }
 }

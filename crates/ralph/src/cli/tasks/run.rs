@@ -76,7 +76,8 @@ impl RunArgs {
         let dir = TasksDir::at(project.dir().join(tasks::dir(self.ralph_dir.as_deref(), &project)?));
         let imported = self.import(&project, &dir)?.map(|import| import.list);
         let terms = self.common.seated_terms(false);
-        tasks::build(&TasksRequest { imported, terms, ..self.request() }, &settings, &project).map(drop)
+        tasks::build(&TasksRequest { imported, terms, ..self.request() }, &settings, &project)?;
+        Ok(())
     }
 
     /// What to begin with if the project has no list yet.
@@ -84,7 +85,7 @@ impl RunArgs {
         if dir.list().symlink_metadata().is_ok() {
             return Ok(None);
         }
-        let missing = || import::missing(project, dir);
+        let missing = || CliError::from(import::missing(project, dir));
         match import::find(project, dir) {
             Ok(Some(found)) if self.common.dry_run || self.common.terms().worktree => {
                 let from = found.from.display();

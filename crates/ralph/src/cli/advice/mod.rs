@@ -1,0 +1,52 @@
+//! What the command line makes of errors from below it: the exit code, and a way out.
+//!
+//! Modules say what went wrong, as data. Only here does it become advice, since only the command
+//! line knows the flags and commands that help. Invariant: a hint is written once.
+
+mod history;
+mod library;
+mod place;
+mod request;
+mod session;
+mod tasks;
+mod tmux;
+mod worker;
+
+pub use history::ALL_RUNS;
+
+use crate::error::CliError;
+
+/// The way out where nothing can be recorded.
+pub const RALPH_HOME: &str = "set RALPH_HOME to a writable directory";
+
+/// Errors are converted by reference, since one can hold another; `?` hands them over.
+macro_rules! by_value {
+    ($($error:ty),+ $(,)?) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> CliError {
+                CliError::from(&error)
+            }
+        })+
+    };
+}
+
+by_value!(
+    crate::catalog::CatalogError,
+    crate::journal::UnreadableRun,
+    crate::library::LibraryError,
+    crate::lock::LockError,
+    crate::place::PlaceError,
+    crate::request::RequestError,
+    crate::request::prompt::PromptError,
+    crate::request::root::RefusesRoot,
+    crate::request::stories::StoriesError,
+    crate::request::tasks::TasksError,
+    crate::run_history::HistoryError,
+    crate::session::SessionError,
+    crate::target::TargetError,
+    crate::tasks::archive::ArchiveError,
+    crate::tasks::import::NoTaskList,
+    crate::tmux::TmuxError,
+    crate::worker::WorkerError,
+    ralph_loop::done_pattern::DonePatternError,
+);

@@ -1,0 +1,28 @@
+//! What is wrong with a request, whatever it is for. Each kind of request has its own errors
+//! beside these.
+
+use super::root::RefusesRoot;
+use crate::place::PlaceError;
+use std::io;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum RequestError {
+    #[error("the agent is not installed: {program}")]
+    AgentMissing { program: String },
+    #[error("the agent's command uses {{model}}, but no model is set: {program}")]
+    NoModel { program: String },
+    /// The agent's command has no place for it.
+    #[error("cannot pass the model to the agent: {program}")]
+    ModelWithoutPlace { program: String, model: String },
+    #[error(transparent)]
+    Root(#[from] RefusesRoot),
+    #[error("the command of a check is empty")]
+    EmptyCheck,
+    #[error("the program of a check is not installed: {program}")]
+    CheckMissing { program: String, check: String },
+    #[error(transparent)]
+    LogFile(io::Error),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+}

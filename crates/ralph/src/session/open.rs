@@ -1,0 +1,110 @@
+//! A new run: its directory, its texts and its first fact.
+
+use super::life::{Life, attended, live};
+use super::workspace::{lock_workspace, make_worktree, prepare_project, switch_to};
+use super::{Ended, SessionError, SessionOptions, cannot_write, worktree};
+use crate::catalog;
+use crate::engine::{Clock, Projections, wall_ms};
+use crate::fsx;
+use crate::journal::{self, Journal};
+use crate::layout::{Home, Project};
+use crate::lock::{RunLock, WorkspaceLock};
+use crate::report::Reporter;
+use crate::request::Asked;
+use crate::stories::added::AddedSpecs;
+use crate::texts::Texts;
+use crate::worker::Takeover;
+use crate::worker::record::Record;
+use ralph_loop::State;
+use ralph_loop::event::{Event, Fact, VERSION};
+use ralph_loop::plan::Plan;
+use ralph_loop::run::Place;
+use ralph_loop::text::printable;
+
+/// Begins a new run; its texts are kept beside the journal.
+pub fn open(
+    home: &Home,
+    Asked { run, texts, branch }: Asked,
+    options: &SessionOptions,
+    reporter: &mut dyn Reporter,
+) -> Result<Ended, SessionError> {
+    prepare_home(home)?;
+    if run.place == Place::Here {
+        prepare_project(&run)?;
+    }
+    let workspace_lock = lock_workspace(home, &run, options)?;
+    if let Some(before) = workspace_lock.as_ref().and_then(|lock| cut_short(home, lock)) {
+        reporter.warn(&format!(
+            "run {before} was interrupted here; this run starts with the files it left\n\
+             to continue that run instead: ralph resume {before}"
+        ));
+    }
+    if let Plan::Stories(_) = run.plan {
+        let project = Project::at(run.workspace.clone());
+        let forgotten = AddedSpecs::wait(home, &project).and_then(|mut added| added.forget());
+        forgotten.map_err(|cause| cannot_write(home.root(), cause))?;
+    }
+    // Not before the lock: another run may be at work on the branch that is left.
+    if let Some(branch) = &branch {
+        switch_to(&run.workspace, branch)?;
+        reporter.aside(&format!("ralph: switched to branch {}", printable(branch)));
+    }
+    let run_dir = home.run(&run.id);
+    let made = [run_dir.dir().to_path_buf(), run_dir.texts(), run_dir.streams()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir));
+    made.map_err(|cause| cannot_write(home.root(), cause))?;
+    let lock = RunLock::acquire(&run_dir, &run.id)?;
+    let unwritable = |cause| cannot_write(run_dir.dir(), cause);
+    for text in &texts {
+        Texts::of(&run_dir).put(text).map_err(unwritable)?;
+    }
+    let event = Event {
+        v: VERSION,
+        seq: 1,
+        epoch: 1,
+        at: wall_ms(),
+        up_ms: 0,
+        fact: Fact::Opened(Box::new(run.clone())),
+    };
+    let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
+    journal.append(&event).map_err(unwritable)?;
+    let state = State::open(&event)?;
+    // Not before the record leads to it, also after a power cut.
+    if run.place != Place::Here
+        && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| make_worktree(&run, &lock))
+    {
+        worktree::discard(&run.place);
+        catalog::remove_record(&run_dir).map_err(unwritable)?;
+        return Err(refused);
+    }
+    // What the worktree takes is not the run's time.
+    let clock = Clock::from(0);
+    let projections = Projections::default();
+    if let Some(worker) = options.worker {
+        let how = Takeover { fresh: true, share_workspace: options.share_workspace };
+        worker.take_over(home, &run, &state, how)?;
+    }
+    let record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
+    let life = Life { run, state, run_dir, journal, lock, clock, projections };
+    let ended = attended(life, record, options, reporter, |mut life, reporter| {
+        reporter.update(&life.projections.follow(&life.run, &life.state, &event));
+        live(life, None, options, reporter)
+    });
+    drop(workspace_lock);
+    ended
+}
+
+fn prepare_home(home: &Home) -> Result<(), SessionError> {
+    [home.root().to_path_buf(), home.runs(), home.locks()]
+        .iter()
+        .try_for_each(|dir| fsx::private_dir(dir))
+        .map_err(|cause| SessionError::HomeUnwritable { path: home.root().to_path_buf(), cause })
+}
+
+/// The run that held the workspace before, if it did not come to an end of its own.
+fn cut_short(home: &Home, lock: &WorkspaceLock) -> Option<String> {
+    let before = lock.previous.as_ref()?;
+    let replayed = journal::replay(&home.run(before), |_, _, _| {}).ok()?;
+    replayed.state.stopped.is_none().then(|| before.clone())
+}

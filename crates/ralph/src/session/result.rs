@@ -1,0 +1,55 @@
+//! The result of a run, as programs get it.
+
+use crate::error::continue_with;
+use crate::journal::{self, UnreadableRun};
+use crate::layout::RunDir;
+use crate::report::{ErrorReport, RunResult, TasksLeft, refusal_advice};
+use ralph_loop::event::{Event, StopReason};
+use ralph_loop::plan::{Plan, PlanState};
+use ralph_loop::run::Place;
+use ralph_loop::view::Moments;
+use ralph_loop::{Run, State};
+
+/// A run's result as its journal tells it.
+pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
+    let (mut moments, mut iterations) = (Moments::default(), Vec::new());
+    let each = |run: &Run, state: &State, event: &Event| {
+        iterations.extend(moments.iteration(run, state, event));
+    };
+    let replayed = journal::replay(run_dir, each).map_err(|cause| cause.of_run(&run_dir.id()))?;
+    let journal::Replayed { run, state, .. } = replayed;
+    iterations.extend(moments.cut_short(&run, &state));
+    let stopped = state.stopped.as_ref();
+    let reason = stopped.map(|stopped| stopped.reason);
+    let failed =
+        |reason| matches!(reason, StopReason::Error | StopReason::Authentication | StopReason::Halted);
+    let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
+        message: stopped.note.clone().unwrap_or_else(|| "an unexpected error".into()),
+        cause: None,
+        hint: refusal_advice(&run, &state).or_else(|| Some(continue_with(&run.id))),
+    });
+    Ok(RunResult {
+        plan: Some(run.plan.name()),
+        success: reason.is_some_and(|reason| state.is_success(reason)),
+        stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
+        total_iterations: iterations.len(),
+        total_cost: state.ledger.spent.usd.dollars(),
+        cost_estimated: state.ledger.spent.estimated,
+        total_duration: state.position.up_ms as f64 / 1000.0,
+        iterations,
+        tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
+        worktree_path: match &run.place {
+            Place::Here => String::new(),
+            Place::Worktree { path, .. } => path.display().to_string(),
+        },
+        error,
+        run: Some(run.id),
+    })
+}
+
+pub(super) fn tasks_left(run: &Run, state: &State) -> Option<TasksLeft> {
+    match (&run.plan, &state.plan) {
+        (Plan::Tasks(plan), PlanState::Tasks(tasks)) => TasksLeft::of(plan, tasks),
+        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+    }
+}
