@@ -3,7 +3,7 @@
 use crate::fsx;
 use crate::git::shadow::Shadow;
 use crate::git::{GitError, Repository};
-use crate::journal::{self, JournalError, Replayed};
+use crate::journal::{self, JournalError};
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
@@ -13,6 +13,7 @@ use ralph_loop::Run;
 use ralph_loop::money::Cost;
 use ralph_loop::run::Place;
 use ralph_loop::state::Resumable;
+use ralph_loop::view::RunView;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub enum CatalogError {
 #[derive(Debug, Serialize)]
 pub struct RunLine {
     pub id: String,
-    pub plan: Option<&'static str>,
+    pub plan: Option<String>,
     pub status: String,
     pub iterations: u32,
     pub max_iterations: u32,
@@ -256,37 +257,36 @@ fn line(home: &Home, id: String) -> Option<RunLine> {
 pub fn one(home: &Home, id: String) -> RunLine {
     let run_dir = home.run(&id);
     let alive = RunLock::is_held(&run_dir);
-    match journal::replay(&run_dir, |_, _, _| {}) {
-        Ok(replayed) => told(id, &replayed, alive),
+    match journal::view(&run_dir) {
+        Ok(view) => told(view, alive),
         Err(cause) => untold(id, &cause, alive, journal::opened(&run_dir)),
     }
 }
 
-fn told(id: String, replayed: &Replayed, alive: bool) -> RunLine {
-    let Replayed { run, state, opened_at, last_at, .. } = replayed;
-    let status = match &state.stopped {
+fn told(view: RunView, alive: bool) -> RunLine {
+    let status = match view.reason {
         _ if alive => "running",
-        Some(stopped) => stopped.reason.word(),
+        Some(reason) => reason.word(),
         None => "crashed",
     };
     RunLine {
-        id,
-        plan: Some(run.plan.name()),
         status: status.to_string(),
-        iterations: state.ledger.judged,
-        max_iterations: state.ledger.limits.iterations,
-        cost: state.ledger.spent,
-        duration: state.position.up_ms as f64 / 1000.0,
-        started_at: time(*opened_at),
-        last_event_at: time(*last_at),
-        workspace: Some(run.workspace.clone()),
-        place: run.place.clone(),
-        resumable: !alive && state.resumable() == Resumable::Now,
-        limit_reached: !alive && state.resumable() == Resumable::WithHigherLimit,
+        iterations: view.judged,
+        max_iterations: view.max_iterations,
+        cost: view.cost(),
+        duration: view.up_ms as f64 / 1000.0,
+        started_at: time(view.opened_at),
+        last_event_at: time(view.last_at),
+        resumable: !alive && view.resumable == Resumable::Now,
+        limit_reached: !alive && view.resumable == Resumable::WithHigherLimit,
         problem: None,
-        begun: state.position.steps_begun > 0,
+        begun: view.begun,
         alive,
-        opened_at: *opened_at,
+        opened_at: view.opened_at,
+        id: view.id,
+        plan: Some(view.plan),
+        workspace: Some(view.workspace),
+        place: view.place,
     }
 }
 

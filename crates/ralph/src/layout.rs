@@ -263,6 +263,11 @@ impl RunDir {
         self.dir.join(CONTROL)
     }
 
+    /// What the run looks like, for lists.
+    pub fn view(&self) -> PathBuf {
+        self.dir.join("view.json")
+    }
+
     /// The git directory of the run's checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints.git")

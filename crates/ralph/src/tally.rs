@@ -63,7 +63,7 @@ pub fn tally(
             Place::Here => line.workspace.as_deref() == Some(project.dir()),
             Place::Worktree { origin, .. } => origin == project.dir(),
         };
-        here && line.plan == Some(plan) && line.opened_at >= since_ms
+        here && line.plan.as_deref() == Some(plan) && line.opened_at >= since_ms
     };
     for line in catalog::all(home)?.into_iter().filter(fits) {
         let mut moments = Moments::default();

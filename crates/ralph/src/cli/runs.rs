@@ -63,7 +63,7 @@ fn rows(lines: &[RunLine], width: usize) -> Vec<String> {
         let workspace = line.workspace.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
         [
             line.id.clone(),
-            line.plan.unwrap_or("-").to_string(),
+            line.plan.clone().unwrap_or_else(|| "-".to_string()),
             line.status.clone(),
             format!("{}/{}", line.iterations, line.max_iterations),
             line.cost.to_string(),

@@ -7,12 +7,15 @@
 mod follow;
 mod read;
 mod sync;
+mod view_file;
 
 pub use follow::{FollowError, Follower};
 pub use read::{Entry, JournalError, Reader, Replayed, UnreadableRun, has_lines, opened, replay};
+pub use view_file::view;
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;
+use ralph_loop::view::RunView;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use sync::Syncer;
@@ -70,6 +73,12 @@ impl Journal {
             length if length < self.whole => Err(io::Error::other("another process has truncated it")),
             _ => Ok(()),
         }
+    }
+
+    /// Writes what the run looks like beside the journal. A view that cannot be written is folded from
+    /// the journal by its readers.
+    pub fn write_view(&self, run: &RunDir, view: &RunView) {
+        let _ = view_file::write(run, self.whole, view);
     }
 
     /// What returns once everything written so far is on the disk, wherever it is called.

@@ -232,7 +232,7 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, Stori
 fn left_by(project: &Project) -> Option<String> {
     let lines = catalog::of_project(&Home::find()?, project.dir()).ok()?;
     let newest = lines.into_iter().find(|line| line.workspace.as_deref() == Some(project.dir()))?;
-    (newest.plan == Some("stories") && newest.resumable).then_some(newest.id)
+    (newest.plan.as_deref() == Some("stories") && newest.resumable).then_some(newest.id)
 }
 
 fn most_attempts(stories: usize, max_retries: u32) -> u32 {

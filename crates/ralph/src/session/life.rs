@@ -76,7 +76,7 @@ pub(super) fn live(
         Some(Err(cause)) => Err(cause),
     };
     runtime.block_on(host.close_control());
-    let closed = host.close(&run);
+    let closed = host.close(&run, &state);
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
     runtime.shutdown_background();

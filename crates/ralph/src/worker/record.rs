@@ -164,7 +164,7 @@ impl Record {
 
     /// The state of a run that is no worker's.
     pub fn state_of(run: &RunDir) -> Result<WorkerState, JournalError> {
-        Record::of_run(run)?.state.ok_or_else(|| JournalError::Empty { path: run.journal() })
+        Ok(WorkerState::of(&run.id(), journal::view(run)?))
     }
 
     /// The lines of `iterations.log`, of a run that has no such file.

@@ -117,7 +117,7 @@ impl<'r> RealHost<'r> {
     }
 
     /// The run is over for this process: nothing may be left running, everything written.
-    pub fn close(mut self, run: &Run) -> io::Result<()> {
+    pub fn close(mut self, run: &Run, state: &State) -> io::Result<()> {
         self.lane.close();
         if let Plan::Tasks(_) = run.plan {
             // An agent may have removed it.
@@ -127,6 +127,7 @@ impl<'r> RealHost<'r> {
         let notices = self.retention.close();
         self.tell_of_removal(run, notices);
         self.reporter.rest();
+        self.write_view(run, state);
         self.journal.settle()
     }
 
@@ -151,6 +152,11 @@ impl<'r> RealHost<'r> {
         {
             self.reporter.warn(&format!("cannot write the progress file: {cause}"));
         }
+    }
+
+    /// For lists of runs.
+    fn write_view(&mut self, run: &Run, state: &State) {
+        self.journal.write_view(self.lane.run_dir(), &self.projections.view(run, state));
     }
 
     fn tell_of_removal(&mut self, run: &Run, notices: Vec<Notice>) {
@@ -286,6 +292,10 @@ impl Host for RealHost<'_> {
             return fact;
         }
         self.write_projections();
+        // Agents take the most time, and nothing has to wait for it then.
+        if state.agent_at_work().is_some() {
+            self.write_view(run, state);
+        }
         self.reporter.rest();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         loop {
