@@ -295,12 +295,12 @@ fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let limits = &state.ledger.limits;
+    if let (Pick::Work(_), Some(Refused { why, about, .. })) = (&state.work.pick, refusal(run, state)) {
+        return Some((about.stop_reason(), Some(why.to_owned())));
+    }
     let reason = match &state.work.pick {
         Pick::Done => StopReason::Completed,
         Pick::Stuck(why) => return Some((StopReason::Halted, Some(why.clone()))),
-        Pick::Work(_) if let Some(Refused { why, about, .. }) = refusal(run, state) => {
-            return Some((about.stop_reason(), Some(why.to_owned())));
-        }
         Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
         Pick::Work(_) if outage_end(state).is_some_and(|end| state.position.up_ms >= end) => {
             StopReason::Outage

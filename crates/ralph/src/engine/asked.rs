@@ -82,8 +82,10 @@ enum Weighed {
 
 fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<Weighed, Answer> {
     let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
+    if let Some(why) = sender.refusal(&run.id) {
+        return refused(why);
+    }
     match command {
-        _ if let Some(why) = sender.refusal(&run.id) => refused(why),
         Command::Pause if state.asked.paused() => Err(Answer::Already),
         Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
         Command::Continue if !state.asked.paused() => Err(Answer::Already),
