@@ -348,7 +348,7 @@ impl Lane {
     }
 
     pub(super) fn start_commit_worktree(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
-        let own_commit = OwnCommit::Rest { worktree: run.tree(), run_id: run.id.clone() };
+        let own_commit = OwnCommit::Worktree { worktree: run.tree(), run_id: run.id.clone() };
         self.start_own_commit(run, state.ledger.judged, own_commit)
     }
 
@@ -360,19 +360,19 @@ impl Lane {
     ) -> Result<(), StartError> {
         let subject = run.plan.commit_subject(item, iteration);
         let message = subject.map(|subject| format!("{subject}\n\nRalph-Run: {}/{iteration}", run.id));
-        let own_commit = OwnCommit::Left { tree: run.tree(), message };
+        let own_commit = OwnCommit::Uncommitted { tree: run.tree(), message };
         self.start_own_commit(run, iteration, own_commit)
     }
 
-    /// Nowhere in particular: agents can have removed the workspace.
+    /// In `/`: agents can have removed the workspace.
     fn start_own_commit(
         &mut self,
         run: &Run,
         iteration: u32,
         own_commit: OwnCommit,
     ) -> Result<(), StartError> {
-        let told = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
-        let argv = vec![self.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), told.into()];
+        let argument = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
+        let argv = vec![self.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), argument.into()];
         let output = fsx::nameless(self.run_dir.dir())?;
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };

@@ -128,8 +128,8 @@ impl RealHost<'_> {
                 let end = match step {
                     // A commit that cannot be made is no reason to lose the run.
                     Step::Message { .. } => scm::no_message(why),
-                    Step::Uncommitted { .. } => own_commit::left_failed(why),
-                    Step::CommitWorktree => own_commit::rest_failed(why),
+                    Step::Uncommitted { .. } => own_commit::uncommitted_failed(why),
+                    Step::CommitWorktree => own_commit::worktree_failed(why),
                     _ => End::Impossible { why },
                 };
                 self.due.push_back(self.ended(end));
