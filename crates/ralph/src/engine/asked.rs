@@ -58,7 +58,7 @@ impl RealHost<'_> {
     pub(super) fn silent_at(&self) -> Option<Instant> {
         match &self.lane.current {
             // One that waits for its service is silent for that.
-            Current::Agent(step) if !step.silence_told && step.blocked_told.is_none() => {
+            Current::Agent(step) if !step.silence_recorded && step.blocker_recorded.is_none() => {
                 step.activity.deadline()
             }
             _ => None,
@@ -69,7 +69,7 @@ impl RealHost<'_> {
         let Current::Agent(step) = &mut self.lane.current else { return None };
         let silence = step.activity.silent(Instant::now())?;
         // One that is being ended is not ended once more.
-        step.silence_told = true;
+        step.silence_recorded = true;
         let steered = state.first_flight().is_none_or(|flight| flight.cancel.is_some());
         (!steered).then_some(Fact::Silent { id: self.step, silence })
     }

@@ -7,6 +7,7 @@
 //! Invariant: what such a process prints decides nothing. It is only shown.
 
 use super::scm;
+use super::step::{EndedBy, ProgramEnd};
 use crate::place;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, UncommittedEnd};
@@ -60,13 +61,14 @@ pub(super) struct OwnCommitStep {
 }
 
 impl OwnCommitStep {
-    /// It has ended, and everything that it had started. `cut`: it did not end by itself.
-    pub(super) fn finish(mut self, exit: Exit, cut: bool) -> End {
+    /// It has ended, and everything that it had started.
+    pub(super) fn finish(mut self, ended: ProgramEnd) -> End {
+        let ProgramEnd { exit, by, .. } = ended;
         let printed = self.printed().unwrap_or_default();
         let end = serde_json::from_slice(&printed).ok();
         match end.filter(|end| exit == Exit::Code(0) && self.own_commit.is_ended_by(end)) {
             Some(end) => end,
-            None if cut => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
+            None if by != EndedBy::Itself => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
             None => self.failed(without_an_outcome(exit, &printed)),
         }
     }
@@ -108,10 +110,10 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn ended(own_commit: OwnCommit, printed: &str, exit: Exit, cut: bool) -> End {
+    fn ended(own_commit: OwnCommit, printed: &str, exit: Exit, by: EndedBy) -> End {
         let mut output = tempfile::tempfile().unwrap();
         output.write_all(printed.as_bytes()).unwrap();
-        OwnCommitStep { own_commit, output }.finish(exit, cut)
+        OwnCommitStep { own_commit, output }.finish(ProgramEnd { exit, by, swept: 0 })
     }
 
     fn nowhere() -> Tree {
@@ -134,7 +136,7 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{own_commit:?}"));
             let end = own_commit.perform();
             let printed = serde_json::to_string(&end).unwrap() + "\n";
-            assert_eq!(ended(read, &printed, Exit::Code(0), false), end);
+            assert_eq!(ended(read, &printed, Exit::Code(0), EndedBy::Itself), end);
         }
     }
 
@@ -156,12 +158,12 @@ mod tests {
             (&twice, Exit::Code(0)),
             (&long, Exit::Code(0)),
         ] {
-            let End::Uncommitted(end) = ended(uncommitted(), printed, exit, false) else { panic!("{printed}") };
+            let End::Uncommitted(end) = ended(uncommitted(), printed, exit, EndedBy::Itself) else { panic!("{printed}") };
             assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{printed}");
-            let lost = ended(uncommitted(), printed, exit, true);
+            let lost = ended(uncommitted(), printed, exit, EndedBy::Ralph);
             assert!(matches!(lost, End::Lost { .. }), "{printed}: {lost:?}");
         }
-        let end = ended(worktree(), fine, Exit::Code(0), false);
+        let end = ended(worktree(), fine, Exit::Code(0), EndedBy::Itself);
         assert!(matches!(end, End::CommitWorktree(TaskOutcome::Failed { .. })), "{end:?}");
     }
 }
