@@ -46,7 +46,7 @@ impl Control {
         fsx::only_for_user(&run.control())?;
         let (sender, requests) = mpsc::channel(CONNECTIONS);
         let places = Arc::new(Semaphore::new(CONNECTIONS));
-        let accepting = tokio::spawn(accept(listener, address, sender, (Arc::clone(&places), run.clone())));
+        let accepting = tokio::spawn(accept(listener, address, sender, Arc::clone(&places), run.clone()));
         Ok(Control { requests, accepting, places, run: run.clone() })
     }
 
@@ -83,7 +83,8 @@ async fn accept(
     listener: UnixListener,
     _address: Address,
     sender: mpsc::Sender<Request>,
-    (places, run): (Arc<Semaphore>, RunDir),
+    places: Arc<Semaphore>,
+    run: RunDir,
 ) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {

@@ -34,7 +34,9 @@ pub enum OwnCommit {
 impl OwnCommit {
     pub fn perform(&self) -> End {
         match self {
-            OwnCommit::Uncommitted { tree, message } => End::Uncommitted(scm::commit_uncommitted(tree, message.as_deref())),
+            OwnCommit::Uncommitted { tree, message } => {
+                End::Uncommitted(scm::commit_uncommitted(tree, message.as_deref()))
+            }
             OwnCommit::Worktree { worktree, run_id } => {
                 End::CommitWorktree(match place::commit_worktree(worktree, run_id) {
                     Ok(true) => TaskOutcome::Done,
@@ -48,7 +50,8 @@ impl OwnCommit {
     fn is_ended_by(&self, end: &End) -> bool {
         matches!(
             (self, end),
-            (OwnCommit::Uncommitted { .. }, End::Uncommitted(_)) | (OwnCommit::Worktree { .. }, End::CommitWorktree(_))
+            (OwnCommit::Uncommitted { .. }, End::Uncommitted(_))
+                | (OwnCommit::Worktree { .. }, End::CommitWorktree(_))
         )
     }
 }
@@ -68,7 +71,9 @@ impl OwnCommitStep {
         let end = serde_json::from_slice(&printed).ok();
         match end.filter(|end| exit == Exit::Code(0) && self.own_commit.is_ended_by(end)) {
             Some(end) => end,
-            None if by != EndedBy::Itself => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
+            None if by != EndedBy::Itself => {
+                End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None }
+            }
             None => self.failed(without_an_outcome(exit, &printed)),
         }
     }
@@ -158,7 +163,9 @@ mod tests {
             (&twice, Exit::Code(0)),
             (&long, Exit::Code(0)),
         ] {
-            let End::Uncommitted(end) = ended(uncommitted(), printed, exit, EndedBy::Itself) else { panic!("{printed}") };
+            let End::Uncommitted(end) = ended(uncommitted(), printed, exit, EndedBy::Itself) else {
+                panic!("{printed}")
+            };
             assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{printed}");
             let lost = ended(uncommitted(), printed, exit, EndedBy::Ralph);
             assert!(matches!(lost, End::Lost { .. }), "{printed}: {lost:?}");

@@ -174,12 +174,7 @@ impl AgentStep {
     }
 
     /// The agent is gone, and everything it had started.
-    pub(super) fn finish(
-        mut self,
-        ended: ProgramEnd,
-        buffer: &mut [u8],
-        reporter: &mut dyn Reporter,
-    ) -> End {
+    pub(super) fn finish(mut self, ended: ProgramEnd, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
         let ProgramEnd { exit, by, swept } = ended;
         self.drain(buffer, reporter);
         let (program, complaint) = (self.program, &mut self.complaint);

@@ -74,14 +74,10 @@ impl RealHost<'_> {
                         let end = step.finish(ended, &mut self.buffer, self.reporter);
                         note_gone(run, self.lane.agent_ended(run, end)?)
                     }
-                    Current::Message { step, words, read_as } => scm::message_end(
-                        step.finish(ended, &mut self.buffer, self.reporter),
-                        &words,
-                        read_as,
-                    ),
-                    Current::Check(step) => {
-                        note_gone(run, step.finish(run, ended, &mut self.lane.texts))
+                    Current::Message { step, words, read_as } => {
+                        scm::message_end(step.finish(ended, &mut self.buffer, self.reporter), &words, read_as)
                     }
+                    Current::Check(step) => note_gone(run, step.finish(run, ended, &mut self.lane.texts)),
                     Current::OwnCommit(step) => step.finish(ended),
                     Current::Nothing
                     | Current::KeeperGone

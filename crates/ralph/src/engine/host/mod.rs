@@ -4,7 +4,7 @@ mod host_event;
 
 use super::Host;
 use super::clock::{Clock, wall_ms};
-use super::lane::{Current, Lane};
+use super::lane::{AgentStart, Current, Lane};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
 use super::signals::Signals;
@@ -185,7 +185,7 @@ impl Host for RealHost<'_> {
         self.note_asked(&event.fact);
         if let Fact::Judged(_) = &event.fact {
             let Lane { project, texts, .. } = &mut self.lane;
-            let notices = self.retention.iteration_over((run, state), project, texts, event.at);
+            let notices = self.retention.iteration_over(run, state, project, texts, event.at);
             self.tell_of_removal(run, notices);
         }
     }
@@ -200,8 +200,8 @@ impl Host for RealHost<'_> {
         self.put_link_aside();
         let started = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
-                let asked = (*iteration, *attempt, *agent);
-                let begun = self.lane.start_agent(run, state, asked, &self.projections);
+                let start = AgentStart { iteration: *iteration, attempt: *attempt, agent: *agent };
+                let begun = self.lane.start_agent(run, state, &start, &self.projections);
                 let begun = begun.map(|prompt| self.reporter.prompt(&prompt));
                 self.trim_streams(run);
                 begun
