@@ -77,7 +77,7 @@ pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
     Some(state.ledger.limits.min_free).filter(|least| begins_work && *least > 0)
 }
 
-/// A step in flight goes on unless it takes too long or somebody asks twice.
+/// A step in flight goes on unless it takes too long or the user asks twice to stop.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
     // Over before anybody could end it.
     if let Step::Plan { .. } = flight.step {
@@ -229,8 +229,8 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
 }
 
 /// An empty answer without any work is mostly a hiccup of the model's service and costs little to
-/// repeat; where nobody listens to the answer it means nothing. Where the tree is not recorded, a
-/// stream tells whether the agent has worked, and a plain agent is taken to have. What a person may
+/// repeat; where a plan does not need the answer, it means nothing. Where the tree is not recorded, a
+/// stream shows whether the agent has worked, and a plain agent is taken to have. What a person may
 /// have changed meanwhile is another iteration's to begin with.
 fn worth_another_try(run: &Run, state: &State, reply: Reply) -> bool {
     let idle = match reply {
@@ -331,7 +331,7 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
     Some((reason, None))
 }
 
-/// A branch of the run's own is made whole before the run stops, unless somebody wants it to
+/// A branch of the run's own is made whole before the run stops, unless the user wants it to
 /// stop at once: begun then, it would only be ended again, and again. It is tried once more where
 /// steps keep getting lost, and no more than that.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {

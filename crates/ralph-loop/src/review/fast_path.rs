@@ -136,7 +136,7 @@ mod tests {
         let list = list();
         let before = list.to_text();
         let wrong: [(&str, Change); 7] = [
-            ("approved by whoever implements it", |list| {
+            ("approved by the agent that implements it", |list| {
                 list.stories[1].set_review_status(ReviewStatus::Approved);
                 list.stories[1].set_passes(true);
             }),

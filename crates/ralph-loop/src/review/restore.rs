@@ -83,7 +83,7 @@ fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'
                     story.set_review_feedback("");
                 }
                 if !terms.skip_review || !wrong.is_empty() {
-                    begin_anew(story);
+                    reset_review(story);
                 }
                 true
             }
@@ -134,7 +134,7 @@ fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, 
             (_, Rule::AtCap) => approve_at_cap(story),
             (_, Rule::FeedbackLeft) => story.set_review_feedback(""),
             (Some(before), _) => put_back(story, before),
-            (None, _) => begin_anew(story),
+            (None, _) => reset_review(story),
         }
     }
 }
@@ -152,7 +152,7 @@ fn undo_standing(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &St
                 story.take_field(before, field::NOTES);
             }
             Some(before) => put_back(story, before),
-            None => begin_anew(story),
+            None => reset_review(story),
         }
     }
 }
@@ -163,7 +163,7 @@ fn put_back(story: &mut Story, before: &Story) {
     }
 }
 
-fn begin_anew(story: &mut Story) {
+fn reset_review(story: &mut Story) {
     story.set_passes(false);
     story.set_review_status(ReviewStatus::Unreviewed);
     story.set_review_count(0);

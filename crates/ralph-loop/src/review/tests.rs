@@ -305,7 +305,7 @@ fn the_last_review_approves_and_leaves_its_concerns_to_a_person() {
     );
     let (restored, _) = restore(&list("a needs 0"), Ok(&list("a changes 1")), &cap);
     assert_eq!(restored.stories[0].review_feedback(), "[AUTO-APPROVED AT CAP] mend it");
-    // Only one of them is the review; and what nobody documented is not approved.
+    // Only one of them is the review; and a story without notes is not approved.
     let two = [(Rule::AtCap, "story a"), (Rule::OneStory, "story b")];
     illegal(cap, "a needs 0, b needs 0", "a changes 1, b changes 1", &two, "a approved 1, b needs 0");
     illegal(cap, "a needs 0", "a changes 1 silent", &[(Rule::AtCap, "")], "a needs 0 silent");
@@ -405,7 +405,7 @@ fn without_reviews_the_implementer_says_that_it_passes() {
 }
 
 #[test]
-fn what_was_wrong_before_is_nobodys_violation() {
+fn what_was_wrong_before_the_iteration_is_not_a_violation() {
     // From a run without reviews, or with a higher cap.
     for before in ["a new 0 passes", "a approved 9", "a approved 1 silent", "a changes 1 mute"] {
         legal(IMPLEMENT, before, before);
@@ -447,7 +447,7 @@ fn fields_without_their_shape_become_what_they_were_and_the_rest_is_kept() {
     check(&|list| list.story_mut("a").unwrap().set_field(field::REVIEW_STATUS, "done".into()), &nothing);
     check(&|list| list.set_field(field::PROJECT, Json::Null), &nothing);
     check(&|list| list.set_field(field::VERIFY_COMMANDS, "make".into()), &nothing);
-    // A second story of the same id, one without an id, one that nobody could work on.
+    // A second story of the same id, one without an id, one that cannot be worked on.
     check(&|list| list.stories.push(story("a approved 1")), &nothing);
     check(&|list| list.stories.push(Story::new("", "nameless", &["c"], 1)), &nothing);
     check(&|list| list.stories.push(Story::new("c", "vague", &[], 1)), &nothing);

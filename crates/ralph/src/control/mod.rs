@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_and_hurts_nobody() {
+    fn an_invalid_request_is_refused_and_the_next_is_served() {
         use std::io::{Read, Write};
         use std::os::unix::net::UnixStream;
         with_server("h", |run| {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_that_is_said() {
+    fn a_run_without_a_loop_is_reported_as_not_running() {
         let dir = tempfile::tempdir().unwrap();
         let run = Home::at(dir.path().to_path_buf()).run("r");
         assert!(matches!(talk(&run, &Command::Pause), Err(TalkError::Nobody)));

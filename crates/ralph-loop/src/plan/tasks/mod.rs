@@ -48,7 +48,7 @@ impl TasksPlan {
     }
 
     /// For what was not sent to change the list: a commit, its hooks, a check after a person's edit.
-    /// It may do what anyone may: add stories, and write what decides nothing.
+    /// It may do what every agent may: add stories, and change fields that decide nothing.
     pub fn terms_of_others(&self) -> Terms<'static> {
         Terms { mode: Mode::Implement, story: None, skip_review: false, review_cap: self.review_cap }
     }

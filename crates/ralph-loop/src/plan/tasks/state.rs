@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_waited_for_is_looked_at_again_by_whoever_resumes() {
+    fn what_is_no_longer_waited_for_is_read_again_when_the_run_is_resumed() {
         let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
         let end = PlanEnd::Tasks(TasksEnd::of(Known { text: String::new(), list }));
         let read = PlanFact::Done(&PlanStep::ReadTasks, &end);
