@@ -278,7 +278,7 @@ impl TasksState {
         match &mut self.situation {
             Situation::Between(_) => {}
             Situation::WithAgent(watched) => *watched = Watched::NotAlways,
-            // What a check has left there is looked at first, by the terms of checks.
+            // What a check has left there is looked at first, by the rules of checks.
             Situation::Compared(compared) => compared.since = compared.since.with_downtime(),
         }
         if had_stopped {

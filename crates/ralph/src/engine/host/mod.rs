@@ -8,7 +8,7 @@ use super::lane::{AgentStart, Current, Lane};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
 use super::signals::Signals;
-use crate::control::{Answer, Control};
+use crate::control::{CommandResult, Control};
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::journal::Journal;
@@ -66,7 +66,7 @@ pub struct RealHost<'r> {
     on_signal: OnSignal,
     pub(super) control: Option<Control>,
     /// The client whose request is being recorded.
-    pub(super) answer_due: Option<oneshot::Sender<Answer>>,
+    pub(super) answer_due: Option<oneshot::Sender<CommandResult>>,
     /// The step in flight.
     pub(super) step: StepId,
     /// Facts that happened while a step was begun.
