@@ -4,7 +4,10 @@ CARGO ?= cargo
 # Programs that the tests drive for real.
 NEEDED := git tmux
 
-.PHONY: all demo test lint fmt check-tools e2e bench faults fuzz install build clean
+# The oldest Rust that builds ralph.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: all demo test lint deny msrv docs fmt check-tools e2e bench faults fuzz install build clean
 
 all: lint test build
 
@@ -20,6 +23,19 @@ test: check-tools lint
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@CARGO="$(CARGO)" sh scripts/deny lint
+
+# All of cargo-deny, with the advisories, whose database it fetches.
+deny:
+	@CARGO="$(CARGO)" sh scripts/deny all
+
+# Whether everything still builds with the oldest supported Rust.
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	$(CARGO) +$(MSRV) check --workspace --all-targets --locked --target-dir target/msrv
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
 fmt:
 	$(CARGO) fmt --all

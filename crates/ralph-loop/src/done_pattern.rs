@@ -4,6 +4,7 @@
 //! cut into reads changes nothing. Regexes are Rust's: they match in linear time whatever an
 //! agent prints, which lookaround and backreferences would not.
 
+use crate::text::first_bytes;
 use regex::Regex;
 use thiserror::Error;
 
@@ -63,7 +64,7 @@ impl DonePattern {
 
     fn add(&mut self, piece: &str) {
         let room = LINE_MAX.saturating_sub(self.line.len());
-        self.line.push_str(&piece[..piece.floor_char_boundary(room)]);
+        self.line.push_str(first_bytes(piece, room));
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
     proptest! {
         #[test]
         fn how_the_text_is_cut_changes_nothing(text in "[ab\nü]{0,40}", cuts in prop::collection::vec(0..40_usize, 0..5)) {
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| text.floor_char_boundary(at)).collect();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| first_bytes(&text, at).len()).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&str> = cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();

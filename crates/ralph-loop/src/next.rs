@@ -77,7 +77,7 @@ pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
     Some(state.ledger.limits.min_free).filter(|least| begins_work && *least > 0)
 }
 
-/// A step in flight goes on unless it takes too long or somebody asks twice.
+/// A step in flight goes on unless it takes too long or the user asks twice to stop.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
     // Over before anybody could end it.
     if let Step::Plan { .. } = flight.step {
@@ -229,8 +229,8 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
 }
 
 /// An empty answer without any work is mostly a hiccup of the model's service and costs little to
-/// repeat; where nobody listens to the answer it means nothing. Where the tree is not recorded, a
-/// stream tells whether the agent has worked, and a plain agent is taken to have. What a person may
+/// repeat; where a plan does not need the answer, it means nothing. Where the tree is not recorded, a
+/// stream shows whether the agent has worked, and a plain agent is taken to have. What a person may
 /// have changed meanwhile is another iteration's to begin with.
 fn worth_another_try(run: &Run, state: &State, reply: Reply) -> bool {
     let idle = match reply {
@@ -295,12 +295,12 @@ fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let limits = &state.ledger.limits;
+    if let (Pick::Work(_), Some(Refused { why, about, .. })) = (&state.work.pick, refusal(run, state)) {
+        return Some((about.stop_reason(), Some(why.to_owned())));
+    }
     let reason = match &state.work.pick {
         Pick::Done => StopReason::Completed,
         Pick::Stuck(why) => return Some((StopReason::Halted, Some(why.clone()))),
-        Pick::Work(_) if let Some(Refused { why, about, .. }) = refusal(run, state) => {
-            return Some((about.stop_reason(), Some(why.to_owned())));
-        }
         Pick::Work(_) if out_of_time(state) => StopReason::Timeout,
         Pick::Work(_) if outage_end(state).is_some_and(|end| state.position.up_ms >= end) => {
             StopReason::Outage
@@ -331,7 +331,7 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
     Some((reason, None))
 }
 
-/// A branch of the run's own is made whole before the run stops, unless somebody wants it to
+/// A branch of the run's own is made whole before the run stops, unless the user wants it to
 /// stop at once: begun then, it would only be ended again, and again. It is tried once more where
 /// steps keep getting lost, and no more than that.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {

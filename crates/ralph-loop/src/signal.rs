@@ -47,7 +47,7 @@ pub enum LegacySignal {
 
 const ID_CHARS: usize = 32;
 const TEXT_CHARS: usize = 500;
-/// More than anyone wants to read again.
+/// Learnings of one agent that are kept.
 const LEARNED_MOST: usize = 50;
 
 impl Signals {

@@ -1,7 +1,7 @@
 //! Text for people: cut to a length, cleaned of terminal control, made into a file name.
 //!
-//! Lengths are counted in characters, never in bytes, so a cut never splits a character
-//! and a limit means the same in every language.
+//! Lengths that people see are counted in characters, so that a limit means the same in every
+//! language. No cut splits a character.
 //!
 //! Deliberately absent: display width and wrapping. Those need a terminal, and the
 //! policy has none.
@@ -51,6 +51,15 @@ pub fn clip(text: &str, chars: usize) -> Cow<'_, str> {
     }
     let end = byte_of_char(text, chars.saturating_sub(1)).unwrap_or(0);
     Cow::Owned(if chars == 0 { String::new() } else { format!("{}…", &text[..end]) })
+}
+
+/// As much of the beginning as fits into `bytes`, in whole characters.
+pub fn first_bytes(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The text without control sequences: what may be shown on a terminal.
@@ -225,6 +234,12 @@ mod tests {
         assert_eq!(clip("abcdef", 3), "ab…");
         assert_eq!(clip("äöü", 3), "äöü");
         assert_eq!(clip("äöü", 0), "");
+    }
+
+    #[test]
+    fn bytes_are_cut_between_characters() {
+        let cuts: Vec<&str> = (0..6).map(|bytes| first_bytes("aüb", bytes)).collect();
+        assert_eq!(cuts, ["", "a", "a", "aü", "aüb", "aüb"]);
     }
 
     #[test]

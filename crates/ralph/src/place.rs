@@ -97,7 +97,7 @@ pub fn is_whole(run: &Run) -> bool {
 
 /// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
 /// Returns whether there was anything.
-pub fn commit_rest(worktree: &Tree, run_id: &str) -> Result<bool, GitError> {
+pub fn commit_worktree(worktree: &Tree, run_id: &str) -> Result<bool, GitError> {
     let Some(repository) = repository(worktree) else {
         return Err(GitError::NoWorktree(worktree.dir.clone()));
     };

@@ -4,8 +4,8 @@
 //! `content`), and every release of an agent changes some. A field read through [`loose`] that
 //! has an unexpected shape counts as absent, so it costs that field and not the whole line.
 //!
-//! Deliberately absent: `serde_json::Value` and tagged enums. Both copy every string of a line
-//! before anyone asks for it.
+//! Deliberately absent: `serde_json::Value` and tagged enums. Both copy every string of a line,
+//! also those that no reader needs.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};

@@ -27,7 +27,7 @@ pub(super) struct Plain {
     errors: Option<Errors>,
 }
 
-/// The agent's own words, as far as anyone needs to know them.
+/// The agent's own words, as far as claims and signals need them.
 #[derive(Debug)]
 struct Words {
     any: bool,

@@ -111,7 +111,7 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// What an agent's run is worth, before anyone asks what it claims.
+/// Whether an agent answered, failed or was refused, apart from what it claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

@@ -327,10 +327,10 @@ impl PlanState {
     }
 
     /// Attempts that have halted the run, and whose count starts again when it is resumed.
-    pub fn counted_anew(&self) -> u32 {
+    pub fn attempts_reset_by_resume(&self) -> u32 {
         match self {
             PlanState::Prompt(_) | PlanState::Tasks(_) => 0,
-            PlanState::Stories(state) => state.counted_anew(),
+            PlanState::Stories(state) => state.attempts_reset_by_resume(),
         }
     }
 

@@ -168,7 +168,7 @@ impl StoriesState {
         self.current.filter(|_| self.last_failure.is_some())
     }
 
-    pub(super) fn counted_anew(&self) -> u32 {
+    pub(super) fn attempts_reset_by_resume(&self) -> u32 {
         if self.retries >= self.max_retries { self.retries } else { 0 }
     }
 
@@ -185,7 +185,9 @@ impl StoriesState {
             }
             PlanFact::Judged(judgement) => self.judged(judgement),
             // The user has looked at it: the count of attempts starts again.
-            PlanFact::Resumed { had_stopped: true } if self.counted_anew() > 0 => self.retries = 0,
+            PlanFact::Resumed { had_stopped: true } if self.attempts_reset_by_resume() > 0 => {
+                self.retries = 0
+            }
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn three_failures_halt_and_whoever_resumes_begins_again_at_0() {
+    fn three_failures_halt_and_a_resumed_run_counts_from_0() {
         let retry = || Settlement::Retry { why: "x".into() };
         let mut state = plan("1.1 1.2", "").start();
         for attempt in 1..=3 {

@@ -5,14 +5,14 @@
 //! fast path errs in one direction only: what it cannot tell has to be read whole.
 
 use super::transitions::gave_verdict;
-use super::{Terms, standing, transitions};
+use super::{ReviewRules, standing, transitions};
 use crate::task_list::{Json, Mode, Story, TaskList, field, story_places};
 use std::ops::Range;
 
 /// Where the stories of a list are, for [`is_harmless`] to compare those that differ. None if there is
 /// something wrong with the list already.
-pub fn places_for_fast_path(text: &str, list: &TaskList, terms: &Terms<'_>) -> Vec<Range<usize>> {
-    if standing(Ok(list), terms).is_empty() { story_places(text) } else { Vec::new() }
+pub fn places_for_fast_path(text: &str, list: &TaskList, rules: &ReviewRules<'_>) -> Vec<Range<usize>> {
+    if standing(Ok(list), rules).is_empty() { story_places(text) } else { Vec::new() }
 }
 
 /// Where two texts of a list differ, each with its length: so many bytes are the same at their
@@ -37,20 +37,20 @@ pub fn differing(places: &[Range<usize>], found: Difference) -> Option<(Range<us
     (start <= head).then_some((start..last.end, start..after - behind))
 }
 
-/// Whether all is well with the stories that differ, and so with the list. The terms are those of
+/// Whether all is well with the stories that differ, and so with the list. The rules are those of
 /// [`places_for_fast_path`].
-pub fn is_harmless(before: &[u8], after: &[u8], terms: &Terms<'_>) -> bool {
+pub fn is_harmless(before: &[u8], after: &[u8], rules: &ReviewRules<'_>) -> bool {
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     // The same stories, so no other has the same id, and none has come or gone.
     old.stories.iter().map(Story::id).eq(new.stories.iter().map(Story::id))
-        && standing(Ok(&new), terms).is_empty()
-        && transitions(&old, &new, terms).is_empty()
-        && (may_change_nothing(terms) || gave_verdict(&old, &new))
+        && standing(Ok(&new), rules).is_empty()
+        && transitions(&old, &new, rules).is_empty()
+        && (may_change_nothing(rules) || gave_verdict(&old, &new))
 }
 
 /// Whether a list may be left as it was.
-pub fn may_change_nothing(terms: &Terms<'_>) -> bool {
-    terms.mode != Mode::Review || terms.skip_review
+pub fn may_change_nothing(rules: &ReviewRules<'_>) -> bool {
+    rules.mode != Mode::Review || rules.skip_review
 }
 
 /// Stories from the middle of a list, in a list of which nothing else can be wrong. They are read
@@ -69,17 +69,17 @@ fn read(stories: &[u8]) -> Option<TaskList> {
 
 /// As a hook does it, with texts instead of files.
 #[cfg(test)]
-pub(super) fn fast_path_at(text: &str, before: &TaskList, after: &str, terms: &Terms<'_>) -> bool {
+pub(super) fn fast_path_at(text: &str, before: &TaskList, after: &str, rules: &ReviewRules<'_>) -> bool {
     if text == after {
-        return may_change_nothing(terms);
+        return may_change_nothing(rules);
     }
     let (old, new) = (text.as_bytes(), after.as_bytes());
     let same = |(a, b): &(&u8, &u8)| a == b;
     let head = old.iter().zip(new).take_while(same).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(same).count();
     let found = Difference { before: old.len(), after: new.len(), head, tail };
-    let places = places_for_fast_path(text, before, terms);
-    differing(&places, found).is_some_and(|(was, is)| is_harmless(&old[was], &new[is], terms))
+    let places = places_for_fast_path(text, before, rules);
+    differing(&places, found).is_some_and(|(was, is)| is_harmless(&old[was], &new[is], rules))
 }
 
 #[cfg(test)]
@@ -96,12 +96,12 @@ mod tests {
         list
     }
 
-    fn terms(mode: Mode) -> Terms<'static> {
-        Terms { mode, story: Some("b"), skip_review: false, review_cap: 5 }
+    fn rules(mode: Mode) -> ReviewRules<'static> {
+        ReviewRules { mode, story: Some("b"), skip_review: false, review_cap: 5 }
     }
 
     fn seen(before: &str, after: &str, mode: Mode) -> bool {
-        fast_path_at(before, &TaskList::parse(before).unwrap(), after, &terms(mode))
+        fast_path_at(before, &TaskList::parse(before).unwrap(), after, &rules(mode))
     }
 
     type Change = fn(&mut TaskList);
@@ -136,7 +136,7 @@ mod tests {
         let list = list();
         let before = list.to_text();
         let wrong: [(&str, Change); 7] = [
-            ("approved by whoever implements it", |list| {
+            ("approved by the agent that implements it", |list| {
                 list.stories[1].set_review_status(ReviewStatus::Approved);
                 list.stories[1].set_passes(true);
             }),

@@ -31,9 +31,9 @@ pub const AT_CAP: &str = "[AUTO-APPROVED AT CAP]";
 /// Reviews of one story before it is approved as it is.
 pub const DEFAULT_REVIEW_CAP: u32 = 5;
 
-/// What an iteration was asked for.
+/// What decides which changes of the list an iteration may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms<'a> {
+pub struct ReviewRules<'a> {
     pub mode: Mode,
     /// The story that was given out; where only one may change, it is the first choice.
     pub story: Option<&'a str>,
@@ -101,17 +101,17 @@ impl Violation {
 pub fn violations(
     before: Option<&TaskList>,
     after: Result<&TaskList, &Unreadable>,
-    terms: &Terms<'_>,
+    rules: &ReviewRules<'_>,
 ) -> Vec<Violation> {
-    let mut found = standing(after, terms);
+    let mut found = standing(after, rules);
     if let Some(before) = before {
         if !found.is_empty() {
-            let old: HashSet<Violation> = standing(Ok(before), terms).into_iter().collect();
+            let old: HashSet<Violation> = standing(Ok(before), rules).into_iter().collect();
             found.retain(|violation| !old.contains(violation));
         }
         if let Ok(after) = after {
             found.extend(reserved(before, after));
-            found.extend(transitions(before, after, terms));
+            found.extend(transitions(before, after, rules));
         }
     }
     found
@@ -132,7 +132,7 @@ fn reserved(before: &TaskList, after: &TaskList) -> impl Iterator<Item = Violati
 }
 
 /// Checks 1 and 2: what is wrong with a list, whatever caused it.
-pub fn standing(list: Result<&TaskList, &Unreadable>, terms: &Terms<'_>) -> Vec<Violation> {
+pub fn standing(list: Result<&TaskList, &Unreadable>, rules: &ReviewRules<'_>) -> Vec<Violation> {
     let list = match list {
         Ok(list) => list,
         Err(why) => return vec![Violation { rule: Rule::Unreadable, story: None, message: why.to_string() }],
@@ -143,8 +143,8 @@ pub fn standing(list: Result<&TaskList, &Unreadable>, terms: &Terms<'_>) -> Vec<
         story: problem.story,
     });
     let mut found: Vec<Violation> = schema.collect();
-    if !terms.skip_review {
-        found.extend(list.stories.iter().flat_map(|story| invariants(story, terms.review_cap)));
+    if !rules.skip_review {
+        found.extend(list.stories.iter().flat_map(|story| invariants(story, rules.review_cap)));
     }
     found
 }

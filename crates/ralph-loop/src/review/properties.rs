@@ -112,11 +112,12 @@ fn edited(before: &TaskList, edits: Vec<(usize, Story, u8)>) -> TaskList {
     list
 }
 
-fn terms() -> impl Strategy<Value = Terms<'static>> {
+fn rules() -> impl Strategy<Value = ReviewRules<'static>> {
     let modes = prop::sample::select(vec![Mode::Implement, Mode::Review, Mode::ReviewFix]);
     let given_out = prop::option::of(prop::sample::select(&IDS[..4]));
-    (modes, given_out, prop::bool::weighted(0.2), 0u32..5)
-        .prop_map(|(mode, story, skip_review, review_cap)| Terms { mode, story, skip_review, review_cap })
+    (modes, given_out, prop::bool::weighted(0.2), 0u32..5).prop_map(
+        |(mode, story, skip_review, review_cap)| ReviewRules { mode, story, skip_review, review_cap },
+    )
 }
 
 proptest! {
@@ -126,17 +127,17 @@ proptest! {
     fn a_restored_list_is_legal_and_a_legal_one_is_left_alone(
         before in list(),
         edits in prop::collection::vec(edit(), 0..5),
-        terms in terms(),
+        rules in rules(),
     ) {
         let after = edited(&before, edits);
-        let found = violations(Some(&before), Ok(&after), &terms);
-        let (restored, undone) = restore(&before, Ok(&after), &terms);
+        let found = violations(Some(&before), Ok(&after), &rules);
+        let (restored, undone) = restore(&before, Ok(&after), &rules);
         prop_assert_eq!(&found, &undone);
-        prop_assert_eq!(violations(Some(&before), Ok(&restored), &terms), vec![]);
+        prop_assert_eq!(violations(Some(&before), Ok(&restored), &rules), vec![]);
         if found.is_empty() {
             prop_assert_eq!(&restored, &after);
         }
-        let again = restore(&before, Ok(&restored), &terms);
+        let again = restore(&before, Ok(&restored), &rules);
         prop_assert_eq!((restored, vec![]), again);
     }
 
@@ -146,7 +147,7 @@ proptest! {
         before in list(),
         edits in prop::collection::vec(edit(), 0..3),
         cut in prop::option::weighted(0.2, (any::<prop::sample::Index>(), 0usize..40, "[\\]\\[{}\", :ab1]{0,12}")),
-        terms in terms(),
+        rules in rules(),
     ) {
         let text = before.to_text();
         let mut after = edited(&before, edits).to_text();
@@ -154,10 +155,10 @@ proptest! {
             let at = at.index(after.len());
             after.replace_range(at..after.len().min(at + length), &instead);
         }
-        if fast_path_at(&text, &before, &after, &terms) {
+        if fast_path_at(&text, &before, &after, &rules) {
             let after = TaskList::parse(&after);
-            prop_assert_eq!(violations(Some(&before), after.as_ref(), &terms), vec![]);
-            prop_assert_eq!(owed(&before, &after.unwrap(), &terms), None);
+            prop_assert_eq!(violations(Some(&before), after.as_ref(), &rules), vec![]);
+            prop_assert_eq!(owed(&before, &after.unwrap(), &rules), None);
         }
     }
 
@@ -165,20 +166,20 @@ proptest! {
     fn nothing_unfinished_is_lost_and_only_reviews_finish_anything(
         before in named_list(),
         after in list(),
-        terms in terms(),
+        rules in rules(),
     ) {
-        let (restored, _) = restore(&before, Ok(&after), &terms);
+        let (restored, _) = restore(&before, Ok(&after), &rules);
         for id in &IDS[..4] {
-            let unfinished = before.story(id).is_some_and(|story| !story.is_done(terms.skip_review));
+            let unfinished = before.story(id).is_some_and(|story| !story.is_done(rules.skip_review));
             prop_assert!(!unfinished || restored.story(id).is_some());
         }
-        if terms.skip_review {
+        if rules.skip_review {
             return Ok(());
         }
         let was_done = |id: &str| before.stories.iter().any(|story| story.id() == id && story.is_done(false));
         let finished: Vec<&Story> =
             restored.stories.iter().filter(|story| story.is_done(false) && !was_done(story.id())).collect();
-        match terms.mode {
+        match rules.mode {
             Mode::Implement | Mode::ReviewFix => prop_assert_eq!(finished, Vec::<&Story>::new()),
             Mode::Review => prop_assert!(finished.len() <= 1),
         }

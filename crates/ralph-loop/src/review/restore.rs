@@ -4,7 +4,7 @@
 //! unfinished story is lost. Of a story whose review was tampered with, the four review fields
 //! go back together, because they only make sense together.
 
-use super::{AT_CAP, RESERVED, Rule, Terms, Violation, standing, transitions, violations};
+use super::{AT_CAP, RESERVED, ReviewRules, Rule, Violation, standing, transitions, violations};
 use crate::task_list::malformed;
 use crate::task_list::{Json, ReviewStatus, Story, TaskList, Unreadable, field};
 use std::collections::{HashMap, HashSet};
@@ -16,19 +16,19 @@ const REVIEW_FIELDS: [&str; 4] =
 pub fn restore(
     before: &TaskList,
     after: Result<&TaskList, &Unreadable>,
-    terms: &Terms<'_>,
+    rules: &ReviewRules<'_>,
 ) -> (TaskList, Vec<Violation>) {
-    let found = violations(Some(before), after, terms);
+    let found = violations(Some(before), after, rules);
     let list = match after {
         Ok(after) if found.is_empty() => after.clone(),
-        Ok(after) => mended(before, after, terms).unwrap_or_else(|| before.clone()),
+        Ok(after) => mended(before, after, rules).unwrap_or_else(|| before.clone()),
         Err(_) => before.clone(),
     };
     (list, found)
 }
 
 /// `None` if nothing of the agent's list can be kept.
-fn mended(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<TaskList> {
+fn mended(before: &TaskList, after: &TaskList, rules: &ReviewRules<'_>) -> Option<TaskList> {
     if after.stories.is_empty() {
         return None;
     }
@@ -36,11 +36,11 @@ fn mended(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<Task
     let old: HashMap<&str, &Story> = before.stories.iter().rev().map(|story| (story.id(), story)).collect();
     let mut list = after.clone();
     mend_fields(&mut list, before);
-    mend_shapes(&mut list, &old, terms);
-    put_vanished_back(&mut list, before, terms);
-    undo_transitions(&mut list, before, &old, terms);
-    undo_standing(&mut list, before, &old, terms);
-    violations(Some(before), Ok(&list), terms).is_empty().then_some(list)
+    mend_shapes(&mut list, &old, rules);
+    put_vanished_back(&mut list, before, rules);
+    undo_transitions(&mut list, before, &old, rules);
+    undo_standing(&mut list, before, &old, rules);
+    violations(Some(before), Ok(&list), rules).is_empty().then_some(list)
 }
 
 /// The fields beside the stories.
@@ -59,7 +59,7 @@ fn mend_fields(list: &mut TaskList, before: &TaskList) {
 
 /// Fields without their shape become what they were. Entries that are no story of their own,
 /// and new ones that cannot be worked on are removed.
-fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, rules: &ReviewRules<'_>) {
     let mut ids = HashSet::new();
     list.stories.retain(|story| !story.id().is_empty() && ids.insert(story.id().to_owned()));
     list.stories.retain_mut(|story| {
@@ -82,8 +82,8 @@ fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'
                 if wrong.contains(&field::REVIEW_FEEDBACK) {
                     story.set_review_feedback("");
                 }
-                if !terms.skip_review || !wrong.is_empty() {
-                    begin_anew(story);
+                if !rules.skip_review || !wrong.is_empty() {
+                    reset_review(story);
                 }
                 true
             }
@@ -92,13 +92,13 @@ fn mend_shapes(list: &mut TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'
 }
 
 /// Each after the story that it came after, as far as that one is there.
-fn put_vanished_back(list: &mut TaskList, before: &TaskList, terms: &Terms<'_>) {
+fn put_vanished_back(list: &mut TaskList, before: &TaskList, rules: &ReviewRules<'_>) {
     let mut known = places(list);
     let (mut next, mut vanished) = (0, Vec::new());
     for story in &before.stories {
         match known.get(story.id()) {
             Some(at) => next = at + 1,
-            None if story.is_done(terms.skip_review) => {}
+            None if story.is_done(rules.skip_review) => {}
             None => {
                 known.insert(story.id().to_owned(), next);
                 vanished.push((next, story.clone()));
@@ -124,9 +124,14 @@ fn places(list: &TaskList) -> HashMap<String, usize> {
     list.stories.iter().enumerate().rev().map(|(at, story)| (story.id().to_owned(), at)).collect()
 }
 
-fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
+fn undo_transitions(
+    list: &mut TaskList,
+    before: &TaskList,
+    old: &HashMap<&str, &Story>,
+    rules: &ReviewRules<'_>,
+) {
     let places = places(list);
-    for violation in transitions(before, list, terms) {
+    for violation in transitions(before, list, rules) {
         let Some(id) = violation.story else { continue };
         let Some(at) = places.get(&id) else { continue };
         let story = &mut list.stories[*at];
@@ -134,16 +139,21 @@ fn undo_transitions(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, 
             (_, Rule::AtCap) => approve_at_cap(story),
             (_, Rule::FeedbackLeft) => story.set_review_feedback(""),
             (Some(before), _) => put_back(story, before),
-            (None, _) => begin_anew(story),
+            (None, _) => reset_review(story),
         }
     }
 }
 
 /// What is still wrong is wrong in combination: passing without notes, approved without passing.
-fn undo_standing(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &Story>, terms: &Terms<'_>) {
-    let known: HashSet<Violation> = standing(Ok(before), terms).into_iter().collect();
+fn undo_standing(
+    list: &mut TaskList,
+    before: &TaskList,
+    old: &HashMap<&str, &Story>,
+    rules: &ReviewRules<'_>,
+) {
+    let known: HashSet<Violation> = standing(Ok(before), rules).into_iter().collect();
     let places = places(list);
-    for violation in standing(Ok(list), terms) {
+    for violation in standing(Ok(list), rules) {
         let Some(id) = violation.story.as_ref().filter(|_| !known.contains(&violation)) else { continue };
         let Some(at) = places.get(id) else { continue };
         let story = &mut list.stories[*at];
@@ -152,7 +162,7 @@ fn undo_standing(list: &mut TaskList, before: &TaskList, old: &HashMap<&str, &St
                 story.take_field(before, field::NOTES);
             }
             Some(before) => put_back(story, before),
-            None => begin_anew(story),
+            None => reset_review(story),
         }
     }
 }
@@ -163,7 +173,7 @@ fn put_back(story: &mut Story, before: &Story) {
     }
 }
 
-fn begin_anew(story: &mut Story) {
+fn reset_review(story: &mut Story) {
     story.set_passes(false);
     story.set_review_status(ReviewStatus::Unreviewed);
     story.set_review_count(0);

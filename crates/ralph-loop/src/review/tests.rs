@@ -67,37 +67,38 @@ fn told(list: &TaskList) -> String {
     list.stories.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 
-const IMPLEMENT: Terms<'_> = Terms { mode: Mode::Implement, story: None, skip_review: false, review_cap: 5 };
-const REVIEW: Terms<'_> = Terms { mode: Mode::Review, ..IMPLEMENT };
-const FIX: Terms<'_> = Terms { mode: Mode::ReviewFix, ..IMPLEMENT };
-const SKIP: Terms<'_> = Terms { skip_review: true, ..IMPLEMENT };
+const IMPLEMENT: ReviewRules<'_> =
+    ReviewRules { mode: Mode::Implement, story: None, skip_review: false, review_cap: 5 };
+const REVIEW: ReviewRules<'_> = ReviewRules { mode: Mode::Review, ..IMPLEMENT };
+const FIX: ReviewRules<'_> = ReviewRules { mode: Mode::ReviewFix, ..IMPLEMENT };
+const SKIP: ReviewRules<'_> = ReviewRules { skip_review: true, ..IMPLEMENT };
 
 #[track_caller]
-fn legal(terms: Terms<'_>, before: &str, after: &str) {
+fn legal(rules: ReviewRules<'_>, before: &str, after: &str) {
     let (before, after) = (list(before), list(after));
-    let (restored, found) = restore(&before, Ok(&after), &terms);
+    let (restored, found) = restore(&before, Ok(&after), &rules);
     assert_eq!(found, []);
     assert_eq!(restored, after);
 }
 
 /// The rules that are broken, a part of what is said about each, and what is kept.
 #[track_caller]
-fn illegal(terms: Terms<'_>, before: &str, after: &str, said: &[(Rule, &str)], kept: &str) {
+fn illegal(rules: ReviewRules<'_>, before: &str, after: &str, said: &[(Rule, &str)], kept: &str) {
     let (before, after) = (list(before), list(after));
-    let (restored, found) = restore(&before, Ok(&after), &terms);
-    let rules: Vec<Rule> = found.iter().map(|violation| violation.rule).collect();
-    assert_eq!(rules, said.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), "{found:#?}");
+    let (restored, found) = restore(&before, Ok(&after), &rules);
+    let broken: Vec<Rule> = found.iter().map(|violation| violation.rule).collect();
+    assert_eq!(broken, said.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), "{found:#?}");
     for (violation, (_, part)) in found.iter().zip(said) {
         assert!(violation.message.contains(part), "{} has no: {part}", violation.message);
     }
     assert_eq!(told(&restored), kept);
-    assert_eq!(violations(Some(&before), Ok(&restored), &terms), []);
+    assert_eq!(violations(Some(&before), Ok(&restored), &rules), []);
 }
 
 #[track_caller]
-fn stands(terms: Terms<'_>, stories: &str, said: &[&str]) {
+fn stands(rules: ReviewRules<'_>, stories: &str, said: &[&str]) {
     let found: Vec<String> =
-        violations(None, Ok(&list(stories)), &terms).iter().map(ToString::to_string).collect();
+        violations(None, Ok(&list(stories)), &rules).iter().map(ToString::to_string).collect();
     assert_eq!(found, said);
 }
 
@@ -144,17 +145,17 @@ fn check_2_a_request_says_what_it_wants_and_counts_stay_within_the_cap() {
 
 #[test]
 fn check_1_is_asked_in_every_mode() {
-    for terms in [IMPLEMENT, REVIEW, FIX, SKIP] {
+    for rules in [IMPLEMENT, REVIEW, FIX, SKIP] {
         stands(
-            terms,
+            rules,
             "a approved 1 silent",
             &["Story a: notes must not be empty if passes=true: say what was done"],
         );
         let why = Unreadable::Missing;
-        let found = violations(Some(&list("a new 0")), Err(&why), &terms);
+        let found = violations(Some(&list("a new 0")), Err(&why), &rules);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].rule, &*found[0].message), (Rule::Unreadable, "the task list is missing"));
-        assert_eq!(restore(&list("a new 0"), Err(&why), &terms).0, list("a new 0"));
+        assert_eq!(restore(&list("a new 0"), Err(&why), &rules).0, list("a new 0"));
     }
 }
 
@@ -162,7 +163,7 @@ fn check_1_is_asked_in_every_mode() {
 fn implement_sends_one_story_to_review() {
     legal(IMPLEMENT, "a new 0, b new 0", "a needs 0, b new 0");
     legal(IMPLEMENT, "a new 0", "a new 0");
-    let given_out = Terms { story: Some("b"), ..IMPLEMENT };
+    let given_out = ReviewRules { story: Some("b"), ..IMPLEMENT };
     let both = "a needs 0, b needs 0";
     illegal(
         IMPLEMENT,
@@ -248,7 +249,7 @@ fn review_touches_one_story_and_only_one_that_waited_for_it() {
         &[(Rule::OneStory, "on story b: review may only modify one story")],
         "a approved 1, b needs 0",
     );
-    let given_out = Terms { story: Some("b"), ..REVIEW };
+    let given_out = ReviewRules { story: Some("b"), ..REVIEW };
     illegal(
         given_out,
         "a needs 0, b needs 0",
@@ -294,7 +295,7 @@ fn review_needs_feedback_and_notes() {
 
 #[test]
 fn the_last_review_approves_and_leaves_its_concerns_to_a_person() {
-    let cap = Terms { review_cap: 1, ..REVIEW };
+    let cap = ReviewRules { review_cap: 1, ..REVIEW };
     legal(cap, "a needs 0", "a approved 1");
     illegal(
         cap,
@@ -305,11 +306,11 @@ fn the_last_review_approves_and_leaves_its_concerns_to_a_person() {
     );
     let (restored, _) = restore(&list("a needs 0"), Ok(&list("a changes 1")), &cap);
     assert_eq!(restored.stories[0].review_feedback(), "[AUTO-APPROVED AT CAP] mend it");
-    // Only one of them is the review; and what nobody documented is not approved.
+    // Only one of them is the review; and a story without notes is not approved.
     let two = [(Rule::AtCap, "story a"), (Rule::OneStory, "story b")];
     illegal(cap, "a needs 0, b needs 0", "a changes 1, b changes 1", &two, "a approved 1, b needs 0");
     illegal(cap, "a needs 0", "a changes 1 silent", &[(Rule::AtCap, "")], "a needs 0 silent");
-    legal(Terms { review_cap: 2, ..REVIEW }, "a needs 0", "a changes 1");
+    legal(ReviewRules { review_cap: 2, ..REVIEW }, "a needs 0", "a changes 1");
 }
 
 #[test]
@@ -376,12 +377,12 @@ fn feedback_comes_back_with_the_request_that_it_belongs_to() {
 
 #[test]
 fn an_unfinished_story_that_vanished_comes_back_to_its_place() {
-    for terms in [IMPLEMENT, REVIEW, FIX] {
+    for rules in [IMPLEMENT, REVIEW, FIX] {
         let gone = [(Rule::Vanished, "Story b is gone and was not finished")];
-        illegal(terms, "a new 0, b new 0, c new 0", "a new 0, c new 0", &gone, "a new 0, b new 0, c new 0");
+        illegal(rules, "a new 0, b new 0, c new 0", "a new 0, c new 0", &gone, "a new 0, b new 0, c new 0");
         let first = [(Rule::Vanished, "Story a is gone")];
-        illegal(terms, "a needs 0, b new 0", "b new 0, c new 0", &first, "a needs 0, b new 0, c new 0");
-        legal(terms, "a approved 1, b new 0", "b new 0");
+        illegal(rules, "a needs 0, b new 0", "b new 0, c new 0", &first, "a needs 0, b new 0, c new 0");
+        legal(rules, "a approved 1, b new 0", "b new 0");
     }
     illegal(SKIP, "a new 0, b new 0", "b new 0", &[(Rule::Vanished, "")], "a new 0, b new 0");
     legal(SKIP, "a new 0 passes, b new 0", "b new 0");
@@ -405,7 +406,7 @@ fn without_reviews_the_implementer_says_that_it_passes() {
 }
 
 #[test]
-fn what_was_wrong_before_is_nobodys_violation() {
+fn what_was_wrong_before_the_iteration_is_not_a_violation() {
     // From a run without reviews, or with a higher cap.
     for before in ["a new 0 passes", "a approved 9", "a approved 1 silent", "a changes 1 mute"] {
         legal(IMPLEMENT, before, before);
@@ -447,7 +448,7 @@ fn fields_without_their_shape_become_what_they_were_and_the_rest_is_kept() {
     check(&|list| list.story_mut("a").unwrap().set_field(field::REVIEW_STATUS, "done".into()), &nothing);
     check(&|list| list.set_field(field::PROJECT, Json::Null), &nothing);
     check(&|list| list.set_field(field::VERIFY_COMMANDS, "make".into()), &nothing);
-    // A second story of the same id, one without an id, one that nobody could work on.
+    // A second story of the same id, one without an id, one that cannot be worked on.
     check(&|list| list.stories.push(story("a approved 1")), &nothing);
     check(&|list| list.stories.push(Story::new("", "nameless", &["c"], 1)), &nothing);
     check(&|list| list.stories.push(Story::new("c", "vague", &[], 1)), &nothing);
@@ -475,26 +476,26 @@ fn what_proves_a_story_and_where_is_not_the_agents_to_change() {
         list
     };
     let (before, after) = (with("make test", "b"), with("true", "x"));
-    for terms in [IMPLEMENT, REVIEW, FIX, Terms { skip_review: true, ..IMPLEMENT }] {
-        let (kept, found) = restore(&before, Ok(&after), &terms);
+    for rules in [IMPLEMENT, REVIEW, FIX, ReviewRules { skip_review: true, ..IMPLEMENT }] {
+        let (kept, found) = restore(&before, Ok(&after), &rules);
         assert_eq!(kept, before);
-        let rules: Vec<Rule> = found.iter().map(|found| found.rule).collect();
-        assert_eq!(rules.iter().filter(|rule| **rule == Rule::Reserved).count(), 2, "{found:?}");
+        let broken: Vec<Rule> = found.iter().map(|found| found.rule).collect();
+        assert_eq!(broken.iter().filter(|rule| **rule == Rule::Reserved).count(), 2, "{found:?}");
     }
 }
 
 #[test]
 fn a_review_owes_a_verdict() {
-    let owes = |terms: Terms<'_>, before: &str, after: &str| {
-        owed(&list(before), &list(after), &terms).and_then(|violation| violation.story)
+    let owes = |rules: ReviewRules<'_>, before: &str, after: &str| {
+        owed(&list(before), &list(after), &rules).and_then(|violation| violation.story)
     };
     assert_eq!(owes(REVIEW, "x new 0, a needs 0", "x new 0, a needs 0").as_deref(), Some("a"));
-    let given_out = Terms { story: Some("b"), ..REVIEW };
+    let given_out = ReviewRules { story: Some("b"), ..REVIEW };
     assert_eq!(owes(given_out, "a needs 0, b needs 0", "a needs 0, b needs 0").as_deref(), Some("b"));
     assert_eq!(owes(REVIEW, "a needs 0", "a approved 1"), None);
     assert_eq!(owes(REVIEW, "a needs 0", "a changes 1"), None);
-    for terms in [IMPLEMENT, FIX, Terms { skip_review: true, ..REVIEW }] {
-        assert_eq!(owes(terms, "a needs 0", "a needs 0"), None);
+    for rules in [IMPLEMENT, FIX, ReviewRules { skip_review: true, ..REVIEW }] {
+        assert_eq!(owes(rules, "a needs 0", "a needs 0"), None);
     }
     let message = owed(&list("a needs 0"), &list("a needs 0"), &REVIEW).unwrap().message;
     assert!(message.contains("story a: review must increment reviewCount"), "{message}");

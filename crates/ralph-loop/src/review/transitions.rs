@@ -1,6 +1,6 @@
 //! Check 2.5: what may become of a list in one iteration.
 
-use super::{AT_CAP, Rule, Terms, Violation};
+use super::{AT_CAP, ReviewRules, Rule, Violation};
 use crate::task_list::{Json, Mode, ReviewStatus, Story, TaskList, field, kind};
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const WATCHED: [&str; 3] = [field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT];
 
 /// Everything that changed from the one list to the other and may not in this mode.
-pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Vec<Violation> {
+pub fn transitions(before: &TaskList, after: &TaskList, rules: &ReviewRules<'_>) -> Vec<Violation> {
     let mut now = HashMap::with_capacity(after.stories.len());
     for story in named(after) {
         now.entry(story.id()).or_insert(story);
@@ -18,7 +18,7 @@ pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Ve
     for (at, old) in named(before).enumerate() {
         match now.remove(old.id()) {
             Some(new) => changes.extend(Change::between(old, new)),
-            None if old.is_done(terms.skip_review) => {}
+            None if old.is_done(rules.skip_review) => {}
             None => missing.push((at, old)),
         }
     }
@@ -31,10 +31,10 @@ pub fn transitions(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Ve
         let missing = missing.into_iter().filter(|(at, old)| first.get(old.id()) == Some(at));
         found.extend(missing.map(|(_, old)| vanished(old)));
     }
-    if terms.skip_review {
+    if rules.skip_review {
         return found;
     }
-    found.extend(judged(&changes, terms));
+    found.extend(judged(&changes, rules));
     // What is left was not there before. Usually nothing is, and the list is not gone through.
     if !now.is_empty() {
         let added = named(after).filter(|story| now.remove(story.id()).is_some());
@@ -50,11 +50,11 @@ fn named(list: &TaskList) -> impl Iterator<Item = &Story> {
 }
 
 /// What a review iteration has yet to do before it may end: give its verdict.
-pub fn owed(before: &TaskList, after: &TaskList, terms: &Terms<'_>) -> Option<Violation> {
-    if terms.mode != Mode::Review || terms.skip_review {
+pub fn owed(before: &TaskList, after: &TaskList, rules: &ReviewRules<'_>) -> Option<Violation> {
+    if rules.mode != Mode::Review || rules.skip_review {
         return None;
     }
-    let given_out = terms.story.and_then(|id| before.story(id)).filter(waited);
+    let given_out = rules.story.and_then(|id| before.story(id)).filter(waited);
     let story = given_out.or_else(|| before.stories.iter().find(waited))?;
     if gave_verdict(before, after) {
         return None;
@@ -93,17 +93,17 @@ enum Opinion {
     Illegal(Vec<Violation>),
 }
 
-fn judged(changes: &[Change<'_>], terms: &Terms<'_>) -> Vec<Violation> {
-    let opinions: Vec<Opinion> = changes.iter().map(|change| change.judge(terms)).collect();
+fn judged(changes: &[Change<'_>], rules: &ReviewRules<'_>) -> Vec<Violation> {
+    let opinions: Vec<Opinion> = changes.iter().map(|change| change.judge(rules)).collect();
     let possible = |at: &usize| !matches!(opinions[*at], Opinion::Illegal(_));
-    let given_out = (0..changes.len()).find(|at| possible(at) && terms.story == Some(changes[*at].id()));
+    let given_out = (0..changes.len()).find(|at| possible(at) && rules.story == Some(changes[*at].id()));
     let chosen = given_out.or_else(|| (0..changes.len()).find(possible));
     let mut found = Vec::new();
     for (at, (change, opinion)) in changes.iter().zip(opinions).enumerate() {
         match opinion {
             Opinion::Illegal(why) => found.extend(why),
             Opinion::Legal | Opinion::Mended(_) if Some(at) != chosen => {
-                found.push(change.one_too_many(terms));
+                found.push(change.one_too_many(rules));
             }
             Opinion::Legal => {}
             Opinion::Mended(why) => found.push(why),
@@ -127,8 +127,8 @@ impl<'a> Change<'a> {
         WATCHED.into_iter().filter(|name| self.old.field(name) != self.new.field(name))
     }
 
-    fn judge(&self, terms: &Terms<'_>) -> Opinion {
-        let why = match terms.mode {
+    fn judge(&self, rules: &ReviewRules<'_>) -> Opinion {
+        let why = match rules.mode {
             Mode::Implement => self.illegal(
                 (ReviewStatus::Unreviewed, ReviewStatus::NeedsReview),
                 |id, field, change| match field {
@@ -155,9 +155,9 @@ impl<'a> Change<'a> {
                     ),
                 },
             ),
-            Mode::Review => return self.judge_review(terms.review_cap),
+            Mode::Review => return self.judge_review(rules.review_cap),
         };
-        match (why.is_empty(), terms.mode) {
+        match (why.is_empty(), rules.mode) {
             (false, _) => Opinion::Illegal(why),
             (true, Mode::ReviewFix) => self.judge_feedback(),
             (true, Mode::Implement | Mode::Review) => Opinion::Legal,
@@ -225,9 +225,9 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn one_too_many(&self, terms: &Terms<'_>) -> Violation {
+    fn one_too_many(&self, rules: &ReviewRules<'_>) -> Violation {
         let (id, change) = (self.id(), self.told(field::REVIEW_STATUS));
-        let message = match terms.mode {
+        let message = match rules.mode {
             Mode::Implement => format!(
                 "Implement iterations may send only one story to review. Story {id} had illegal transition: \
                  {change}."

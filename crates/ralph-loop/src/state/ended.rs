@@ -149,7 +149,7 @@ impl State {
         }
         let mut silence = None;
         let failed = match flight.cancel.map(|cancel| cancel.why) {
-            // To be run again by whoever resumes.
+            // Runs again when the run is resumed.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return self.leave_unjudged(),
             // What it has left is checked first: it may have been done.
             Some(Why::Silent(silent)) => {
@@ -160,7 +160,7 @@ impl State {
             Some(Why::Answered | Why::Blocked(_)) | None => match &end.answer {
                 Answer::Failed { why } => Some(why.clone()),
                 Answer::Said | Answer::Empty => None,
-                // Nobody's failure: the same iteration is run again.
+                // Not a failure of the agent: the same iteration runs again.
                 Answer::Limited { .. } | Answer::Unavailable { .. } | Answer::Refused { .. } => {
                     self.leave_unjudged();
                     return self.refuse(flight, end, now);
@@ -234,7 +234,7 @@ impl State {
 
     fn end_check(&mut self, flight: &Flight, end: &CheckEnd) {
         let outcome = match flight.cancel.map(|cancel| cancel.why) {
-            // To be run again by whoever resumes.
+            // Runs again when the run is resumed.
             Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return,
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
             Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
@@ -246,7 +246,7 @@ impl State {
     }
 
     fn end_message(&mut self, flight: &Flight, end: &MessageEnd) {
-        // To be asked for again by whoever resumes.
+        // Requested again when the run is resumed.
         if matches!(flight.cancel, Some(Cancel { why: Why::StopAsked | Why::Killed, .. })) {
             return;
         }

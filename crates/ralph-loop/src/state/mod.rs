@@ -298,7 +298,7 @@ impl State {
         }
         let limits = &mut self.ledger.limits;
         if !limits.iterations_are_the_goal {
-            limits.iterations = limits.iterations.saturating_add(self.plan.counted_anew());
+            limits.iterations = limits.iterations.saturating_add(self.plan.attempts_reset_by_resume());
         }
     }
 

@@ -151,7 +151,7 @@ fn each_rule_of_the_schema_is_told_with_story_and_field() {
 }
 
 #[test]
-fn ids_are_unique_and_fields_that_nobody_asks_for_may_be_absent() {
+fn ids_are_unique_and_optional_fields_may_be_absent() {
     let mut list = TaskList::parse(TEMPLATE).unwrap();
     list.stories.push(list.stories[0].clone());
     let found = list.problems();
@@ -217,7 +217,7 @@ fn the_smallest_priority_is_first_then_the_order_of_the_file() {
 fn a_story_waits_for_what_it_depends_on() {
     picks(&["a new open 1 b", "b new open 2"], false, "implement b");
     picks(&["a new open 1 b", "b approved passes 2"], false, "implement a");
-    // Passing is not enough as long as nobody has approved it.
+    // Passing is not enough without an approval.
     picks(&["a new open 1 b", "b needs open 2"], false, "review b");
 }
 
@@ -256,7 +256,7 @@ fn dead_ends_are_told_even_while_something_else_can_be_worked_on() {
     check(&["a new open 1", "b new open 1 a"], &[]);
     check(&["a new open 1", "b new open 1 x"], &["b depends on x, which does not exist"]);
     check(&["a new open 1", "b new open 1 b a", "c new open 1 b"], &["b depends on itself: b → b"]);
-    // What is done holds nobody up, whatever it depends on.
+    // A story that is done blocks no other, whatever it depends on.
     check(&["a approved passes 1 b x", "b new open 1 a"], &[]);
 }
 

@@ -1,6 +1,6 @@
 //! What is done with a task list takes time in proportion to its length.
 
-use ralph_loop::review::{Terms, owed, restore};
+use ralph_loop::review::{ReviewRules, owed, restore};
 use ralph_loop::task_list::{Json, Mode, ReviewStatus, Story, TaskList, dead_ends, field, pick};
 use std::fs;
 use std::hint::black_box;
@@ -89,16 +89,16 @@ fn of_stories_that_share_circles_each_is_told_one_of_its_own() {
 
 #[test]
 fn what_an_agent_did_to_the_list_is_undone_in_one_pass() {
-    let terms = Terms { mode: Mode::Review, story: None, skip_review: false, review_cap: 5 };
+    let rules = ReviewRules { mode: Mode::Review, story: None, skip_review: false, review_cap: 5 };
     let waiting = |mut story: Story| {
         story.set_review_status(ReviewStatus::NeedsReview);
         story
     };
     let before = |count| TaskList::of((0..count).map(|number| waiting(story(number, None))).collect());
     let undo = |(before, after): &(TaskList, TaskList)| {
-        let (list, found) = restore(before, Ok(after), &terms);
+        let (list, found) = restore(before, Ok(after), &rules);
         assert_eq!(list.stories.len(), before.stories.len());
-        black_box((found, owed(before, after, &terms)));
+        black_box((found, owed(before, after, &rules)));
     };
     let approved = |mut story: Story| {
         story.set_review_status(ReviewStatus::Approved);

@@ -217,10 +217,10 @@ fn act(args: &[OsString]) -> ExitCode {
     let words = std::iter::once(OsString::from("ralph")).chain(habits::note_last(args));
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) if let Some(meant) = habits::of_refused(&error, args) => {
-            return fail(&meant, Format::asked_for(args));
-        }
         Err(mut error) => {
+            if let Some(meant) = habits::of_refused(&error, args) {
+                return fail(&meant, Format::asked_for(args));
+            }
             suggest_subcommand(&mut error, args);
             // A closed pipe is no error, for help as for everything else.
             let _ = error.print();

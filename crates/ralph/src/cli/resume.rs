@@ -7,7 +7,7 @@ use super::steer::{change, refuse_agents};
 use super::workers::show_window;
 use super::{Stream, home, report_on};
 use crate::catalog::{self, RunLine};
-use crate::control::{Answer, Command, TalkError, talk};
+use crate::control::{Command, CommandResult, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::{LockError, RunLock};
@@ -121,22 +121,22 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
     }
     let asked = target.alive.then(|| talk(&target.run_dir, &Command::Continue));
     match (asked, &target.kind) {
-        (Some(Ok(Answer::Done)), _) => {}
-        (Some(Ok(Answer::Already)), Kind::Worker { .. }) => {
+        (Some(Ok(CommandResult::Done)), _) => {}
+        (Some(Ok(CommandResult::Already)), Kind::Worker { .. }) => {
             say(&format!("ralph: warning: {target} is not paused"));
             return Ok(Some(ExitCode::SUCCESS));
         }
-        (Some(Ok(Answer::Already)), Kind::Terminal) => {
+        (Some(Ok(CommandResult::Already)), Kind::Terminal) => {
             return Err(LockError::RunAlive { run: target.run.clone() }.into());
         }
-        (Some(Ok(Answer::Refused { why })), _) => {
+        (Some(Ok(CommandResult::Refused { why })), _) => {
             return Err(CliError::failed(format!("{target} cannot be resumed")).cause(why));
         }
         (Some(Err(TalkError::Broken(cause))), _) => {
             return Err(CliError::failed(format!("cannot reach {target}")).cause(cause));
         }
         // Its keeper may still be sweeping up; the new life waits for that.
-        (Some(Err(TalkError::Nobody)) | None, Kind::Worker { share_workspace, .. }) => {
+        (Some(Err(TalkError::NotRunning)) | None, Kind::Worker { share_workspace, .. }) => {
             let mut words = ["resume", &target.run].map(OsString::from).to_vec();
             if args.share_workspace || *share_workspace {
                 words.push("--share-workspace".into());
@@ -146,7 +146,7 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
                 return Ok(Some(code));
             }
         }
-        (Some(Err(TalkError::Nobody)) | None, Kind::Terminal) => return Ok(None),
+        (Some(Err(TalkError::NotRunning)) | None, Kind::Terminal) => return Ok(None),
     }
     if target.is_worker() {
         show_window(home, name);

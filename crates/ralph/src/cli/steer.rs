@@ -5,7 +5,7 @@
 
 use super::args::{ProjectArgs, count, dollars, duration};
 use super::home;
-use crate::control::{Answer, Command, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
+use crate::control::{Command, CommandResult, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
 use crate::engine::why_not;
 use crate::error::CliError;
 use crate::fsx;
@@ -279,10 +279,10 @@ fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Res
     for _ in 0..2 {
         if RunLock::is_held(&target.run_dir) {
             match talk(&target.run_dir, command) {
-                Ok(Answer::Done) => return Ok(Came::Done),
-                Ok(Answer::Already) => return Ok(Came::Already),
-                Ok(Answer::Refused { why }) => return Err(refused(why)),
-                Err(TalkError::Nobody) => {}
+                Ok(CommandResult::Done) => return Ok(Came::Done),
+                Ok(CommandResult::Already) => return Ok(Came::Already),
+                Ok(CommandResult::Refused { why }) => return Err(refused(why)),
+                Err(TalkError::NotRunning) => {}
                 // It does not answer, and it is to end anyway.
                 Err(TalkError::Broken(_)) if *command == Command::Kill && end_listener(&target.run_dir) => {}
                 Err(cause) => {

@@ -1,6 +1,6 @@
 //! The client side.
 
-use super::{Answer, Answering, Asking, Command, LINE_MAX, Line, VERSION, address};
+use super::{Answering, Asking, Command, CommandResult, LINE_MAX, Line, VERSION, address};
 use crate::layout::RunDir;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,23 +12,22 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 #[derive(Debug, Error)]
 pub enum TalkError {
-    /// No loop is there to be talked to.
     #[error("it is not running")]
-    Nobody,
+    NotRunning,
     #[error("it does not answer: {0}")]
     Broken(#[source] io::Error),
 }
 
-pub fn talk(run: &RunDir, command: &Command) -> Result<Answer, TalkError> {
-    let address = address(run).map_err(|_| TalkError::Nobody)?;
+pub fn talk(run: &RunDir, command: &Command) -> Result<CommandResult, TalkError> {
+    let address = address(run).map_err(|_| TalkError::NotRunning)?;
     let stream = UnixStream::connect(&address.path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => TalkError::Nobody,
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => TalkError::NotRunning,
         _ => TalkError::Broken(cause),
     })?;
     exchange(stream, command).map_err(|cause| match cause.kind() {
         // It has ended in this moment.
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
-            TalkError::Nobody
+            TalkError::NotRunning
         }
         _ => TalkError::Broken(cause),
     })
@@ -50,7 +49,7 @@ pub fn end_listener(_: &RunDir) -> bool {
     false
 }
 
-fn exchange(mut stream: UnixStream, command: &Command) -> io::Result<Answer> {
+fn exchange(mut stream: UnixStream, command: &Command) -> io::Result<CommandResult> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut text = serde_json::to_vec(&Line { v: VERSION, body: Asking { command: command.clone() } })?;

@@ -1,7 +1,7 @@
 //! Words to a loop that runs, from another process of the same user.
 //!
 //! A unix socket in the directory of the run (which only its user can enter). One line of JSON
-//! each way: a [`Command`], an [`Answer`]. Only the loop writes its journal: it answers once
+//! each way: a [`Command`], an [`CommandResult`]. Only the loop writes its journal: it answers once
 //! what was asked is recorded.
 //!
 //! Invariant: no client can block the loop. Connections are read beside it, are few,
@@ -74,7 +74,7 @@ impl Sender {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum CommandResult {
     /// It is recorded.
     Done,
     /// It was so already.
@@ -99,7 +99,7 @@ struct Asking {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Answering {
-    answer: Answer,
+    answer: CommandResult,
 }
 
 /// A socket's path has little more than 100 bytes, a home may have more. The directory is then
@@ -140,8 +140,8 @@ mod tests {
                 loop {
                     let Request { command, answer, .. } = control.next().await;
                     let _ = answer.send(match command {
-                        Command::Say { text } => Answer::Refused { why: text },
-                        _ => Answer::Done,
+                        Command::Say { text } => CommandResult::Refused { why: text },
+                        _ => CommandResult::Done,
                     });
                 }
             };
@@ -157,15 +157,15 @@ mod tests {
     fn what_is_asked_is_answered_also_where_paths_are_long() {
         for name in ["h", &"long".repeat(40)] {
             with_server(name, |run| {
-                assert!(matches!(talk(run, &Command::Pause), Ok(Answer::Done)));
+                assert!(matches!(talk(run, &Command::Pause), Ok(CommandResult::Done)));
                 let said = talk(run, &Command::Say { text: "x".repeat(LONGEST_NOTE) }).unwrap();
-                assert!(matches!(said, Answer::Refused { why } if why.len() == LONGEST_NOTE));
+                assert!(matches!(said, CommandResult::Refused { why } if why.len() == LONGEST_NOTE));
             });
         }
     }
 
     #[test]
-    fn nonsense_is_refused_and_hurts_nobody() {
+    fn an_invalid_request_is_refused_and_the_next_is_served() {
         use std::io::{Read, Write};
         use std::os::unix::net::UnixStream;
         with_server("h", |run| {
@@ -180,14 +180,14 @@ mod tests {
             let mut stream = UnixStream::connect(run.control()).unwrap();
             let _ = stream.write_all(&vec![b'x'; 4 * LINE_MAX]);
             drop(stream);
-            assert!(matches!(talk(run, &Command::Pause), Ok(Answer::Done)));
+            assert!(matches!(talk(run, &Command::Pause), Ok(CommandResult::Done)));
         });
     }
 
     #[test]
-    fn where_nobody_listens_that_is_said() {
+    fn a_run_without_a_loop_is_reported_as_not_running() {
         let dir = tempfile::tempdir().unwrap();
         let run = Home::at(dir.path().to_path_buf()).run("r");
-        assert!(matches!(talk(&run, &Command::Pause), Err(TalkError::Nobody)));
+        assert!(matches!(talk(&run, &Command::Pause), Err(TalkError::NotRunning)));
     }
 }

@@ -1,6 +1,6 @@
 //! The loop's end.
 
-use super::{Address, Answer, Answering, Asking, Command, LINE_MAX, Line, Sender, VERSION, address};
+use super::{Address, Answering, Asking, Command, CommandResult, LINE_MAX, Line, Sender, VERSION, address};
 use crate::fsx;
 use crate::layout::RunDir;
 use std::io;
@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub struct Request {
     pub command: Command,
     pub sender: Sender,
-    pub answer: oneshot::Sender<Answer>,
+    pub answer: oneshot::Sender<CommandResult>,
 }
 
 /// The socket of a loop; gone when it is dropped.
@@ -46,7 +46,7 @@ impl Control {
         fsx::only_for_user(&run.control())?;
         let (sender, requests) = mpsc::channel(CONNECTIONS);
         let places = Arc::new(Semaphore::new(CONNECTIONS));
-        let accepting = tokio::spawn(accept(listener, address, sender, (Arc::clone(&places), run.clone())));
+        let accepting = tokio::spawn(accept(listener, address, sender, Arc::clone(&places), run.clone()));
         Ok(Control { requests, accepting, places, run: run.clone() })
     }
 
@@ -83,7 +83,8 @@ async fn accept(
     listener: UnixListener,
     _address: Address,
     sender: mpsc::Sender<Request>,
-    (places, run): (Arc<Semaphore>, RunDir),
+    places: Arc<Semaphore>,
+    run: RunDir,
 ) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -108,7 +109,7 @@ async fn serve(mut stream: UnixStream, requests: &mpsc::Sender<Request>, run: &R
     let pid = peer.pid().and_then(rustix::process::Pid::from_raw);
     let sender = pid.map_or(Sender::User, |pid| Sender::of(pid, &run.home()));
     let Ok(line) = timeout(PATIENCE, read_line(&mut stream)).await else { return };
-    let refused = |why: &str| Answer::Refused { why: why.to_string() };
+    let refused = |why: &str| CommandResult::Refused { why: why.to_string() };
     let answer = match serde_json::from_slice::<Line<Asking>>(&line) {
         Ok(Line { v: VERSION, body }) => match ask(requests, body.command, sender).await {
             Some(answer) => answer,
@@ -123,7 +124,7 @@ async fn serve(mut stream: UnixStream, requests: &mpsc::Sender<Request>, run: &R
     }
 }
 
-async fn ask(requests: &mpsc::Sender<Request>, command: Command, sender: Sender) -> Option<Answer> {
+async fn ask(requests: &mpsc::Sender<Request>, command: Command, sender: Sender) -> Option<CommandResult> {
     let (answer, heard) = oneshot::channel();
     timeout(PATIENCE, requests.send(Request { command, sender, answer })).await.ok()?.ok()?;
     timeout(PATIENCE, heard).await.ok()?.ok()

@@ -2,7 +2,7 @@
 
 use super::host::RealHost;
 use super::lane::Current;
-use crate::control::{Answer, Command, LONGEST_NOTE, Request, Sender};
+use crate::control::{Command, CommandResult, LONGEST_NOTE, Request, Sender};
 use ralph_loop::ask::{Ask, Changes, MOST_NOTES};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::Fact;
@@ -19,7 +19,7 @@ impl RealHost<'_> {
             Ok(Weighed::Ask(ask)) => Ok(ask),
             Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
-                Err(cause) => Err(Answer::Refused { why: format!("cannot save the note: {cause}") }),
+                Err(cause) => Err(CommandResult::Refused { why: format!("cannot save the note: {cause}") }),
             },
             Err(answer) => Err(answer),
         };
@@ -47,7 +47,7 @@ impl RealHost<'_> {
     pub(super) fn note_asked(&mut self, fact: &Fact) {
         let Fact::Asked(ask) = fact else { return };
         if let Some(answer) = self.answer_due.take() {
-            let _ = answer.send(Answer::Done);
+            let _ = answer.send(CommandResult::Done);
         }
         if let (Ask::Continue, Current::Agent(step)) = (ask, &mut self.lane.current) {
             // The silence of a pause does not count.
@@ -58,7 +58,7 @@ impl RealHost<'_> {
     pub(super) fn silent_at(&self) -> Option<Instant> {
         match &self.lane.current {
             // One that waits for its service is silent for that.
-            Current::Agent(step) if !step.silence_told && step.blocked_told.is_none() => {
+            Current::Agent(step) if !step.silence_recorded && step.blocker_recorded.is_none() => {
                 step.activity.deadline()
             }
             _ => None,
@@ -69,7 +69,7 @@ impl RealHost<'_> {
         let Current::Agent(step) = &mut self.lane.current else { return None };
         let silence = step.activity.silent(Instant::now())?;
         // One that is being ended is not ended once more.
-        step.silence_told = true;
+        step.silence_recorded = true;
         let steered = state.first_flight().is_none_or(|flight| flight.cancel.is_some());
         (!steered).then_some(Fact::Silent { id: self.step, silence })
     }
@@ -80,13 +80,15 @@ enum Weighed {
     Note(String),
 }
 
-fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<Weighed, Answer> {
-    let refused = |why: &str| Err(Answer::Refused { why: why.to_string() });
+fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<Weighed, CommandResult> {
+    let refused = |why: &str| Err(CommandResult::Refused { why: why.to_string() });
+    if let Some(why) = sender.refusal(&run.id) {
+        return refused(why);
+    }
     match command {
-        _ if let Some(why) = sender.refusal(&run.id) => refused(why),
-        Command::Pause if state.asked.paused() => Err(Answer::Already),
+        Command::Pause if state.asked.paused() => Err(CommandResult::Already),
         Command::Pause => Ok(Weighed::Ask(Ask::Pause)),
-        Command::Continue if !state.asked.paused() => Err(Answer::Already),
+        Command::Continue if !state.asked.paused() => Err(CommandResult::Already),
         Command::Continue => Ok(Weighed::Ask(Ask::Continue)),
         Command::Kill => Ok(Weighed::Ask(Ask::Kill)),
         Command::Set(changes) => match why_not(run, &changes) {

@@ -1,7 +1,7 @@
-//! What an agent of a task list is handed besides its prompt: hooks, and what they go by.
+//! What an agent of a task list gets besides its prompt: hooks, and the file that they read.
 //!
-//! All of it only tells the agent earlier what the engine will find out anyway. The marker
-//! `.ralph-active` is for hooks that know no better, and is never read back.
+//! With it the agent learns earlier what the engine will find out anyway. The marker
+//! `.ralph-active` is for the hooks of other loops, and is never read back.
 
 use super::clock::wall_ms;
 use super::task_files::{self, TaskFileError};
@@ -17,14 +17,14 @@ use serde_json::{Map, Value, json};
 use std::io;
 use std::path::Path;
 
-/// Where the agent finds it.
+/// What the agent gets.
 #[derive(Default)]
 pub(super) struct HandedOut {
     pub(super) env: Vec<(&'static str, String)>,
     pub(super) hooks: Option<HookForms>,
 }
 
-/// How agents are told of hooks.
+/// The hooks, in the forms in which agents take them.
 pub(super) struct HookForms {
     /// For those that take settings from a file.
     pub(super) settings: String,
@@ -32,33 +32,44 @@ pub(super) struct HookForms {
     pub(super) config: Vec<String>,
 }
 
-pub(super) fn hand_out(
-    run: &Run,
-    state: &State,
-    (plan, tasks): (&TasksPlan, &TasksState),
-    (id, mode): (&str, Mode),
-    (run_dir, project, texts): (&RunDir, &Project, &Texts),
-    ralph: &Path,
-) -> Result<HandedOut, TaskFileError> {
-    let (before, text) = task_files::known_list(tasks, texts)?;
-    let marker = marker(run, plan, mode, &before);
-    // Nothing of ralph's depends on it, and an agent may have put something else in its place.
-    let _ = fsx::write_whole(&project.active(), format!("{marker:#}\n").as_bytes());
-    let assignment = Assignment {
-        mode,
-        story: Some(id.to_string()),
-        tasks_file: TasksDir::at(run.workspace.join(&plan.dir)).list(),
-        skip_review: plan.skip_review,
-        review_cap: plan.review_cap,
-        check_commits: run.git && agent_can_commit(run, state),
-    };
-    let path = run_dir.assignment();
-    assignment.write(&path, &before, &text)?;
-    let hooks = plan.hooks.then(|| forms(run, run_dir, ralph)).transpose()?;
-    Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })
+/// An agent that is about to work on one task.
+pub(super) struct TaskAgent<'a> {
+    pub(super) run: &'a Run,
+    pub(super) plan: &'a TasksPlan,
+    pub(super) tasks: &'a TasksState,
+    pub(super) id: &'a str,
+    pub(super) mode: Mode,
+    pub(super) can_commit: bool,
+    pub(super) run_dir: &'a RunDir,
+    pub(super) project: &'a Project,
+    pub(super) texts: &'a Texts,
+    /// The program that its hooks call.
+    pub(super) ralph: &'a Path,
 }
 
-/// One that cannot would be held up in vain: what it leaves, ralph commits.
+impl TaskAgent<'_> {
+    pub(super) fn hand_out(&self) -> Result<HandedOut, TaskFileError> {
+        let TaskAgent { run, plan, mode, run_dir, .. } = *self;
+        let (before, text) = task_files::known_list(self.tasks, self.texts)?;
+        let marker = marker(run, plan, mode, &before);
+        // Nothing of ralph's depends on it, and an agent may have put something else in its place.
+        let _ = fsx::write_whole(&self.project.active(), format!("{marker:#}\n").as_bytes());
+        let assignment = Assignment {
+            mode,
+            story: Some(self.id.to_string()),
+            tasks_file: TasksDir::at(run.workspace.join(&plan.dir)).list(),
+            skip_review: plan.skip_review,
+            review_cap: plan.review_cap,
+            check_commits: run.git && self.can_commit,
+        };
+        let path = run_dir.assignment();
+        assignment.write(&path, &before, &text)?;
+        let hooks = plan.hooks.then(|| forms(run, run_dir, self.ralph)).transpose()?;
+        Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })
+    }
+}
+
+/// An agent that cannot commit must not be held up until it does: ralph commits its changes.
 pub(super) fn agent_can_commit(run: &Run, state: &State) -> bool {
     let agent = state.agent_at_work().and_then(|agent| run.agents.get(agent));
     agent.is_none_or(AgentSpec::can_commit)

@@ -52,9 +52,9 @@ pub(super) fn prompt(
             prompt_text(source(plan, state), texts, run.prompt.may_be_empty)?
         }
         (Plan::Stories(plan), Item::Story { id, attempt }) => {
-            story_text(run, state, plan, (*id, *attempt), texts, projections)?
+            story_text(run, state, plan, *id, *attempt, texts, projections)?
         }
-        (Plan::Tasks(plan), Item::Task { id, mode }) => task_text(run, state, plan, (id, *mode))?,
+        (Plan::Tasks(plan), Item::Task { id, mode }) => task_text(run, state, plan, id, *mode)?,
         (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => return Err(ComposeError::NothingToDo),
     };
     let excerpts: Vec<String> = state
@@ -136,7 +136,8 @@ fn story_text(
     run: &Run,
     state: &State,
     plan: &StoriesPlan,
-    (id, attempt): (StoryId, u32),
+    id: StoryId,
+    attempt: u32,
     texts: &Texts,
     projections: &Projections,
 ) -> Result<String, ComposeError> {
@@ -171,7 +172,8 @@ fn task_text(
     run: &Run,
     state: &State,
     plan: &TasksPlan,
-    (id, mode): (&str, Mode),
+    id: &str,
+    mode: Mode,
 ) -> Result<String, ComposeError> {
     let dir = TasksDir::at(run.workspace.join(&plan.dir));
     let prompt = match read(&dir.prompt()) {

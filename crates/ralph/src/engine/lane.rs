@@ -1,11 +1,11 @@
 //! One lane: a keeper and the step that it is busy with.
 //!
-//! The lane knows how to begin a step and how to tell that it has ended. Every program of
+//! The lane knows how to begin a step and what shows that it has ended. Every program of
 //! a step is started by the keeper, but for the git that records and restores trees and that
 //! carries out source control tasks.
 
 use super::activity::Activity;
-use super::assignment::{self, HandedOut};
+use super::assignment::{HandedOut, TaskAgent, agent_can_commit};
 use super::check_log::LogGuard;
 use super::compose;
 use super::own_commit::{self, OwnCommit, OwnCommitStep};
@@ -103,9 +103,24 @@ pub(super) enum Current {
     },
 }
 
+/// One start of an agent within an iteration.
+pub(super) struct AgentStart {
+    pub(super) iteration: u32,
+    pub(super) attempt: u32,
+    pub(super) agent: usize,
+}
+
+/// Where the output of an agent is kept.
+struct Logs {
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
 /// What an agent is started for.
-struct Asked<'a> {
+struct AgentRequest<'a> {
+    iteration: u32,
     agent: usize,
+    prompt: &'a str,
     wants: Wants<'a>,
     session: Option<&'a str>,
     budget: Option<Usd>,
@@ -115,8 +130,8 @@ struct Asked<'a> {
     patience: Patience,
 }
 
-impl<'a> Asked<'a> {
-    /// A pattern is found to be one before the run is told it.
+impl<'a> AgentRequest<'a> {
+    /// One that is invalid was refused before it got into the run.
     fn pattern(&self) -> Option<DonePattern> {
         self.pattern.and_then(|pattern| DonePattern::new(pattern).ok())
     }
@@ -188,32 +203,44 @@ impl Lane {
         }
     }
 
-    /// Returns what the agent is asked.
+    /// Returns the prompt.
     pub(super) fn start_agent(
         &mut self,
         run: &Run,
         state: &State,
-        (iteration, attempt, agent): (u32, u32, usize),
+        start: &AgentStart,
         projections: &Projections,
     ) -> Result<String, StartError> {
+        let &AgentStart { iteration, attempt, agent } = start;
         let prompt = compose::prompt(run, state, &self.texts, projections)?;
         self.work_on(state);
         let handed_out = self.hand_out(run, state)?;
-        let logs = (self.run_dir.stdout(iteration, attempt), self.run_dir.stderr(iteration, attempt));
+        let logs = Logs {
+            stdout: self.run_dir.stdout(iteration, attempt),
+            stderr: self.run_dir.stderr(iteration, attempt),
+        };
         let session = session_id(run, state, iteration);
         let budget = state.ledger.limits.max_cost.map(|most| most.less(state.ledger.spent.usd));
         let hooks = handed_out.hooks.as_ref();
         let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
-        let (pattern, patience) = (run.plan.pattern(&state.plan), state.ledger.limits.patience);
-        let session = Some(session.as_str());
-        let asked = Asked { agent, wants: Wants::Events, session, budget, hooks, pattern, patience };
+        let request = AgentRequest {
+            iteration,
+            agent,
+            prompt: &prompt,
+            wants: Wants::Events,
+            session: Some(&session),
+            budget,
+            hooks,
+            pattern: run.plan.pattern(&state.plan),
+            patience: state.ledger.limits.patience,
+        };
         self.extra_env = handed_out.env;
-        let (step, _) = self.ask(run, iteration, &asked, &prompt, logs)?;
+        let (step, _) = self.spawn_agent(run, &request, logs)?;
         self.current = Current::Agent(Box::new(step));
         Ok(prompt)
     }
 
-    /// What agents and checks are told they work on.
+    /// What agents and checks find in their environment about their work.
     fn work_on(&mut self, state: &State) {
         self.iterations = state.ledger.limits.iterations;
         self.story = match &state.work.pick {
@@ -230,9 +257,19 @@ impl Lane {
         let Pick::Work(Item::Task { id, mode }) = &state.work.pick else {
             return Ok(HandedOut::default());
         };
-        let ralph = self.keeper_program.path()?;
-        let places = (&self.run_dir, &self.project, &self.texts);
-        Ok(assignment::hand_out(run, state, (plan, tasks), (id, *mode), places, &ralph)?)
+        let task = TaskAgent {
+            run,
+            plan,
+            tasks,
+            id,
+            mode: *mode,
+            can_commit: agent_can_commit(run, state),
+            run_dir: &self.run_dir,
+            project: &self.project,
+            texts: &self.texts,
+            ralph: &self.keeper_program.path()?,
+        };
+        Ok(task.hand_out()?)
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -242,36 +279,43 @@ impl Lane {
         iteration: u32,
         agent: usize,
     ) -> Result<(), StartError> {
-        let logs = (self.run_dir.message(iteration), self.run_dir.message_stderr(iteration));
+        let logs =
+            Logs { stdout: self.run_dir.message(iteration), stderr: self.run_dir.message_stderr(iteration) };
         let file = self.run_dir.message_file(iteration);
-        // Of a life of this run that was cut short.
+        // Left by a process of this run that was killed.
         let _ = fsx::remove(&file);
-        let wants = Wants::LastWords { file: &file.to_string_lossy() };
-        let said = logs.0.clone();
-        let (session, budget, hooks, pattern) = (None, None, None, None);
-        let asked = Asked { agent, wants, session, budget, hooks, pattern, patience: Patience::default() };
-        let (step, answer) = self.ask(run, iteration, &asked, MESSAGE_PROMPT, logs)?;
+        let stdout = logs.stdout.clone();
+        let request = AgentRequest {
+            iteration,
+            agent,
+            prompt: MESSAGE_PROMPT,
+            wants: Wants::LastWords { file: &file.to_string_lossy() },
+            session: None,
+            budget: None,
+            hooks: None,
+            pattern: None,
+            patience: Patience::default(),
+        };
+        let (step, answer) = self.spawn_agent(run, &request, logs)?;
         let (words, read_as) = match answer {
-            AnswerIn::Stdout => (said, step.dialect),
+            AnswerIn::Stdout => (stdout, step.dialect),
             AnswerIn::File(path) => (run.workspace.join(path), Dialect::Plain),
         };
         self.current = Current::Message { step: Box::new(step), words, read_as };
         Ok(())
     }
 
-    /// Starts an agent with a prompt.
-    fn ask(
+    fn spawn_agent(
         &mut self,
         run: &Run,
-        iteration: u32,
-        asked: &Asked<'_>,
-        prompt: &str,
-        (stdout_log, stderr_log): (PathBuf, PathBuf),
+        request: &AgentRequest<'_>,
+        logs: Logs,
     ) -> Result<(AgentStep, AnswerIn), StartError> {
-        let spec = run.agents.get(asked.agent).ok_or(StartError::NoSuchAgent(asked.agent))?;
+        let prompt = request.prompt;
+        let spec = run.agents.get(request.agent).ok_or(StartError::NoSuchAgent(request.agent))?;
         let hash = self.texts.put(prompt)?;
         let prompt_file = self.run_dir.text(&hash);
-        let invocation = asked.invocation(spec);
+        let invocation = request.invocation(spec);
         let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
         let stdin: OwnedFd = match line.stdin {
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
@@ -279,34 +323,34 @@ impl Lane {
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
-        let most = match (run.keep_streams, asked.wants) {
+        let most = match (run.keep_streams, request.wants) {
             (0, _) => u64::MAX,
             (most, Wants::Events) => most,
             (most, Wants::LastWords { .. }) => most.max(LEAST_KEPT),
         };
         if run.keep_streams > 0 {
-            self.streams.begin([&stdout_log, &stderr_log]);
+            self.streams.begin([&logs.stdout, &logs.stderr]);
         }
         let mut step = AgentStep {
             stdout: Some(stdout),
             stderr: Some(stderr),
             dialect: line.output,
             program: spec.dialect,
-            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), asked.pattern()),
+            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), request.pattern()),
             stderr_lines: Lines::default(),
             complaint: None,
-            raw_out: RawLog::at(stdout_log),
-            raw_err: RawLog::at(stderr_log),
+            raw_out: RawLog::at(logs.stdout),
+            raw_err: RawLog::at(logs.stderr),
             room: Room::of(most),
-            gap_told: false,
+            gap_warned: false,
             prompt: hash,
             price: spec.price,
             started: Instant::now(),
-            activity: Activity::of(line.output, asked.patience, Instant::now()),
-            silence_told: false,
+            activity: Activity::of(line.output, request.patience, Instant::now()),
+            silence_recorded: false,
             answers: 0,
-            answers_told: 0,
-            blocked_told: None,
+            answers_recorded: 0,
+            blocker_recorded: None,
             problem: None,
         };
         let argv = line.argv.into_iter().map(OsString::from).collect();
@@ -315,7 +359,7 @@ impl Lane {
             // It also proves that there was an agent: see `session::resume`.
             step.raw_out.open()?;
         }
-        self.spawn(run, iteration, (argv, &run.workspace), stdio)?;
+        self.spawn(run, request.iteration, argv, &run.workspace, stdio)?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {
@@ -348,7 +392,7 @@ impl Lane {
     }
 
     pub(super) fn start_commit_worktree(&mut self, run: &Run, state: &State) -> Result<(), StartError> {
-        let own_commit = OwnCommit::Rest { worktree: run.tree(), run_id: run.id.clone() };
+        let own_commit = OwnCommit::Worktree { worktree: run.tree(), run_id: run.id.clone() };
         self.start_own_commit(run, state.ledger.judged, own_commit)
     }
 
@@ -360,23 +404,23 @@ impl Lane {
     ) -> Result<(), StartError> {
         let subject = run.plan.commit_subject(item, iteration);
         let message = subject.map(|subject| format!("{subject}\n\nRalph-Run: {}/{iteration}", run.id));
-        let own_commit = OwnCommit::Left { tree: run.tree(), message };
+        let own_commit = OwnCommit::Uncommitted { tree: run.tree(), message };
         self.start_own_commit(run, iteration, own_commit)
     }
 
-    /// Nowhere in particular: agents can have removed the workspace.
+    /// In `/`: agents can have removed the workspace.
     fn start_own_commit(
         &mut self,
         run: &Run,
         iteration: u32,
         own_commit: OwnCommit,
     ) -> Result<(), StartError> {
-        let told = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
-        let argv = vec![self.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), told.into()];
+        let argument = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
+        let argv = vec![self.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), argument.into()];
         let output = fsx::nameless(self.run_dir.dir())?;
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
-        self.spawn(run, iteration, (argv, Path::new("/")), stdio)?;
+        self.spawn(run, iteration, argv, Path::new("/"), stdio)?;
         self.current = Current::OwnCommit(OwnCommitStep { own_commit, output });
         Ok(())
     }
@@ -396,7 +440,7 @@ impl Lane {
         let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
-        self.spawn(run, iteration, (argv, &run.workspace), stdio)?;
+        self.spawn(run, iteration, argv, &run.workspace, stdio)?;
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
         self.current = Current::Check(CheckStep { index, log, output, guard, started: Instant::now() });
@@ -541,7 +585,8 @@ impl Lane {
         &mut self,
         run: &Run,
         iteration: u32,
-        (argv, cwd): (Vec<OsString>, &Path),
+        argv: Vec<OsString>,
+        cwd: &Path,
         stdio: Stdio3,
     ) -> Result<(), StartError> {
         let mut env = vec![

@@ -4,9 +4,10 @@
 //! leave something running. So these commits are made by a process of the keeper's, `ralph
 //! __own-commit`, and nothing that they start outlives them.
 //!
-//! Invariant: what such a process says decides nothing. It is told to people.
+//! Invariant: what such a process prints decides nothing. It is only shown.
 
 use super::scm;
+use super::step::{EndedBy, ProgramEnd};
 use crate::place;
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, UncommittedEnd};
@@ -20,22 +21,24 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// The hidden subcommand; its one argument is an [`OwnCommit`].
 pub const SUBCOMMAND: &str = "__own-commit";
 
-/// What to do.
+/// Which commit to make.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnCommit {
-    /// See to what an iteration has left: commit it under this message, or only count it.
-    Left { tree: Tree, message: Option<String> },
-    /// Commit what a run leaves in its worktree.
-    Rest { worktree: Tree, run_id: String },
+    /// Commit the uncommitted changes of an iteration under this message, or only count them.
+    Uncommitted { tree: Tree, message: Option<String> },
+    /// Commit what a run has not committed in its own worktree, before it stops.
+    Worktree { worktree: Tree, run_id: String },
 }
 
 impl OwnCommit {
     pub fn perform(&self) -> End {
         match self {
-            OwnCommit::Left { tree, message } => End::Uncommitted(scm::see_to_left(tree, message.as_deref())),
-            OwnCommit::Rest { worktree, run_id } => {
-                End::CommitWorktree(match place::commit_rest(worktree, run_id) {
+            OwnCommit::Uncommitted { tree, message } => {
+                End::Uncommitted(scm::commit_uncommitted(tree, message.as_deref()))
+            }
+            OwnCommit::Worktree { worktree, run_id } => {
+                End::CommitWorktree(match place::commit_worktree(worktree, run_id) {
                     Ok(true) => TaskOutcome::Done,
                     Ok(false) => TaskOutcome::NothingToCommit,
                     Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
@@ -47,7 +50,8 @@ impl OwnCommit {
     fn is_ended_by(&self, end: &End) -> bool {
         matches!(
             (self, end),
-            (OwnCommit::Left { .. }, End::Uncommitted(_)) | (OwnCommit::Rest { .. }, End::CommitWorktree(_))
+            (OwnCommit::Uncommitted { .. }, End::Uncommitted(_))
+                | (OwnCommit::Worktree { .. }, End::CommitWorktree(_))
         )
     }
 }
@@ -60,46 +64,49 @@ pub(super) struct OwnCommitStep {
 }
 
 impl OwnCommitStep {
-    /// It has ended, and everything that it had started. `cut`: it did not end by itself.
-    pub(super) fn finish(mut self, exit: Exit, cut: bool) -> End {
-        let said = self.said().unwrap_or_default();
-        let end = serde_json::from_slice(&said).ok();
+    /// It has ended, and everything that it had started.
+    pub(super) fn finish(mut self, ended: ProgramEnd) -> End {
+        let ProgramEnd { exit, by, .. } = ended;
+        let printed = self.printed().unwrap_or_default();
+        let end = serde_json::from_slice(&printed).ok();
         match end.filter(|end| exit == Exit::Code(0) && self.own_commit.is_ended_by(end)) {
             Some(end) => end,
-            None if cut => End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None },
-            None => self.failed(without_an_outcome(exit, &said)),
+            None if by != EndedBy::Itself => {
+                End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None }
+            }
+            None => self.failed(without_an_outcome(exit, &printed)),
         }
     }
 
     /// A commit that cannot be made is no reason to lose the run.
     pub(super) fn failed(&self, why: String) -> End {
         match self.own_commit {
-            OwnCommit::Left { .. } => left_failed(why),
-            OwnCommit::Rest { .. } => rest_failed(why),
+            OwnCommit::Uncommitted { .. } => uncommitted_failed(why),
+            OwnCommit::Worktree { .. } => worktree_failed(why),
         }
     }
 
-    fn said(&mut self) -> io::Result<Vec<u8>> {
+    fn printed(&mut self) -> io::Result<Vec<u8>> {
         const ENOUGH: u64 = 64 << 10;
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         self.output.seek(SeekFrom::Start(0))?;
-        (&self.output).take(ENOUGH).read_to_end(&mut said)?;
-        Ok(said)
+        (&self.output).take(ENOUGH).read_to_end(&mut printed)?;
+        Ok(printed)
     }
 }
 
-pub(super) fn left_failed(why: String) -> End {
+pub(super) fn uncommitted_failed(why: String) -> End {
     End::Uncommitted(UncommittedEnd { problem: Some(why), ..UncommittedEnd::default() })
 }
 
-pub(super) fn rest_failed(why: String) -> End {
+pub(super) fn worktree_failed(why: String) -> End {
     End::CommitWorktree(TaskOutcome::Failed { why })
 }
 
-fn without_an_outcome(exit: Exit, said: &[u8]) -> String {
+fn without_an_outcome(exit: Exit, printed: &[u8]) -> String {
     const LONGEST: usize = 160;
-    let said = String::from_utf8_lossy(said);
-    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+    let printed = String::from_utf8_lossy(printed);
+    let first = printed.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
     format!("its process gave no result ({exit}): {}", clip(&printable(first), LONGEST))
 }
 
@@ -108,45 +115,45 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn ended(own_commit: OwnCommit, said: &str, exit: Exit, cut: bool) -> End {
+    fn ended(own_commit: OwnCommit, printed: &str, exit: Exit, by: EndedBy) -> End {
         let mut output = tempfile::tempfile().unwrap();
-        output.write_all(said.as_bytes()).unwrap();
-        OwnCommitStep { own_commit, output }.finish(exit, cut)
+        output.write_all(printed.as_bytes()).unwrap();
+        OwnCommitStep { own_commit, output }.finish(ProgramEnd { exit, by, swept: 0 })
     }
 
     fn nowhere() -> Tree {
         Tree { dir: "/nowhere".into(), top: None }
     }
 
-    fn left() -> OwnCommit {
-        OwnCommit::Left { tree: nowhere(), message: None }
+    fn uncommitted() -> OwnCommit {
+        OwnCommit::Uncommitted { tree: nowhere(), message: None }
     }
 
-    fn rest() -> OwnCommit {
-        OwnCommit::Rest { worktree: nowhere(), run_id: "r".into() }
+    fn worktree() -> OwnCommit {
+        OwnCommit::Worktree { worktree: nowhere(), run_id: "r".into() }
     }
 
     #[test]
-    fn an_errand_is_understood_as_it_was_told() {
-        for own_commit in [left(), rest()] {
-            let told = serde_json::to_string(&own_commit).unwrap();
-            let heard: OwnCommit = serde_json::from_str(&told).unwrap();
-            assert_eq!(format!("{heard:?}"), format!("{own_commit:?}"));
+    fn a_process_gets_the_commit_it_was_given_and_its_result_is_read() {
+        for own_commit in [uncommitted(), worktree()] {
+            let argument = serde_json::to_string(&own_commit).unwrap();
+            let read: OwnCommit = serde_json::from_str(&argument).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{own_commit:?}"));
             let end = own_commit.perform();
-            let said = serde_json::to_string(&end).unwrap() + "\n";
-            assert_eq!(ended(heard, &said, Exit::Code(0), false), end);
+            let printed = serde_json::to_string(&end).unwrap() + "\n";
+            assert_eq!(ended(read, &printed, Exit::Code(0), EndedBy::Itself), end);
         }
     }
 
     #[test]
-    fn whatever_else_is_said_is_told_and_not_believed() {
+    fn any_other_output_is_shown_and_not_believed() {
         let fine = r#"{"left":{"paths":1,"committed":true}}"#;
         let other = r#"{"rest":"done"}"#;
         let another = r#"{"impossible":{"why":"x"}}"#;
         let twice = format!("{fine}\n{fine}");
         let long =
             format!(r#"{{"left":{{"paths":1,"committed":true,"problem":"{}"}}}}"#, "x".repeat(1 << 20));
-        for (said, exit) in [
+        for (printed, exit) in [
             ("", Exit::Code(0)),
             ("", Exit::Signal(9)),
             ("no such command", Exit::Code(2)),
@@ -156,12 +163,14 @@ mod tests {
             (&twice, Exit::Code(0)),
             (&long, Exit::Code(0)),
         ] {
-            let End::Uncommitted(end) = ended(left(), said, exit, false) else { panic!("{said}") };
-            assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{said}");
-            let lost = ended(left(), said, exit, true);
-            assert!(matches!(lost, End::Lost { .. }), "{said}: {lost:?}");
+            let End::Uncommitted(end) = ended(uncommitted(), printed, exit, EndedBy::Itself) else {
+                panic!("{printed}")
+            };
+            assert!(!end.committed && end.problem.is_some_and(|why| why.len() < 300), "{printed}");
+            let lost = ended(uncommitted(), printed, exit, EndedBy::Ralph);
+            assert!(matches!(lost, End::Lost { .. }), "{printed}: {lost:?}");
         }
-        let end = ended(rest(), fine, Exit::Code(0), false);
+        let end = ended(worktree(), fine, Exit::Code(0), EndedBy::Itself);
         assert!(matches!(end, End::CommitWorktree(TaskOutcome::Failed { .. })), "{end:?}");
     }
 }

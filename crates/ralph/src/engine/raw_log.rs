@@ -109,7 +109,7 @@ fn cut(older: &Path, newest: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn print(pieces: &[&str], (room, part): (u64, u64)) -> (tempfile::TempDir, [String; 3], u64) {
+    fn print(pieces: &[&str], room: u64, part: u64) -> (tempfile::TempDir, [String; 3], u64) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("1-1.out");
         let mut log = RawLog::at(path.clone());
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_one_file() {
-        let (_dir, found, kept) = print(&["abc", "def"], (6, 2));
+        let (_dir, found, kept) = print(&["abc", "def"], 6, 2);
         assert_eq!((found, kept), (["abcdef".into(), String::new(), String::new()], 6));
     }
 
@@ -136,11 +136,11 @@ mod tests {
         let whole = "0123456789abcdefghijklmnopqrstuvwxyz";
         let pieces: Vec<&str> = whole.split("").collect();
         for pieces in [&[whole][..], &pieces, &[&whole[..3], &whole[3..20], &whole[20..]]] {
-            let (_dir, found, kept) = print(pieces, (10, 4));
+            let (_dir, found, kept) = print(pieces, 10, 4);
             assert_eq!(found, [format!("0123456789{CUT}"), "uvwx".into(), "yz".into()]);
             assert_eq!(kept, 16);
         }
-        let (_dir, found, _) = print(&["0123456789", "ab", "cdefg"], (10, 4));
+        let (_dir, found, _) = print(&["0123456789", "ab", "cdefg"], 10, 4);
         assert_eq!(found, [format!("0123456789{CUT}"), "abcd".into(), "efg".into()]);
     }
 }

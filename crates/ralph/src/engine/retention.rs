@@ -41,13 +41,15 @@ impl Retention {
     pub(super) fn new(run_dir: &RunDir, project: &Project, texts: &Texts) -> Retention {
         Retention {
             texts: Shelf::new(
-                (run_dir.dir().to_path_buf(), run_dir.texts()),
+                run_dir.dir().to_path_buf(),
+                run_dir.texts(),
                 "prompts and other texts",
                 RunDir::is_text,
                 texts.gate(),
             ),
             logs: Shelf::new(
-                (project.dir().to_path_buf(), project.ralph_dir()),
+                project.dir().to_path_buf(),
+                project.ralph_dir(),
                 "check logs",
                 Project::is_check_log,
                 Gate::default(),
@@ -59,7 +61,8 @@ impl Retention {
     /// An iteration was judged. Starts removing what is too much.
     pub(super) fn iteration_over(
         &mut self,
-        (run, state): (&Run, &State),
+        run: &Run,
+        state: &State,
         project: &Project,
         texts: &mut Texts,
         at: i64,
@@ -142,12 +145,7 @@ struct Trimmed {
 }
 
 impl Shelf {
-    fn new(
-        (root, dir): (PathBuf, PathBuf),
-        what: &'static str,
-        is_ours: fn(&str) -> bool,
-        gate: Gate,
-    ) -> Shelf {
+    fn new(root: PathBuf, dir: PathBuf, what: &'static str, is_ours: fn(&str) -> bool, gate: Gate) -> Shelf {
         Shelf {
             root,
             dir,

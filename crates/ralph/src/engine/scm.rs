@@ -123,14 +123,14 @@ pub(super) fn unsettled(cause: &io::Error) -> String {
     format!("cannot write the journal: {cause}")
 }
 
-/// Whether a commit would be empty; where that cannot be told, it is tried.
+/// Whether a commit would be empty; where git cannot say, it is tried.
 pub(super) fn nothing_to_commit(tree: &Tree) -> bool {
     let repository = place::repository(tree);
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }
 
-/// What an iteration has left uncommitted: committed under a message, or only counted.
-pub(super) fn see_to_left(tree: &Tree, message: Option<&str>) -> UncommittedEnd {
+/// The uncommitted changes of an iteration, committed under a message or only counted.
+pub(super) fn commit_uncommitted(tree: &Tree, message: Option<&str>) -> UncommittedEnd {
     let Some(repository) = place::repository(tree) else { return UncommittedEnd::default() };
     let seen = repository.changed_paths().map(|paths| paths.iter().filter(|byte| **byte == 0).count());
     let paths = match seen {

@@ -25,6 +25,24 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
 
+/// How the program of a step has ended.
+#[derive(Clone, Copy)]
+pub(super) struct ProgramEnd {
+    pub(super) exit: Exit,
+    pub(super) by: EndedBy,
+    /// Processes that it had left behind and that were ended.
+    pub(super) swept: u32,
+}
+
+/// What made a program end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndedBy {
+    Itself,
+    /// Ralph: the agent had answered, and did not exit.
+    RalphAfterAnswer,
+    Ralph,
+}
+
 /// An agent at work.
 pub(super) struct AgentStep {
     pub(super) stdout: Option<Receiver>,
@@ -40,19 +58,18 @@ pub(super) struct AgentStep {
     pub(super) raw_out: RawLog,
     pub(super) raw_err: RawLog,
     pub(super) room: Room,
-    /// The user knows that not all of its output is kept.
-    pub(super) gap_told: bool,
+    /// The user was warned that not all of its output is kept.
+    pub(super) gap_warned: bool,
     pub(super) prompt: String,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
     pub(super) activity: Activity,
-    /// The loop knows of its silence.
-    pub(super) silence_told: bool,
-    /// Answers that its stream has told, and of how many of them the loop knows.
+    pub(super) silence_recorded: bool,
+    /// Answers in its stream, and how many of them are recorded.
     pub(super) answers: u32,
-    pub(super) answers_told: u32,
-    /// What the loop knows to keep it from going on.
-    pub(super) blocked_told: Option<Blocker>,
+    pub(super) answers_recorded: u32,
+    /// What keeps it from going on, as recorded.
+    pub(super) blocker_recorded: Option<Blocker>,
     /// The first failure to keep what the agent printed.
     pub(super) problem: Option<io::Error>,
 }
@@ -102,13 +119,13 @@ impl AgentStep {
 
     /// Whether it has answered since this was last asked.
     pub(super) fn has_answered(&mut self) -> bool {
-        std::mem::replace(&mut self.answers_told, self.answers) < self.answers
+        std::mem::replace(&mut self.answers_recorded, self.answers) < self.answers
     }
 
     /// What keeps it from going on now, if that has changed since this was last asked.
     pub(super) fn newly_blocked(&mut self) -> Option<Option<Blocker>> {
         let now = self.reader.blocked();
-        (std::mem::replace(&mut self.blocked_told, now) != now).then_some(now)
+        (std::mem::replace(&mut self.blocker_recorded, now) != now).then_some(now)
     }
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
@@ -142,7 +159,7 @@ impl AgentStep {
             Source::Stderr => &mut self.raw_err,
         };
         self.room.beginning -= raw.add(bytes, self.room.beginning, self.room.tail_part)?;
-        if raw.has_gap() && !std::mem::replace(&mut self.gap_told, true) {
+        if raw.has_gap() && !std::mem::replace(&mut self.gap_warned, true) {
             let most = report::bytes(self.room.most);
             reporter.warn(&format!(
                 "the agent's output exceeds {most} (keepStreams): keeping only its start and end"
@@ -157,12 +174,8 @@ impl AgentStep {
     }
 
     /// The agent is gone, and everything it had started.
-    pub(super) fn finish(
-        mut self,
-        (exit, after_answer, swept): (Exit, bool, u32),
-        buffer: &mut [u8],
-        reporter: &mut dyn Reporter,
-    ) -> End {
+    pub(super) fn finish(mut self, ended: ProgramEnd, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
+        let ProgramEnd { exit, by, swept } = ended;
         self.drain(buffer, reporter);
         let (program, complaint) = (self.program, &mut self.complaint);
         self.stderr_lines.finish(&mut |line| {
@@ -174,8 +187,8 @@ impl AgentStep {
         if let Some(cause) = self.problem {
             return End::Impossible { why: format!("cannot save the agent's output: {cause}") };
         }
-        // One that was ended because it would not go has answered all the same.
-        let judged = if after_answer { Exit::Code(0) } else { exit };
+        // The answer counts, however the agent had to be ended after it.
+        let judged = if by == EndedBy::RalphAfterAnswer { Exit::Code(0) } else { exit };
         let answer = dialect::answer(self.dialect, judged, &seen, self.complaint.as_ref());
         let duration_ms = elapsed_ms(self.started);
         let retry_in_ms = service::retry_in_ms(&answer, &Zoned::now());
@@ -195,9 +208,9 @@ impl AgentStep {
         }))
     }
 
-    /// Nobody is left to write: what is in the pipes is all there is. A stranger who was
-    /// handed a descriptor can keep a pipe open and full, but not keep us: no more is read than
-    /// a pipe holds.
+    /// No process of the step is left to write: what is in the pipes is all there is. A process that
+    /// was handed a descriptor can keep a pipe open and full, but cannot hold up the loop: no more is
+    /// read than a pipe holds.
     fn drain(&mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) {
         for source in [Source::Stdout, Source::Stderr] {
             let mut left = pipe::MOST_BYTES;
@@ -218,7 +231,7 @@ impl AgentStep {
         }
     }
 
-    /// The agent is lost. What it had cost is known as far as it has told.
+    /// The agent is lost. What it had cost is known as far as its stream has said.
     pub(super) fn lost(mut self, why: String, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
         self.drain(buffer, reporter);
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
@@ -272,11 +285,10 @@ pub(super) struct CheckStep {
 }
 
 impl CheckStep {
-    /// `cut`: it did not end by itself.
-    pub(super) fn finish(mut self, run: &Run, ending: (Exit, bool, u32), texts: &mut Texts) -> End {
+    pub(super) fn finish(mut self, run: &Run, ended: ProgramEnd, texts: &mut Texts) -> End {
         let cut = self.guard.take().map(LogGuard::stop);
         let output = self.output.try_clone();
-        let end = self.read(run, ending, texts);
+        let end = self.read(run, ended, texts);
         // The log is for people: a longer one is no failure.
         if let (Some(cut), Ok(output)) = (cut, output) {
             let _ = cut.make(&output);
@@ -284,11 +296,12 @@ impl CheckStep {
         end
     }
 
-    fn read(self, run: &Run, (exit, cut, swept): (Exit, bool, u32), texts: &mut Texts) -> End {
+    fn read(self, run: &Run, ended: ProgramEnd, texts: &mut Texts) -> End {
+        let ProgramEnd { exit, by, swept } = ended;
         let duration_ms = elapsed_ms(self.started);
         let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
-        if exit == Exit::Code(0) && !cut {
+        if exit == Exit::Code(0) && by == EndedBy::Itself {
             return End::Check(end);
         }
         let kept = tail(&self.output).and_then(|end_of_output| {
@@ -324,7 +337,7 @@ fn excerpt(spec: &CheckSpec, mut output: File) -> io::Result<String> {
     Ok(spec.excerpt.of(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
-/// The end of a check's output, which tells how it failed, whatever the agent gets to see.
+/// The end of a check's output, which says how it failed, whatever the agent gets to see.
 fn tail(mut output: &File) -> io::Result<String> {
     const BYTES: u64 = 16 << 10;
     output.seek(SeekFrom::Start(output.metadata()?.len().saturating_sub(BYTES)))?;

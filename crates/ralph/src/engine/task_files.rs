@@ -144,14 +144,14 @@ fn compare(
     /// More would drown the next prompt.
     const REPORTED: usize = 20;
     const REPORTED_CHARS: usize = 500;
-    let Comparison { before: last, terms, undone, rewording, keep, by_commit } = comparison;
+    let Comparison { before: last, rules, undone, rewording, keep, by_commit } = comparison;
     let (before, _) = list_of(last, texts)?;
     let after = look(file);
-    let (mut list, found) = review::restore(&before, after.as_ref().map(|(list, _)| list), terms);
+    let (mut list, found) = review::restore(&before, after.as_ref().map(|(list, _)| list), rules);
     // A review that gave no verdict has broken nothing that could be undone; it is reported all the
     // same. One whose verdict was undone has given it, and is told what was wrong with it.
     let theirs = after.as_ref().map_or(&list, |(theirs, _)| theirs);
-    let owed = undone.is_empty().then(|| review::owed(&before, theirs, terms)).flatten();
+    let owed = undone.is_empty().then(|| review::owed(&before, theirs, rules)).flatten();
     let missed = list.take_in(added);
     let (text, displaced) = match after {
         Ok((_, text)) if found.is_empty() && !missed => (text, None),
@@ -169,7 +169,7 @@ fn compare(
         reported.map(|violation| clip(&violation.to_string(), REPORTED_CHARS).into_owned()).collect();
     let known = known(&list, &text, texts)?;
     let edited = *by_commit && violations.is_empty() && known.text != last.text;
-    let mut reworded = review::reworded(&before, &list, terms.skip_review);
+    let mut reworded = review::reworded(&before, &list, rules.skip_review);
     violations.retain(|violation| !undone.contains(violation));
     reworded.retain(|reworded| !rewording.contains(reworded));
     Ok(TasksEnd { violations, reworded, displaced, edited, ..TasksEnd::of(known) })

@@ -2,7 +2,7 @@
 
 use super::parts::Part;
 use crate::fsx;
-use ralph_loop::review::{Terms, places_for_fast_path};
+use ralph_loop::review::{ReviewRules, places_for_fast_path};
 use ralph_loop::task_list::{Mode, TaskList};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
@@ -57,7 +57,7 @@ impl Given {
 impl Assignment {
     /// With the list as it is when the agent begins, and its text.
     pub fn write(&self, path: &Path, before: &TaskList, text: &str) -> io::Result<()> {
-        let places = places_for_fast_path(text, before, &self.terms());
+        let places = places_for_fast_path(text, before, &self.rules());
         let places = places.into_iter().map(|place| (place.start, place.end)).collect();
         let mut file = serde_json::to_vec(&Head { assignment: self, places })?;
         file.push(b'\n');
@@ -65,8 +65,8 @@ impl Assignment {
         fsx::write_whole(path, &file)
     }
 
-    pub fn terms(&self) -> Terms<'_> {
-        Terms {
+    pub fn rules(&self) -> ReviewRules<'_> {
+        ReviewRules {
             mode: self.mode,
             story: self.story.as_deref(),
             skip_review: self.skip_review,

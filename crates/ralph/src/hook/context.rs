@@ -1,7 +1,7 @@
 //! `ralph hook context-monitor`: tells an agent, after a tool call, that its context fills up.
 
 use super::state::Memory;
-use super::{Answer, Input, Surroundings, WINDOW, variable};
+use super::{HookAnswer, Input, Surroundings, WINDOW, variable};
 use crate::fsx;
 use ralph_loop::context::{Alert, THRESHOLDS, Usage, last_usage};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub(super) fn fired(threshold: u8) -> String {
     format!("context-{threshold}")
 }
 
-pub(super) fn monitor(around: &Surroundings, input: &Input) -> Answer {
+pub(super) fn monitor(around: &Surroundings, input: &Input) -> HookAnswer {
     let (window, remark) = match variable(WINDOW).map(|window| window.to_string_lossy().into_owned()) {
         None => (None, None),
         Some(text) => match text.trim().parse() {
@@ -30,13 +30,13 @@ pub(super) fn monitor(around: &Surroundings, input: &Input) -> Answer {
         .map_err(|cause| format!("cannot read the transcript {}: {cause}", input.transcript_path.display()))
         .and_then(|usage| match Alert::reached(usage, window) {
             Some(alert) => tell_once(around, input, alert),
-            None => Ok(Answer::nothing()),
+            None => Ok(HookAnswer::nothing()),
         })
-        .unwrap_or_else(Answer::failed);
-    remark.into_iter().fold(answer, Answer::remark)
+        .unwrap_or_else(HookAnswer::failed);
+    remark.into_iter().fold(answer, HookAnswer::remark)
 }
 
-fn tell_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<Answer, String> {
+fn tell_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<HookAnswer, String> {
     let memory = Memory::of(around, input);
     let is_news = || -> io::Result<bool> {
         // A higher one speaks for those below it.
@@ -49,8 +49,8 @@ fn tell_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<Answe
     };
     // What cannot be remembered would be said after every tool call, so it is not said.
     match is_news().map_err(|cause| format!("cannot record the alert: {cause}"))? {
-        true => Ok(Answer::context(event(input), &alert.to_string())),
-        false => Ok(Answer::nothing()),
+        true => Ok(HookAnswer::context(event(input), &alert.to_string())),
+        false => Ok(HookAnswer::nothing()),
     }
 }
 

@@ -65,7 +65,7 @@ struct Input {
 
 /// What a hook says to the agent.
 #[derive(Debug, PartialEq)]
-pub struct Answer {
+pub struct HookAnswer {
     pub output: Option<Value>,
     /// For people, on standard error.
     pub remarks: Vec<String>,
@@ -73,27 +73,27 @@ pub struct Answer {
     pub failed: bool,
 }
 
-impl Answer {
-    fn nothing() -> Answer {
-        Answer { output: None, remarks: Vec::new(), failed: false }
+impl HookAnswer {
+    fn nothing() -> HookAnswer {
+        HookAnswer { output: None, remarks: Vec::new(), failed: false }
     }
 
-    fn failed(remark: String) -> Answer {
-        Answer { output: None, remarks: vec![remark], failed: true }
+    fn failed(remark: String) -> HookAnswer {
+        HookAnswer { output: None, remarks: vec![remark], failed: true }
     }
 
     /// Text that the agent finds in its context.
-    fn context(event: &str, text: &str) -> Answer {
+    fn context(event: &str, text: &str) -> HookAnswer {
         let output = json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}});
-        Answer { output: Some(output), ..Answer::nothing() }
+        HookAnswer { output: Some(output), ..HookAnswer::nothing() }
     }
 
     /// The agent may not stop yet.
-    fn block(reason: &str) -> Answer {
-        Answer { output: Some(json!({"decision": "block", "reason": reason})), ..Answer::nothing() }
+    fn block(reason: &str) -> HookAnswer {
+        HookAnswer { output: Some(json!({"decision": "block", "reason": reason})), ..HookAnswer::nothing() }
     }
 
-    fn remark(mut self, remark: impl Into<String>) -> Answer {
+    fn remark(mut self, remark: impl Into<String>) -> HookAnswer {
         self.remarks.push(remark.into());
         self
     }
@@ -116,10 +116,10 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 /// Answers an agent. `told` is its JSON, or why that could not be had.
-pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> Answer {
+pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> HookAnswer {
     let around = Surroundings::here();
     if around.run.is_none() && whose == Whose::Ours {
-        return Answer::nothing();
+        return HookAnswer::nothing();
     }
     let input = told.and_then(|told| serde_json::from_slice::<Input>(told).map_err(|why| why.to_string()));
     match (hook, input) {
@@ -127,7 +127,7 @@ pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> Answer {
         (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),
         (Hook::SessionStart, Ok(input)) => session::start(&around, &input),
         (Hook::ContextMonitor | Hook::SessionStart, Err(why)) => {
-            Answer::failed(format!("cannot read the hook's input: {why}"))
+            HookAnswer::failed(format!("cannot read the hook's input: {why}"))
         }
     }
 }

@@ -8,12 +8,13 @@ use super::assignment::{ASSIGNMENT, Given};
 use super::marker::Marker;
 use super::parts::Part;
 use super::state::Memory;
-use super::{Answer, Input, Surroundings, variable};
+use super::{HookAnswer, Input, Surroundings, variable};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::Project;
 use ralph_loop::review::{
-    Terms, Violation, differing, is_harmless, may_change_nothing, owed, standing, transitions, violations,
+    ReviewRules, Violation, differing, is_harmless, may_change_nothing, owed, standing, transitions,
+    violations,
 };
 use ralph_loop::task_list::{Mode, TaskList, Unreadable};
 use std::io;
@@ -35,9 +36,9 @@ struct Found {
     remarks: Vec<String>,
 }
 
-pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> Answer {
+pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> HookAnswer {
     if around.run.is_none() {
-        return Answer::nothing();
+        return HookAnswer::nothing();
     }
     let mut found = Found::default();
     let input = input.unwrap_or_else(|why| {
@@ -49,10 +50,10 @@ pub(super) fn stop(around: &Surroundings, input: Result<Input, String>) -> Answe
         None => by_marker(&project(&input), &mut found),
     }
     let answer = match found.reason() {
-        None => Answer::nothing(),
+        None => HookAnswer::nothing(),
         Some(reason) => block(around, &input, &reason),
     };
-    found.remarks.into_iter().fold(answer, Answer::remark)
+    found.remarks.into_iter().fold(answer, HookAnswer::remark)
 }
 
 fn by_assignment(path: &Path, found: &mut Found) {
@@ -60,14 +61,14 @@ fn by_assignment(path: &Path, found: &mut Found) {
         Ok(given) => given,
         Err(cause) => return found.violations.push(no_assignment(path, &cause)),
     };
-    let (assignment, terms) = (&given.assignment, given.assignment.terms());
-    if !seen_at_a_glance(&given, &terms).unwrap_or(false) {
+    let (assignment, rules) = (&given.assignment, given.assignment.rules());
+    if !seen_at_a_glance(&given, &rules).unwrap_or(false) {
         let after = content(&assignment.tasks_file).and_then(|bytes| TaskList::parse_bytes(&bytes));
         let before = given.before.whole();
         match before.and_then(|bytes| TaskList::parse_bytes(&bytes).map_err(io::Error::other)) {
             Ok(before) => {
-                found.add(violations(Some(&before), after.as_ref(), &terms));
-                found.add(after.as_ref().ok().and_then(|after| owed(&before, after, &terms)));
+                found.add(violations(Some(&before), after.as_ref(), &rules));
+                found.add(after.as_ref().ok().and_then(|after| owed(&before, after, &rules)));
             }
             Err(cause) => found.violations.push(no_assignment(path, &cause)),
         }
@@ -79,11 +80,11 @@ fn by_assignment(path: &Path, found: &mut Found) {
 
 /// Whether nothing is wrong, told from the stories that differ. What cannot be told so, or not be
 /// read, is for a closer look.
-fn seen_at_a_glance(given: &Given, terms: &Terms<'_>) -> io::Result<bool> {
+fn seen_at_a_glance(given: &Given, rules: &ReviewRules<'_>) -> io::Result<bool> {
     let after = Part::of(fsx::open_regular(&given.assignment.tasks_file)?, 0)?;
-    let Some(difference) = given.before.difference(&after)? else { return Ok(may_change_nothing(terms)) };
+    let Some(difference) = given.before.difference(&after)? else { return Ok(may_change_nothing(rules)) };
     let Some((was, is)) = differing(&given.places, difference) else { return Ok(false) };
-    Ok(is_harmless(&given.before.read(was)?, &after.read(is)?, terms))
+    Ok(is_harmless(&given.before.read(was)?, &after.read(is)?, rules))
 }
 
 /// The agent cannot fix this, but letting it stop would count as approval.
@@ -101,18 +102,18 @@ fn by_marker(project: &Project, found: &mut Found) {
         }
     };
     let mode = marker.iteration_mode;
-    let terms = Terms {
+    let rules = ReviewRules {
         mode: mode.unwrap_or(Mode::Implement),
         story: None,
         skip_review: marker.skip_review,
         review_cap: marker.review_cap(),
     };
     let after = content(&project.tasks()).and_then(|bytes| TaskList::parse_bytes(&bytes));
-    found.add(standing(after.as_ref(), &terms));
+    found.add(standing(after.as_ref(), &rules));
     match (mode, marker.snapshot(), &after) {
         (Some(_), Some(before), Ok(after)) => {
-            found.add(transitions(&before, after, &terms));
-            found.add(owed(&before, after, &terms));
+            found.add(transitions(&before, after, &rules));
+            found.add(owed(&before, after, &rules));
         }
         (_, _, Err(_)) => {}
         (None, ..) | (_, None, _) if marker.skip_review => {}
@@ -173,24 +174,24 @@ impl Found {
     }
 }
 
-fn block(around: &Surroundings, input: &Input, reason: &str) -> Answer {
+fn block(around: &Surroundings, input: &Input, reason: &str) -> HookAnswer {
     let memory = Memory::of(around, input);
     for number in 1..=BLOCKS {
         match memory.note(&blocked(number)) {
             Ok(true) => {
                 let reason = format!("{reason}\n\nThen stop again. (Block {number} of {BLOCKS}.)");
-                return Answer::block(&reason);
+                return HookAnswer::block(&reason);
             }
             Ok(false) => {}
             // Blocks that cannot be counted could go on for ever: there is one.
             Err(cause) => {
                 let remark = format!("cannot count how often this session was blocked: {cause}");
                 return match input.stop_hook_active {
-                    true => Answer::nothing().remark(remark).remark(reason),
-                    false => Answer::block(reason).remark(remark),
+                    true => HookAnswer::nothing().remark(remark).remark(reason),
+                    false => HookAnswer::block(reason).remark(remark),
                 };
             }
         }
     }
-    Answer::nothing().remark(format!("blocked {BLOCKS} times already; ralph decides. {reason}"))
+    HookAnswer::nothing().remark(format!("blocked {BLOCKS} times already; ralph decides. {reason}"))
 }

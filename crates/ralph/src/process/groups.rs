@@ -143,9 +143,9 @@ pub fn end_survivors(_run_id: &str) -> u32 {
     0
 }
 
-/// The system does not tell the environment of other processes.
+/// The system does not show the environment of other processes.
 #[cfg(not(target_os = "linux"))]
-pub fn runs_around(_pid: rustix::process::Pid) -> Vec<String> {
+pub fn runs_around(_pid: Pid) -> Vec<String> {
     Vec::new()
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Deliberately absent: timeouts of agents (the engine's policy), reading what they print
 //! (the caller has the other ends of the pipes), and other users' processes (`sudo`),
-//! which nobody without their rights can end.
+//! which only a process with their rights can end.
 
 #[cfg(target_os = "linux")]
 mod client;

@@ -57,7 +57,7 @@ pub(super) fn contains(pid: Pid) -> bool {
 
 /// Puts the children that we have adopted on the list, and reaps those that ended. Called
 /// when a tool ended and before a keeper starts. Puts none there if a keeper died that
-/// nobody has noticed yet: then the adopted ones may be its own.
+/// ralph has not noticed yet: then the adopted ones may be its own.
 pub(super) fn note_adopted() {
     let mut ours = ours();
     ours.retain(|(pid, kind)| {

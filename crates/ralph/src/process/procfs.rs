@@ -1,7 +1,7 @@
 //! What `/proc` says about processes and their children.
 //!
-//! A view is a moment's answer: processes come and go while it is read, so whoever needs
-//! certainty looks again until nothing changes (`sweep`).
+//! A view is true for a moment: processes come and go while it is read. `sweep` therefore looks
+//! again until nothing changes.
 
 use std::fs;
 

@@ -91,8 +91,8 @@ enum Look {
 const UNCLEAR_LOOKS: u32 = 50;
 const UNCLEAR_PAUSE: Duration = Duration::from_micros(200);
 
-/// The pidfd is opened first, so that what is signalled is what was looked at, whoever has
-/// the number by then.
+/// The pidfd is opened first, so that the process that is signalled is the one that was looked
+/// at, even if another has its number by then.
 fn stop_if_marked(pid: Pid, marker: &[u8]) -> Look {
     let foreign = |meta: fs::Metadata| meta.uid() != geteuid().as_raw();
     if fs::metadata(format!("/proc/{pid}")).map_or(true, foreign) {

@@ -14,6 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use super::{Command, Exit};
+use ralph_loop::text::first_bytes;
 
 /// The longest request. The kernel refuses a packet over the socket's send buffer, which
 /// is 208 KiB unless the administrator lowered it.
@@ -106,7 +107,7 @@ impl Reply {
             Reply::NotStarted { errno, text } => {
                 body.push(b'n');
                 put_u32(&mut body, errno.unwrap_or(0).cast_unsigned());
-                put_bytes(&mut body, OsStr::new(&text[..text.floor_char_boundary(REPLY_LIMIT - 9)]));
+                put_bytes(&mut body, OsStr::new(first_bytes(text, REPLY_LIMIT - 9)));
             }
             Reply::Ended { exit, swept } => {
                 let (tag, number) = match exit {

@@ -157,10 +157,10 @@ fn judged(run: &Run, judgement: &Judgement, agent: &str) -> String {
         }
         (_, Settlement::Settled) => format!("iteration {iteration}: done, all checks pass"),
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
-        (_, Settlement::Continue) if let Some(silence) = judgement.silence => {
-            format!("iteration {iteration} failed: {agent} was {silence}")
-        }
-        (_, Settlement::Continue) => format!("iteration {iteration} ended: not done yet"),
+        (_, Settlement::Continue) => match judgement.silence {
+            Some(silence) => format!("iteration {iteration} failed: {agent} was {silence}"),
+            None => format!("iteration {iteration} ended: not done yet"),
+        },
     }
 }
 

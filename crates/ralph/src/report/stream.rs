@@ -6,7 +6,7 @@
 use super::screen::Screen;
 use super::style::{Style, Tone, fit};
 use ralph_loop::dialect::{AgentEvent, TodoItem, TodoStatus};
-use ralph_loop::text::{counted, printable};
+use ralph_loop::text::{counted, first_bytes, printable};
 use ralph_loop::time::span;
 use std::collections::HashMap;
 
@@ -86,7 +86,7 @@ impl StreamView {
         let mut left = TOOL_CHARS;
         for line in output.trim_end().lines().take(TOOL_LINES) {
             // A control sequence ends with its line at the latest, so a line can be cleaned alone.
-            let clean = printable(&line[..line.floor_char_boundary(TOOL_LINE_BYTES)]);
+            let clean = printable(first_bytes(line, TOOL_LINE_BYTES));
             let shown = fit(&clean, (style.width - 4).min(left));
             left = left.saturating_sub(shown.chars().count());
             screen.line(&style.paint(Tone::Quiet, &format!("{}{shown}", style.under())));

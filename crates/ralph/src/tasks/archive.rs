@@ -106,7 +106,7 @@ pub fn archive(
     let summary = summary(&list, &tallies, started(&String::from_utf8_lossy(&progress)), &now);
     let name = format!("{}-{}", now.strftime("%Y-%m-%d"), name(label, &list, project)?);
     let dir = put_away(project, tasks, &name, &summary)?;
-    begin_anew(project, tasks)?;
+    start_new_list(project, tasks)?;
     let done = list.stories.iter().filter(|story| story.passes()).count();
     let commit = commit(project, tasks, &dir);
     Ok(Archived { dir: project.shown(&dir), done, stories: list.stories.len(), commit })
@@ -258,7 +258,7 @@ fn free(archives: &Path, name: &str) -> PathBuf {
 }
 
 /// The prompt is the project's and stays, if it is there.
-fn begin_anew(project: &Project, tasks: &TasksDir) -> Result<(), ArchiveError> {
+fn start_new_list(project: &Project, tasks: &TasksDir) -> Result<(), ArchiveError> {
     let fresh = Fresh::of(project, None);
     for (file, content) in fresh.files(tasks) {
         if file == tasks.prompt() && file.symlink_metadata().is_ok() {

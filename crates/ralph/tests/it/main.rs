@@ -37,6 +37,7 @@ mod locks;
 mod lost_git;
 mod lost_ground;
 mod low_disk;
+mod map;
 mod prices;
 mod prints;
 mod prompts;

@@ -5,7 +5,7 @@
 use super::state::{Compared, Situation};
 use super::{Amendment, Known, TasksPlan, TasksState};
 use crate::plan::{Item, Pick, PlanStep};
-use crate::review::{Reworded, Terms};
+use crate::review::{ReviewRules, Reworded};
 
 #[derive(Clone, Debug)]
 pub enum FileWork<'a> {
@@ -13,7 +13,7 @@ pub enum FileWork<'a> {
     Read {
         last: Option<&'a Known>,
     },
-    /// Hold what is there against a list, and undo what the terms do not allow.
+    /// Hold what is there against a list, and undo what the rules do not allow.
     Compare(Comparison<'a>),
     /// Write the list again as it was before an agent that is not judged.
     PutBack(&'a Known),
@@ -26,7 +26,7 @@ pub enum FileWork<'a> {
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
     pub before: &'a Known,
-    pub terms: Terms<'a>,
+    pub rules: ReviewRules<'a>,
     /// What the agent was found to have done already; it is not reported again.
     pub undone: &'a [String],
     pub rewording: &'a [Reworded],
@@ -47,7 +47,7 @@ impl TasksState {
         match step {
             PlanStep::ReadTasks if self.after_commits() => Some(FileWork::Compare(Comparison {
                 before: self.last_known()?,
-                terms: plan.terms_of_others(),
+                rules: plan.rules_for_others(),
                 undone: &[],
                 rewording: &[],
                 keep: true,
@@ -55,19 +55,19 @@ impl TasksState {
             })),
             PlanStep::ReadTasks => Some(FileWork::Read { last: self.last_known() }),
             PlanStep::CompareTasks => {
-                let (before, terms) = match (&self.situation, pick) {
+                let (before, rules) = match (&self.situation, pick) {
                     // A check after a person's edit may do no more to the list than a commit.
                     (Situation::Compared(Compared { found: Some(found), .. }), _) => {
-                        (found, plan.terms_of_others())
+                        (found, plan.rules_for_others())
                     }
-                    (_, Pick::Work(Item::Task { id, mode })) => (self.known.as_ref()?, plan.terms(*mode, id)),
+                    (_, Pick::Work(Item::Task { id, mode })) => (self.known.as_ref()?, plan.rules(*mode, id)),
                     (_, Pick::Work(Item::Prompt | Item::Story { .. }) | Pick::Done | Pick::Stuck(_)) => {
                         return None;
                     }
                 };
                 Some(FileWork::Compare(Comparison {
                     before,
-                    terms,
+                    rules,
                     undone: self.undone(),
                     rewording: self.rewording(),
                     keep: self.after_downtime(),

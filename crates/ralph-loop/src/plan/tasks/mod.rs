@@ -13,7 +13,7 @@ mod state;
 pub use file_work::{Comparison, FileWork};
 pub use state::TasksState;
 
-use crate::review::{Reworded, Terms};
+use crate::review::{ReviewRules, Reworded};
 use crate::task_list::{Mode, Story, TaskList, field};
 use crate::text::clip;
 use serde::{Deserialize, Serialize};
@@ -43,14 +43,14 @@ fn yes() -> bool {
 }
 
 impl TasksPlan {
-    pub fn terms<'a>(&self, mode: Mode, story: &'a str) -> Terms<'a> {
-        Terms { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
+    pub fn rules<'a>(&self, mode: Mode, story: &'a str) -> ReviewRules<'a> {
+        ReviewRules { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
     }
 
     /// For what was not sent to change the list: a commit, its hooks, a check after a person's edit.
-    /// It may do what anyone may: add stories, and write what decides nothing.
-    pub fn terms_of_others(&self) -> Terms<'static> {
-        Terms { mode: Mode::Implement, story: None, skip_review: false, review_cap: self.review_cap }
+    /// It may do what every agent may: add stories, and change fields that decide nothing.
+    pub fn rules_for_others(&self) -> ReviewRules<'static> {
+        ReviewRules { mode: Mode::Implement, story: None, skip_review: false, review_cap: self.review_cap }
     }
 
     pub(super) fn start(&self) -> TasksState {

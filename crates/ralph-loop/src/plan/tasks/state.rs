@@ -278,7 +278,7 @@ impl TasksState {
         match &mut self.situation {
             Situation::Between(_) => {}
             Situation::WithAgent(watched) => *watched = Watched::NotAlways,
-            // What a check has left there is looked at first, by the terms of checks.
+            // What a check has left there is looked at first, by the rules of checks.
             Situation::Compared(compared) => compared.since = compared.since.with_downtime(),
         }
         if had_stopped {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_waited_for_is_looked_at_again_by_whoever_resumes() {
+    fn what_is_no_longer_waited_for_is_read_again_when_the_run_is_resumed() {
         let list = Arc::new(TaskList::of(vec![Story::new("A", "a", &["c"], 1)]));
         let end = PlanEnd::Tasks(TasksEnd::of(Known { text: String::new(), list }));
         let read = PlanFact::Done(&PlanStep::ReadTasks, &end);

@@ -11,7 +11,7 @@ use crate::report::Out;
 use crate::similar;
 use crate::tasks::import;
 use clap::Args;
-use ralph_loop::review::{DEFAULT_REVIEW_CAP, Terms, standing};
+use ralph_loop::review::{DEFAULT_REVIEW_CAP, ReviewRules, standing};
 use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_lines};
 use ralph_loop::text::printable;
 use serde::Serialize;
@@ -77,17 +77,17 @@ const NUMBER: &str = "number ";
 const PLACEHOLDER_BRANCH: &str = "ralph/feature-name";
 
 /// What any list is held against, whatever iteration comes next.
-pub fn terms(skip_review: bool, review_cap: u32) -> Terms<'static> {
-    Terms { mode: Mode::Implement, story: None, skip_review, review_cap }
+pub fn rules(skip_review: bool, review_cap: u32) -> ReviewRules<'static> {
+    ReviewRules { mode: Mode::Implement, story: None, skip_review, review_cap }
 }
 
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let (project, dir) = args.which.find()?;
     let (mut list, text) = read(&project, &dir)?;
     let filled = list.as_mut().map(|list| list.fill_missing(&project.name())).unwrap_or_default();
-    let terms = terms(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
+    let rules = rules(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
     let file = project.shown(&dir.list());
-    let mut problems = errors(&list, &terms, &file);
+    let mut problems = errors(&list, &rules, &file);
     if let Ok(list) = &list {
         problems.extend(warnings(list, &file));
     }
@@ -164,7 +164,7 @@ fn syntax_line(why: &str) -> Option<usize> {
     why.rsplit_once(" at line ")?.1.split(' ').next()?.parse().ok()
 }
 
-fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>, file: &Path) -> Vec<Problem> {
+fn errors(list: &Result<TaskList, Unreadable>, rules: &ReviewRules<'_>, file: &Path) -> Vec<Problem> {
     let error = |story: Option<String>, text| Problem {
         severity: Severity::Error,
         file: file.to_path_buf(),
@@ -172,14 +172,14 @@ fn errors(list: &Result<TaskList, Unreadable>, terms: &Terms<'_>, file: &Path) -
         story,
         text,
     };
-    let standing = standing(list.as_ref(), terms);
+    let standing = standing(list.as_ref(), rules);
     let mut problems: Vec<Problem> =
         standing.into_iter().map(|violation| error(violation.story, violation.message)).collect();
     if let Ok(list) = list {
         if list.stories.is_empty() {
             problems.push(error(None, "The task list has no stories.".to_string()));
         }
-        let stuck = dead_ends(list, terms.skip_review);
+        let stuck = dead_ends(list, rules.skip_review);
         let told = |stuck: &ralph_loop::task_list::Blocked<'_>| {
             error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never start."))
         };

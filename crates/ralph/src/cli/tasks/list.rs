@@ -128,8 +128,8 @@ fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], runni
         out.tell(&printable(&line));
     }
     // Whatever cap the loop is run with.
-    let terms = super::check::terms(false, u32::MAX);
-    if !standing(Ok(list), &terms).is_empty() {
+    let rules = super::check::rules(false, u32::MAX);
+    if !standing(Ok(list), &rules).is_empty() {
         out.line("The list has errors: `ralph tasks check` lists them.");
     }
     out.flush();

@@ -5,6 +5,7 @@ use super::{OnSignal, RealHost};
 use crate::engine::lane::{Current, StartError};
 use crate::engine::own_commit;
 use crate::engine::scm::{self, Task};
+use crate::engine::step::{EndedBy, ProgramEnd};
 use crate::engine::task_files::{self, Disk};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
@@ -22,9 +23,13 @@ use std::io;
 use std::time::Instant;
 use tokio::task::JoinError;
 
-/// Whether the step in flight has been told to end.
-fn is_cut(state: &State) -> bool {
-    state.first_flight().is_some_and(|flight| flight.cancel.is_some())
+/// What made the program of the step in flight end.
+fn ended_by(state: &State) -> EndedBy {
+    match state.first_flight().and_then(|flight| flight.cancel) {
+        None => EndedBy::Itself,
+        Some(cancel) if cancel.why == Why::Answered => EndedBy::RalphAfterAnswer,
+        Some(_) => EndedBy::Ralph,
+    }
 }
 
 /// What was done to a directory that does not exist any more proves nothing.
@@ -63,23 +68,17 @@ impl RealHost<'_> {
                 Some(self.ended(end))
             }
             KeeperEvent::Ended { exit, swept } => {
+                let ended = ProgramEnd { exit, by: ended_by(state), swept };
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
                     Current::Agent(step) => {
-                        let cancel = state.first_flight().and_then(|flight| flight.cancel);
-                        let after_answer = cancel.is_some_and(|cancel| cancel.why == Why::Answered);
-                        let end = step.finish((exit, after_answer, swept), &mut self.buffer, self.reporter);
+                        let end = step.finish(ended, &mut self.buffer, self.reporter);
                         note_gone(run, self.lane.agent_ended(run, end)?)
                     }
-                    Current::Message { step, words, read_as } => scm::message_end(
-                        step.finish((exit, false, swept), &mut self.buffer, self.reporter),
-                        &words,
-                        read_as,
-                    ),
-                    Current::Check(step) => {
-                        let end = step.finish(run, (exit, is_cut(state), swept), &mut self.lane.texts);
-                        note_gone(run, end)
+                    Current::Message { step, words, read_as } => {
+                        scm::message_end(step.finish(ended, &mut self.buffer, self.reporter), &words, read_as)
                     }
-                    Current::OwnCommit(step) => step.finish(exit, is_cut(state)),
+                    Current::Check(step) => note_gone(run, step.finish(run, ended, &mut self.lane.texts)),
+                    Current::OwnCommit(step) => step.finish(ended),
                     Current::Nothing
                     | Current::KeeperGone
                     | Current::Snapshot(_)
@@ -128,8 +127,8 @@ impl RealHost<'_> {
                 let end = match step {
                     // A commit that cannot be made is no reason to lose the run.
                     Step::Message { .. } => scm::no_message(why),
-                    Step::Uncommitted { .. } => own_commit::left_failed(why),
-                    Step::CommitWorktree => own_commit::rest_failed(why),
+                    Step::Uncommitted { .. } => own_commit::uncommitted_failed(why),
+                    Step::CommitWorktree => own_commit::worktree_failed(why),
                     _ => End::Impossible { why },
                 };
                 self.due.push_back(self.ended(end));

@@ -4,11 +4,11 @@ mod host_event;
 
 use super::Host;
 use super::clock::{Clock, wall_ms};
-use super::lane::{Current, Lane};
+use super::lane::{AgentStart, Current, Lane};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
 use super::signals::Signals;
-use crate::control::{Answer, Control};
+use crate::control::{CommandResult, Control};
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::journal::Journal;
@@ -66,7 +66,7 @@ pub struct RealHost<'r> {
     on_signal: OnSignal,
     pub(super) control: Option<Control>,
     /// The client whose request is being recorded.
-    pub(super) answer_due: Option<oneshot::Sender<Answer>>,
+    pub(super) answer_due: Option<oneshot::Sender<CommandResult>>,
     /// The step in flight.
     pub(super) step: StepId,
     /// Facts that happened while a step was begun.
@@ -191,7 +191,7 @@ impl Host for RealHost<'_> {
         self.note_asked(&event.fact);
         if let Fact::Judged(_) = &event.fact {
             let Lane { project, texts, .. } = &mut self.lane;
-            let notices = self.retention.iteration_over((run, state), project, texts, event.at);
+            let notices = self.retention.iteration_over(run, state, project, texts, event.at);
             self.tell_of_removal(run, notices);
         }
     }
@@ -206,8 +206,8 @@ impl Host for RealHost<'_> {
         self.put_link_aside();
         let started = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
-                let asked = (*iteration, *attempt, *agent);
-                let begun = self.lane.start_agent(run, state, asked, &self.projections);
+                let start = AgentStart { iteration: *iteration, attempt: *attempt, agent: *agent };
+                let begun = self.lane.start_agent(run, state, &start, &self.projections);
                 let begun = begun.map(|prompt| self.reporter.prompt(&prompt));
                 self.trim_streams(run);
                 begun
