@@ -313,3 +313,38 @@ fn the_terminal_of_a_paused_run_shows_how_to_continue() {
     stage.0.ralph(&["kill"]).exits(0);
     running.end();
 }
+
+#[test]
+fn lists_read_the_view_and_fall_back_on_the_journal() {
+    let stage = Stage::new();
+    let running = stage.begin(&["-n", "2"]);
+    let view = || stage.0.run_dir().join("view.json");
+    // Written while an agent works, for the journal as it is then.
+    until("the view", || view().exists());
+    let during = stage.0.listed();
+    assert_eq!((&during["status"], &during["iterations"]), (&json!("running"), &json!(0)));
+    stage.go(1);
+    stage.0.until_file("got.2");
+    running.kill();
+    stage.0.soon_nothing_is_left();
+    // The view knows nothing of its loop's death, and the lock does.
+    assert_eq!(stage.0.listed()["status"], "crashed");
+    stage.go(2);
+    stage.0.ralph(&["resume"]).exits(1);
+    let ended = stage.0.listed();
+    assert_eq!((&ended["status"], &ended["iterations"]), (&json!("max_iterations"), &json!(2)));
+    let text = std::fs::read_to_string(view()).unwrap();
+    // What the list shows comes from there, as long as it is as old as the journal.
+    std::fs::write(view(), text.replace("\"judged\":2", "\"judged\":77")).unwrap();
+    assert_eq!(stage.0.listed()["iterations"], 77);
+    for other in [
+        text.replace("\"journal\":", "\"journal\":1"),
+        text.replace("\"version\":\"", "\"version\":\"9"),
+        "{".into(),
+    ] {
+        std::fs::write(view(), other.replace("\"judged\":2", "\"judged\":77")).unwrap();
+        assert_eq!(stage.0.listed(), ended, "{other}");
+    }
+    std::fs::remove_file(view()).unwrap();
+    assert_eq!(stage.0.listed(), ended);
+}
