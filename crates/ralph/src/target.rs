@@ -4,12 +4,14 @@
 //! beginning, or nothing, which is the run of the current directory.
 
 use crate::catalog::{self, CatalogError};
-use crate::journal::UnreadableRun;
+use crate::journal::{Follower, UnreadableRun};
 use crate::layout::{Home, RunDir, WorkerDir};
 use crate::lock::{NameLock, RunLock};
+use crate::report::Reporter;
 use crate::tmux;
 use crate::worker::record::{Record, WorkerState};
 use crate::worker::{self, WorkerError, workers};
+use ralph_loop::view::RunView;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::fmt;
@@ -30,6 +32,11 @@ pub enum TargetError {
     #[error(transparent)]
     Unreadable(#[from] UnreadableRun),
 }
+
+/// Only the view is wanted.
+struct Unseen;
+
+impl Reporter for Unseen {}
 
 /// A run as it is now.
 #[derive(Debug)]
@@ -83,6 +90,15 @@ impl Target {
             Some(reason) if reason != word => format!("{word} ({reason})"),
             _ => word.to_string(),
         }
+    }
+
+    /// What a loop that is there is doing now, its agent included.
+    pub fn now(&self) -> Option<RunView> {
+        let mut follower = Follower::open(&self.run_dir).ok().filter(|_| self.alive)?;
+        follower.skip_to_now().ok()?;
+        // An agent whose stream cannot be read is doing something all the same.
+        let _ = follower.read(&mut Unseen);
+        follower.view().filter(|view| view.reason.is_none())
     }
 
     /// Brings the files of a worker up to its journal, after another process has written there.

@@ -2,9 +2,10 @@
 
 use super::args::Format;
 use super::{home, print_json, print_lines};
+use crate::engine::wall_ms;
 use crate::error::CliError;
 use crate::layout::Home;
-use crate::report::{Out, say};
+use crate::report::{Out, Style, doing_now, fit, say};
 use crate::target::{self, Target};
 use crate::worker::workers;
 use clap::Args;
@@ -106,6 +107,10 @@ fn lines(target: &Target) -> Vec<String> {
     }
     if let Some(note) = &state.note {
         lines.push(format!("Note: {}", printable(note)));
+    }
+    if let Some(view) = target.now() {
+        let now = format!("Now: {}", doing_now(&view, wall_ms()));
+        lines.push(fit(&now, Style::of_stdout().edge()));
     }
     lines
 }

@@ -13,7 +13,7 @@ use ralph_loop::Run;
 use ralph_loop::dialect::{Dialect, Invocation, Line, Lines, ScanFor, StreamReader, Wants, command_line};
 use ralph_loop::event::{Fact, Step, StepId};
 use ralph_loop::run::AgentSpec;
-use ralph_loop::view::Moments;
+use ralph_loop::view::{Moments, RunView};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -54,7 +54,7 @@ impl Follower {
             // What an agent has printed is kept before its end is written.
             let over = |stream: &mut AgentStream| stream.is_ended_by(&event.fact);
             if let Some(mut stream) = self.stream.take_if(over) {
-                stream.read(reporter)?;
+                stream.read(&mut self.moments, reporter)?;
                 self.gone.note(stream.exists(), reporter);
                 stream.finish(reporter);
             }
@@ -64,10 +64,29 @@ impl Follower {
             }
         }
         if let Some(stream) = &mut self.stream {
-            stream.read(reporter)?;
+            stream.read(&mut self.moments, reporter)?;
         }
         reporter.rest();
         Ok(())
+    }
+
+    /// Goes to the end of the journal. Of what agents have printed, only the one at work is left to
+    /// be read.
+    pub fn skip_to_now(&mut self) -> Result<(), JournalError> {
+        while let Some((run, state, event)) = self.fold.next()? {
+            self.moments.follow(run, state, &event);
+            self.stream.take_if(|stream| stream.is_ended_by(&event.fact));
+            if let Fact::Began { id, step } = &event.fact {
+                self.stream = AgentStream::of(run, &self.run_dir, *id, step).or(self.stream.take());
+            }
+        }
+        Ok(())
+    }
+
+    /// The run as it is now, with what its agent is doing; nothing before its first event.
+    pub fn view(&self) -> Option<RunView> {
+        let (run, state) = self.fold.now()?;
+        Some(self.moments.view(run, state))
     }
 }
 
@@ -134,10 +153,13 @@ impl AgentStream {
         self.stdout.exists()
     }
 
-    fn read(&mut self, reporter: &mut dyn Reporter) -> io::Result<()> {
+    fn read(&mut self, moments: &mut Moments, reporter: &mut dyn Reporter) -> io::Result<()> {
         let AgentStream { stdout, stderr, reader, stderr_lines, .. } = self;
         stdout.read(&mut |piece| match piece {
-            Piece::Bytes(bytes) => reader.feed(bytes, &mut |event| reporter.agent(&event)),
+            Piece::Bytes(bytes) => reader.feed(bytes, &mut |event| {
+                moments.agent_printed(&event);
+                reporter.agent(&event);
+            }),
             Piece::Gap => {
                 reporter.aside("[ralph] some of the agent's output is no longer kept (keepStreams)");
             }

@@ -240,6 +240,14 @@ impl Fold {
     }
 }
 
+impl Fold {
+    /// The run and its state after what was read.
+    pub fn now(&self) -> Option<(&Run, &State)> {
+        let folded = self.folded.as_ref()?;
+        Some((&folded.run, &folded.state))
+    }
+}
+
 /// Folds a journal; `also` sees every event after it was found legal.
 pub fn replay(
     run_dir: &RunDir,

@@ -27,6 +27,7 @@ pub use out::{Out, say};
 pub use plans::command_name;
 pub use refusal::advice as refusal_advice;
 pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
+pub use status::doing_now;
 pub use style::{Style, fit, fit_end};
 pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;

@@ -74,6 +74,17 @@ pub(super) fn doing(view: &RunView, up_ms: u64) -> String {
     format!("{} {}{then}", printable(&what.join(" ")), whole(up_ms.saturating_sub(since_ms)))
 }
 
+/// The same at a moment of the wall clock, with what the agent at work is doing, as far as it shows.
+pub fn doing_now(view: &RunView, now_ms: i64) -> String {
+    let since_last = u64::try_from(now_ms.saturating_sub(view.last_at)).unwrap_or(0);
+    let doing = doing(view, view.up_ms.saturating_add(since_last));
+    match (view.agent_now.tool(), &view.agent_now.words) {
+        (Some(tool), _) => format!("{doing}: {tool}"),
+        (None, Some(words)) => format!("{doing}: {words}"),
+        (None, None) => doing,
+    }
+}
+
 /// Whole seconds: tenths would only flicker.
 fn whole(ms: u64) -> String {
     if ms < 60_000 { format!("{}s", ms / 1000) } else { time::span(ms) }

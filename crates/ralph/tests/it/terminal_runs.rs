@@ -348,3 +348,23 @@ fn lists_read_the_view_and_fall_back_on_the_journal() {
     std::fs::remove_file(view()).unwrap();
     assert_eq!(stage.0.listed(), ended);
 }
+
+#[test]
+fn status_says_what_the_agent_is_doing() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    sandbox.claude(
+        &json!([[{"say": "Looking around."}, {"write": {"path": "up", "content": "1"}}, {"hang": true}]]),
+    );
+    let running = sandbox.start(&["run", "-p", "x", "-n", "1"]);
+    sandbox.until_file("up");
+    until("the last words", || {
+        let told = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
+        let now = told.lines().last().unwrap_or_default().to_string();
+        now.starts_with("Now: claude ") && now.ends_with("s: Looking around.")
+    });
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    let told = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
+    assert!(!told.contains("Now: "), "{told}");
+}

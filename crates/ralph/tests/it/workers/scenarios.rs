@@ -200,8 +200,10 @@ fn ralph_status_check() {
     yard.until_begun(2);
     let state = yard.state("agent");
     let time = |name: &str| state[name].as_str().unwrap().split('.').next().unwrap().replace('T', " ");
+    let told = yard.status("agent");
+    let (seed, now) = told.split_once("Now: ").unwrap();
     assert_eq!(
-        yard.status("agent"),
+        seed,
         format!(
             "Ralph Loop: agent\nStatus: running\nIteration: 2/10\nStarted: {}\n\
              Current iteration started: {}\nConsecutive failures: 1\nTotal failures: 1\n\
@@ -210,6 +212,7 @@ fn ralph_status_check() {
             time("last_iteration_started"),
         )
     );
+    assert!(now.starts_with("sh ") && now.lines().count() == 1, "{now}");
 }
 
 #[test]
