@@ -258,12 +258,12 @@ pub fn one(home: &Home, id: String) -> RunLine {
     let run_dir = home.run(&id);
     let alive = RunLock::is_held(&run_dir);
     match journal::view(&run_dir) {
-        Ok(view) => told(view, alive),
+        Ok(view) => told(id, view, alive),
         Err(cause) => untold(id, &cause, alive, journal::opened(&run_dir)),
     }
 }
 
-fn told(view: RunView, alive: bool) -> RunLine {
+fn told(id: String, view: RunView, alive: bool) -> RunLine {
     let status = match view.reason {
         _ if alive => "running",
         Some(reason) => reason.word(),
@@ -283,7 +283,7 @@ fn told(view: RunView, alive: bool) -> RunLine {
         begun: view.begun,
         alive,
         opened_at: view.opened_at,
-        id: view.id,
+        id,
         plan: Some(view.plan),
         workspace: Some(view.workspace),
         place: view.place,

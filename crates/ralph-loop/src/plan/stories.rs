@@ -186,7 +186,7 @@ impl StoriesState {
             PlanFact::Judged(judgement) => self.judged(judgement),
             // The user has looked at it: the count of attempts starts again.
             PlanFact::Resumed { had_stopped: true } if self.attempts_reset_by_resume() > 0 => {
-                self.retries = 0
+                self.retries = 0;
             }
             PlanFact::Began(Item::Prompt | Item::Task { .. })
             | PlanFact::Done(..)

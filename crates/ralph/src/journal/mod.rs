@@ -78,7 +78,7 @@ impl Journal {
     /// Writes what the run looks like beside the journal. A view that cannot be written is folded from
     /// the journal by its readers.
     pub fn write_view(&self, run: &RunDir, view: &RunView) {
-        let _ = view_file::write(run, self.whole, view);
+        let _ = view_file::write(run, &self.file, view);
     }
 
     /// What returns once everything written so far is on the disk, wherever it is called.

@@ -1,7 +1,7 @@
 //! The view of a run, kept beside its journal so that lists need not read journals.
 //!
-//! A projection: it counts only as long as the journal is exactly as long as it was when the view was
-//! written. Whoever finds another length folds the journal.
+//! A projection: it counts only as long as the journal has the length and the time that it had when the
+//! view was written. A reader that finds another one folds the journal.
 
 use super::{JournalError, replay};
 use crate::fsx;
@@ -9,20 +9,36 @@ use crate::layout::RunDir;
 use ralph_loop::view::{Moments, RunView};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 #[derive(Serialize, Deserialize)]
 struct Written<'v> {
     /// Of the program: another one may see more, or less.
     version: Cow<'v, str>,
-    /// The length of the journal.
-    journal: u64,
+    journal: Stamp,
     view: Cow<'v, RunView>,
+}
+
+/// By which a journal that was written to since is known.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    bytes: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Stamp {
+    fn of(journal: &Metadata) -> Stamp {
+        Stamp { bytes: journal.len(), seconds: journal.mtime(), nanoseconds: journal.mtime_nsec() }
+    }
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) fn write(run_dir: &RunDir, journal: u64, view: &RunView) -> io::Result<()> {
+pub(super) fn write(run_dir: &RunDir, journal: &File, view: &RunView) -> io::Result<()> {
+    let journal = Stamp::of(&journal.metadata()?);
     let written = Written { version: VERSION.into(), journal, view: Cow::Borrowed(view) };
     fsx::write_whole(&run_dir.view(), &serde_json::to_vec(&written)?)
 }
@@ -40,6 +56,6 @@ pub fn view(run_dir: &RunDir) -> Result<RunView, JournalError> {
 fn written(run_dir: &RunDir) -> Option<RunView> {
     let Written { version, journal, view } =
         serde_json::from_slice(&fsx::read_regular(&run_dir.view()).ok()?).ok()?;
-    let length = run_dir.journal().metadata().ok()?.len();
-    (version == VERSION && journal == length).then(|| view.into_owned())
+    let is_current = version == VERSION && journal == Stamp::of(&run_dir.journal().metadata().ok()?);
+    is_current.then(|| view.into_owned())
 }
