@@ -162,7 +162,7 @@ impl State {
             // Measured once more, with that.
             self.ledger.low_disk = None;
         }
-        self.tell_plan(&PlanFact::Changed(changes));
+        self.update_plan(&PlanFact::Changed(changes));
     }
 
     pub(crate) fn fall_silent(&mut self, id: StepId, silence: Silence) -> Result<(), Illegal> {

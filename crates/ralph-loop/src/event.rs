@@ -77,7 +77,7 @@ pub enum Fact {
         id: StepId,
         silence: Silence,
     },
-    /// What keeps the agent from going on, as it tells; none when it gets through again.
+    /// What keeps the agent from going on, as it reports; none when it gets through again.
     Blocked {
         id: StepId,
         by: Option<Blocker>,
@@ -286,7 +286,7 @@ pub struct AgentEnd {
     /// The branch after it, where it has to stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Branch>,
-    /// What it probably cost, where it has told tokens and no dollars.
+    /// What it probably cost, where it reports tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Usd>,
     /// The directory that it worked in, if that does not exist any more.
@@ -324,7 +324,7 @@ pub struct MessageEnd {
     /// What the agent charged for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// What it probably cost, where it has told tokens and no dollars.
+    /// What it probably cost, where it reports tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Usd>,
 }

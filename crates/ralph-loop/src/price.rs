@@ -22,7 +22,7 @@ pub struct Price {
     pub output: Usd,
 }
 
-/// What an agent probably cost, where it has told tokens and no dollars.
+/// What an agent probably cost, where it reports tokens and no dollars.
 pub fn estimate(price: Option<Price>, seen: &StreamSummary) -> Option<Usd> {
     match seen.cost {
         Some(_) => None,

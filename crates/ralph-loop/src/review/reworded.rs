@@ -1,7 +1,7 @@
 //! What an iteration has made of the words that say what is to be done.
 //!
 //! It may change them: a story that turns out to be two keeps its id and a part of its criteria. But
-//! an agent that drops what it cannot do has found another way to be done, so a person is told.
+//! an agent that drops what it cannot do has found another way to be done, so the user is warned.
 
 use crate::task_list::{Story, TaskList, field};
 use serde::{Deserialize, Serialize};
@@ -72,9 +72,9 @@ impl Reworded {
 
     /// All of them on one line; nothing if there are none.
     pub fn summary(all: &[Reworded]) -> Option<String> {
-        let told: Vec<String> =
+        let changes: Vec<String> =
             all.iter().map(|Reworded { story, what }| format!("{story} {what}")).collect();
-        (!told.is_empty()).then(|| format!("changed by agents: {}", told.join(", ")))
+        (!changes.is_empty()).then(|| format!("changed by agents: {}", changes.join(", ")))
     }
 }
 

@@ -45,7 +45,7 @@ fn list(stories: &str) -> TaskList {
 }
 
 /// The other way round, without what a test did not name.
-fn told(list: &TaskList) -> String {
+fn shown(list: &TaskList) -> String {
     let line = |story: &Story| {
         let status = match story.review_status() {
             Some(ReviewStatus::Unreviewed) => "new",
@@ -91,7 +91,7 @@ fn illegal(rules: ReviewRules<'_>, before: &str, after: &str, said: &[(Rule, &st
     for (violation, (_, part)) in found.iter().zip(said) {
         assert!(violation.message.contains(part), "{} has no: {part}", violation.message);
     }
-    assert_eq!(told(&restored), kept);
+    assert_eq!(shown(&restored), kept);
     assert_eq!(violations(Some(&before), Ok(&restored), &rules), []);
 }
 
@@ -210,7 +210,7 @@ fn new_stories_may_come_in_any_mode_and_begin_at_the_beginning() {
         let (restored, found) = restore(&list("a new 0"), Ok(&list(after)), &IMPLEMENT);
         let new = found.iter().find(|violation| violation.rule == Rule::NotInitial).unwrap();
         assert!(new.message.contains("New stories must start with") && new.message.contains(part), "{new}");
-        assert_eq!(told(&restored), "a new 0, b new 0");
+        assert_eq!(shown(&restored), "a new 0, b new 0");
     }
 }
 
@@ -323,7 +323,7 @@ fn review_fix_clears_the_feedback_that_it_has_dealt_with() {
     assert_eq!((found[0].rule, found[0].story.as_deref()), (Rule::FeedbackLeft, Some("a")));
     assert!(found[0].message.contains("must clear reviewFeedback. Story a"), "{}", found[0]);
     // The fix counts all the same, and only the feedback is gone.
-    assert_eq!(told(&restored), "a needs 1, b changes 1");
+    assert_eq!(shown(&restored), "a needs 1, b changes 1");
     assert_eq!(restored.stories[0].review_feedback(), "");
     assert_eq!(restored.stories[1].review_feedback(), "mend it");
     // As a hook sees it.

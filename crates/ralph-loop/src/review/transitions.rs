@@ -185,7 +185,7 @@ impl<'a> Change<'a> {
     ) -> Vec<Violation> {
         let meant = self.old.review_status() == Some(from) && self.new.review_status() == Some(to);
         let illegal = self.fields().filter(|name| *name != field::REVIEW_STATUS || !meant);
-        let message = |name| say(self.id(), name, &self.told(name));
+        let message = |name| say(self.id(), name, &self.transition_of(name));
         illegal.map(|name| Violation::of(Rule::IllegalTransition, self.id(), message(name))).collect()
     }
 
@@ -193,20 +193,25 @@ impl<'a> Change<'a> {
         let mut details = Vec::new();
         let waited = self.old.review_status() == Some(ReviewStatus::NeedsReview);
         if !waited {
-            details.push(format!("it was not waiting for a review ({})", self.told(field::REVIEW_STATUS)));
+            details.push(format!(
+                "it was not waiting for a review ({})",
+                self.transition_of(field::REVIEW_STATUS)
+            ));
         }
         let (before, after) = (self.old.review_count(), self.new.review_count());
         if before.and_then(|count| count.checked_add(1)) != after {
-            details
-                .push(format!("review must increment reviewCount by 1 ({})", self.told(field::REVIEW_COUNT)));
+            details.push(format!(
+                "review must increment reviewCount by 1 ({})",
+                self.transition_of(field::REVIEW_COUNT)
+            ));
         }
         match (self.new.review_status(), self.new.passes()) {
             (Some(ReviewStatus::Approved), true) | (Some(ReviewStatus::ChangesRequested), false) => {}
             _ => details.push(format!(
                 "a review ends with reviewStatus \"approved\" and passes true, or with \
                  \"changes_requested\" and passes false ({}, {})",
-                self.told(field::REVIEW_STATUS),
-                self.told(field::PASSES)
+                self.transition_of(field::REVIEW_STATUS),
+                self.transition_of(field::PASSES)
             )),
         }
         if !details.is_empty() {
@@ -226,7 +231,7 @@ impl<'a> Change<'a> {
     }
 
     fn one_too_many(&self, rules: &ReviewRules<'_>) -> Violation {
-        let (id, change) = (self.id(), self.told(field::REVIEW_STATUS));
+        let (id, change) = (self.id(), self.transition_of(field::REVIEW_STATUS));
         let message = match rules.mode {
             Mode::Implement => format!(
                 "Implement iterations may send only one story to review. Story {id} had illegal transition: \
@@ -243,7 +248,7 @@ impl<'a> Change<'a> {
     }
 
     /// `passes false → true`.
-    fn told(&self, name: &str) -> String {
+    fn transition_of(&self, name: &str) -> String {
         let value = |story: &Story| story.field(name).map_or_else(|| "missing".to_owned(), kind);
         format!("{name} {} → {}", value(self.old), value(self.new))
     }

@@ -34,7 +34,7 @@ impl State {
         }
         let flight = self.flights.remove(&id).ok_or(Illegal::NoSuchStep(id))?;
         if let Step::Check { .. } = flight.step {
-            self.tell_plan(&PlanFact::Checked);
+            self.update_plan(&PlanFact::Checked);
         }
         // What is done before a pause takes effect counts as the run's time.
         if let Some(since) = &mut self.asked.paused_since_ms {
@@ -56,7 +56,7 @@ impl State {
             End::CommitWorktree(_) => self.work.worktree = Worktree::Committed,
             End::Plan(end) => {
                 if let Step::Plan { what, .. } = &flight.step {
-                    self.tell_plan(&PlanFact::Done(what, end));
+                    self.update_plan(&PlanFact::Done(what, end));
                 }
             }
             End::Uncommitted(_) => {
@@ -76,7 +76,7 @@ impl State {
             End::Lost { .. } => {
                 match flight.step {
                     Step::Agent { .. } => self.leave_unjudged(),
-                    Step::Scm { .. } => self.tell_plan(&PlanFact::CommitAbandoned),
+                    Step::Scm { .. } => self.update_plan(&PlanFact::CommitAbandoned),
                     _ => {}
                 }
                 self.ledger.streaks.losses += 1;
@@ -297,7 +297,7 @@ impl State {
             self.work.feedback = failed.cloned().collect();
             self.asked.notes_heard();
         }
-        self.tell_plan(&PlanFact::Judged(judgement));
+        self.update_plan(&PlanFact::Judged(judgement));
         self.settle_work(judgement);
         Ok(())
     }

@@ -211,7 +211,7 @@ impl State {
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
         }
         if waited {
-            self.tell_plan(&PlanFact::Waited);
+            self.update_plan(&PlanFact::Waited);
         }
         let Position { seq, epoch, up_ms, .. } = &mut self.position;
         (*seq, *epoch, *up_ms) = (event.seq, event.epoch, event.up_ms);
@@ -241,8 +241,8 @@ impl State {
         Ok(())
     }
 
-    /// The plan learns of something that can change what is left to do.
-    pub(crate) fn tell_plan(&mut self, fact: &PlanFact<'_>) {
+    /// Applies a fact that can change what is left to do, and picks the item again.
+    pub(crate) fn update_plan(&mut self, fact: &PlanFact<'_>) {
         self.plan.apply(fact);
         self.work.pick = self.plan.pick();
     }
@@ -268,9 +268,9 @@ impl State {
             }
         }
         if self.flights.values().any(|flight| matches!(flight.step, Step::Check { .. })) {
-            self.tell_plan(&PlanFact::Checked);
+            self.update_plan(&PlanFact::Checked);
         }
-        self.tell_plan(&PlanFact::Resumed { had_stopped: stopped.is_some() });
+        self.update_plan(&PlanFact::Resumed { had_stopped: stopped.is_some() });
         match &mut self.work.stage {
             Stage::Working => self.leave_unjudged(),
             // The tree may have changed meanwhile, and a verdict comes from one tree.
@@ -308,7 +308,7 @@ impl State {
         }
         match step {
             Step::Agent { item, .. } => {
-                self.tell_plan(&PlanFact::Began(item));
+                self.update_plan(&PlanFact::Began(item));
                 self.work.attempts += 1;
                 self.work.worktree = Worktree::Changed;
                 self.work.stage = Stage::Working;
@@ -317,7 +317,7 @@ impl State {
             }
             Step::Snapshot { .. } => self.ledger.low_disk = None,
             Step::Message { .. } | Step::Scm { .. } | Step::Uncommitted { .. } | Step::CommitWorktree => {
-                self.tell_plan(&PlanFact::Committing);
+                self.update_plan(&PlanFact::Committing);
             }
             Step::Check { .. } | Step::Plan { .. } | Step::Restore { .. } => {}
         }

@@ -1,4 +1,4 @@
-//! Iterations as people and other programs want them told.
+//! The iterations of a run, for people and other programs.
 //!
 //! Only the current one is held, so a run of ten thousand costs no more memory than one of ten.
 

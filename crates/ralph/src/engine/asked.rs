@@ -1,4 +1,4 @@
-//! What others ask of the loop, and an agent's silence, made facts.
+//! Control messages to the loop, and an agent's silence, as facts.
 
 use super::host::RealHost;
 use super::lane::Current;
@@ -11,7 +11,7 @@ use ralph_loop::{Run, State};
 use std::time::Instant;
 
 impl RealHost<'_> {
-    /// The fact that a request amounts to. Who asked is answered once it is recorded, or at once
+    /// The fact that a request amounts to. The client is answered once it is recorded, or at once
     /// if there is nothing to record.
     pub(super) fn asked(&mut self, run: &Run, state: &State, request: Request) -> Option<Fact> {
         let Request { command, sender, answer } = request;
@@ -57,7 +57,7 @@ impl RealHost<'_> {
 
     pub(super) fn silent_at(&self) -> Option<Instant> {
         match &self.lane.current {
-            // One that waits for its service is silent for that.
+            // An agent that waits for its service is expected to be silent.
             Current::Agent(step) if !step.silence_recorded && step.blocker_recorded.is_none() => {
                 step.activity.deadline()
             }
@@ -68,7 +68,7 @@ impl RealHost<'_> {
     pub(super) fn fell_silent(&mut self, state: &State) -> Option<Fact> {
         let Current::Agent(step) = &mut self.lane.current else { return None };
         let silence = step.activity.silent(Instant::now())?;
-        // One that is being ended is not ended once more.
+        // An agent that is being ended is not ended again.
         step.silence_recorded = true;
         let steered = state.first_flight().is_none_or(|flight| flight.cancel.is_some());
         (!steered).then_some(Fact::Silent { id: self.step, silence })

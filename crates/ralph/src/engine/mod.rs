@@ -46,13 +46,13 @@ pub trait Host {
     fn now(&self) -> (i64, u64);
     /// Makes an event durable against the end of this process.
     fn record(&mut self, event: &Event) -> io::Result<()>;
-    /// Lets everyone who watches see an event that is recorded.
+    /// Passes a recorded event to the reporters and the files that follow the run.
     fn show(&mut self, run: &Run, state: &State, event: &Event);
     /// Begins a step. It ends by a fact from [`Host::wait`], also if it cannot begin.
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step);
     fn cancel(&mut self, id: StepId, how: How);
     /// The fullest of the disks that the run writes to: the bytes that are free there, and a
-    /// directory on it. Nothing where that cannot be told.
+    /// directory on it. None where the system does not say.
     fn room(&self, run: &Run) -> Option<(u64, PathBuf)>;
     /// The next thing that happens; [`Fact::Woke`] at the given moment of the run's time.
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact;

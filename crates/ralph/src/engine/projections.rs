@@ -1,4 +1,4 @@
-//! Files that tell of a run inside its project, written from the facts.
+//! Files about a run inside its project, written from the facts.
 //!
 //! They are never read back as truth. What is due is written while the loop waits for the
 //! next agent, not between two of them; a resumed run rewrites them from its journal.
@@ -44,7 +44,7 @@ impl Projections {
     fn add(&mut self, section: &str) {
         self.due.push_str(section);
         self.tail.push_str(section);
-        // One character more than a prompt carries tells that there was more.
+        // One character more than a prompt carries shows that there was more.
         if let Some((cut, _)) = self.tail.char_indices().rev().nth(CONTEXT_CHARS) {
             self.tail.drain(..cut);
         }
@@ -106,7 +106,7 @@ impl Projections {
     }
 }
 
-/// The whole file, as the journal tells it.
+/// The whole file, from the journal.
 fn whole(journal: &RunDir) -> io::Result<String> {
     let (mut moments, mut text) = (Moments::default(), String::new());
     let replayed = journal::replay(journal, |run, state, event| {

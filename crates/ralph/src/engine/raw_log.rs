@@ -75,8 +75,8 @@ impl RawLog {
         let [older, newest] = layout::tails_of_stream(&self.path);
         let older_bytes = match self.tail.take() {
             None => {
-                let told = cut(&older, &newest);
-                self.open()?.write_all(told.as_bytes())?;
+                let notice = cut(&older, &newest);
+                self.open()?.write_all(notice.as_bytes())?;
                 0
             }
             Some(full) => {

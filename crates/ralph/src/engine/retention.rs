@@ -30,7 +30,7 @@ pub(super) struct Retention {
     judged_at: Option<i64>,
 }
 
-/// What is worth a warning; each is told once.
+/// What is worth a warning, once each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Notice {
     Removed(&'static str),
@@ -134,8 +134,8 @@ struct Shelf {
     /// What was added since, or since before that.
     added: Size,
     at_work: Option<JoinHandle<io::Result<Trimmed>>>,
-    removed_told: bool,
-    failure_told: bool,
+    removal_warned: bool,
+    failure_warned: bool,
 }
 
 /// What came of one go.
@@ -155,8 +155,8 @@ impl Shelf {
             found: None,
             added: Size::default(),
             at_work: None,
-            removed_told: false,
-            failure_told: false,
+            removal_warned: false,
+            failure_warned: false,
         }
     }
 
@@ -193,13 +193,13 @@ impl Shelf {
         match self.at_work.take()?.join() {
             Ok(Ok(Trimmed { left, removed })) => {
                 self.found = Some(left);
-                let news = removed > 0 && !std::mem::replace(&mut self.removed_told, true);
+                let news = removed > 0 && !std::mem::replace(&mut self.removal_warned, true);
                 news.then_some(Notice::Removed(self.what))
             }
             Ok(Err(cause)) => {
                 // Looked at again once as much was added.
                 self.found = Some(Size::default());
-                let news = !std::mem::replace(&mut self.failure_told, true);
+                let news = !std::mem::replace(&mut self.failure_warned, true);
                 news.then(|| Notice::Failed(format!("cannot remove old {}: {cause}", self.what)))
             }
             Err(panic) => std::panic::resume_unwind(panic),

@@ -14,7 +14,7 @@ pub(super) fn retry_in_ms(answer: &Answer, now: &Zoned) -> Option<u64> {
     let Answer::Limited { why, until } = answer else { return None };
     let at_ms = match until {
         Some(seconds) => seconds.saturating_mul(1000),
-        None => told_in_words(why, now)?.timestamp().as_millisecond(),
+        None => time_in_words(why, now)?.timestamp().as_millisecond(),
     };
     let ahead = at_ms.saturating_sub(now.timestamp().as_millisecond());
     let late = if until.is_some() { LATE } else { JUST_NOW };
@@ -23,7 +23,7 @@ pub(super) fn retry_in_ms(answer: &Answer, now: &Zoned) -> Option<u64> {
 
 /// Codex says it in words, in the user's own time: `try again at Mar 17th, 2030 5:46 PM.`, and
 /// `try again at 5:03 AM.` if that is the next time the clock shows it.
-fn told_in_words(text: &str, now: &Zoned) -> Option<Zoned> {
+fn time_in_words(text: &str, now: &Zoned) -> Option<Zoned> {
     let (_, time) = text.split_once("ry again at ")?;
     let time = time.split_once('.').map_or(time, |(time, _)| time);
     let mut plain = time.trim().to_string();
@@ -50,7 +50,7 @@ mod tests {
     #[track_caller]
     fn check(now: &str, told: &str, expected: Option<&str>) {
         let now: Zoned = now.parse().unwrap();
-        let read = told_in_words(&format!("{LIMIT}{told}."), &now);
+        let read = time_in_words(&format!("{LIMIT}{told}."), &now);
         assert_eq!(read, expected.map(|time| time.parse().unwrap()), "{told}");
     }
 
@@ -67,7 +67,7 @@ mod tests {
         // The seconds are cut off, and an agent takes its time to say it.
         check(morning, "12:01 AM", Some("2026-11-16T00:01+00:00[UTC]"));
         check(morning, "11:59 PM", Some("2026-11-15T23:59+00:00[UTC]"));
-        assert_eq!(told_in_words("try again later", &morning.parse().unwrap()), None);
+        assert_eq!(time_in_words("try again later", &morning.parse().unwrap()), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) struct Streams {
     /// Bytes of the attempts before the one at work; looked up when it is first needed.
     before: Option<u64>,
     at_work: Option<Attempt>,
-    told: bool,
+    removal_reported: bool,
 }
 
 struct Attempt {
@@ -64,7 +64,7 @@ impl Room {
 
 impl Streams {
     pub(super) fn of(run_dir: &RunDir) -> Streams {
-        Streams { run_dir: run_dir.clone(), before: None, at_work: None, told: false }
+        Streams { run_dir: run_dir.clone(), before: None, at_work: None, removal_reported: false }
     }
 
     /// An attempt begins to print into these files.
@@ -109,7 +109,7 @@ impl Streams {
             last = Some(stream.age.0);
         }
         self.before = Some(left);
-        Ok(last.filter(|_| !std::mem::replace(&mut self.told, true)))
+        Ok(last.filter(|_| !std::mem::replace(&mut self.removal_reported, true)))
     }
 
     /// All of the attempts before this one.
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first_and_that_is_told_once() {
+    fn the_oldest_goes_first_and_that_is_reported_once() {
         let files = [
             ("9-1.out.tail", 40),
             ("10-1.out", 40),
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(left(&streams).len(), 5);
         assert_eq!(streams.trim(200, 60).unwrap(), Some(9));
         assert_eq!(left(&streams), ["10-1.err", "10-1.out", "10-2.out"]);
-        assert_eq!(streams.trim(200, 150).unwrap(), None, "told before");
+        assert_eq!(streams.trim(200, 150).unwrap(), None, "reported before");
         assert_eq!(left(&streams), [] as [&str; 0]);
     }
 

@@ -29,14 +29,14 @@ pub(super) fn monitor(around: &Surroundings, input: &Input) -> HookAnswer {
     let answer = usage(&input.transcript_path)
         .map_err(|cause| format!("cannot read the transcript {}: {cause}", input.transcript_path.display()))
         .and_then(|usage| match Alert::reached(usage, window) {
-            Some(alert) => tell_once(around, input, alert),
+            Some(alert) => alert_once(around, input, alert),
             None => Ok(HookAnswer::nothing()),
         })
         .unwrap_or_else(HookAnswer::failed);
     remark.into_iter().fold(answer, HookAnswer::remark)
 }
 
-fn tell_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<HookAnswer, String> {
+fn alert_once(around: &Surroundings, input: &Input, alert: Alert) -> Result<HookAnswer, String> {
     let memory = Memory::of(around, input);
     let is_news = || -> io::Result<bool> {
         // A higher one speaks for those below it.

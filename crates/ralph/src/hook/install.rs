@@ -1,4 +1,4 @@
-//! How an agent is told to call ralph's hooks.
+//! How agents are configured to call ralph's hooks.
 
 use crate::fsx;
 use ralph_loop::text::shell_word;

@@ -99,7 +99,7 @@ impl HookAnswer {
     }
 }
 
-/// What a hook knows besides what it is told.
+/// What a hook knows besides its input.
 struct Surroundings {
     run: Option<OsString>,
     home: Option<Home>,
@@ -115,13 +115,13 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Answers an agent. `told` is its JSON, or why that could not be had.
-pub fn answer(hook: Hook, whose: Whose, told: Result<&[u8], String>) -> HookAnswer {
+/// Answers an agent. `input` is its JSON, or why that could not be read.
+pub fn answer(hook: Hook, whose: Whose, input: Result<&[u8], String>) -> HookAnswer {
     let around = Surroundings::here();
     if around.run.is_none() && whose == Whose::Ours {
         return HookAnswer::nothing();
     }
-    let input = told.and_then(|told| serde_json::from_slice::<Input>(told).map_err(|why| why.to_string()));
+    let input = input.and_then(|bytes| serde_json::from_slice::<Input>(bytes).map_err(|why| why.to_string()));
     match (hook, input) {
         (Hook::Stop, input) => stop::stop(&around, input),
         (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),

@@ -62,7 +62,7 @@ fn by_assignment(path: &Path, found: &mut Found) {
         Err(cause) => return found.violations.push(no_assignment(path, &cause)),
     };
     let (assignment, rules) = (&given.assignment, given.assignment.rules());
-    if !seen_at_a_glance(&given, &rules).unwrap_or(false) {
+    if !passes_fast_path(&given, &rules).unwrap_or(false) {
         let after = content(&assignment.tasks_file).and_then(|bytes| TaskList::parse_bytes(&bytes));
         let before = given.before.whole();
         match before.and_then(|bytes| TaskList::parse_bytes(&bytes).map_err(io::Error::other)) {
@@ -78,9 +78,9 @@ fn by_assignment(path: &Path, found: &mut Found) {
     }
 }
 
-/// Whether nothing is wrong, told from the stories that differ. What cannot be told so, or not be
-/// read, is for a closer look.
-fn seen_at_a_glance(given: &Given, rules: &ReviewRules<'_>) -> io::Result<bool> {
+/// Whether the stories that differ show that nothing is wrong. If they do not, or cannot be read, the
+/// whole list is compared.
+fn passes_fast_path(given: &Given, rules: &ReviewRules<'_>) -> io::Result<bool> {
     let after = Part::of(fsx::open_regular(&given.assignment.tasks_file)?, 0)?;
     let Some(difference) = given.before.difference(&after)? else { return Ok(may_change_nothing(rules)) };
     let Some((was, is)) = differing(&given.places, difference) else { return Ok(false) };

@@ -42,7 +42,7 @@ pub(super) fn sweep(spared: impl Fn(Pid) -> bool, mut reaped: impl FnMut(Pid, Ex
 
 #[derive(Default)]
 struct Found {
-    /// Alive and told to stop.
+    /// Alive, and stopped with a signal.
     frozen: Vec<Pid>,
     /// Children of this process, dead or frozen: they can be waited for.
     children: Vec<Pid>,

@@ -45,12 +45,12 @@ pub fn translate(file: &mut Value) -> Findings {
             ("agent", Value::String(agent)) if agent == DEFAULT_AGENT => continue,
             ("agent", Value::Null) => continue,
             ("agent", value) => json!({ "agent": { "command": value } }),
-            // Told as unknown already.
+            // Reported as unknown already.
             _ => continue,
         };
         merge(&mut translated, layer);
     }
-    // What is wrong was told under the name that the block gives it.
+    // What is wrong was reported under the name that the block gives it.
     if findings.problems.is_empty() {
         merge(&mut translated, std::mem::take(file));
         *file = translated;

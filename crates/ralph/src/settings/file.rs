@@ -1,4 +1,4 @@
-//! Reads one file of settings, and tells what is wrong with it.
+//! Reads one file of settings, and finds what is wrong with it.
 
 use super::SettingsError;
 use super::architect;
@@ -61,7 +61,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Reads every file before it gives up, so that all problems are told at once.
+    /// Reads every file before it gives up, so that all problems are reported at once.
     pub fn read(sources: impl IntoIterator<Item = Source>) -> Result<Layers, SettingsError> {
         let mut layers = Layers::default();
         let mut problems = Vec::new();

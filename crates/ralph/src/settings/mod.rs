@@ -6,7 +6,7 @@
 //! for the default. A model in `agent.flags` is `agent.model` in other words: the higher layer wins.
 //!
 //! Files are held against one table of keys ([`table`]) before they are merged, so that a
-//! message names the file, and all that is wrong is told at once. The rest of the program
+//! message names the file, and all problems are reported at once. The rest of the program
 //! sees the typed [`Settings`] only.
 
 mod architect;
@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What each key means is told in [`table`], which also has the defaults.
+/// What each key means is described in [`table`], which also has the defaults.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
@@ -197,20 +197,20 @@ impl PriceSettings {
 
 /// Everything that is wrong with the settings, file by file.
 #[derive(Debug, Error)]
-#[error("{}", told(problems))]
+#[error("{}", listed(problems))]
 pub struct SettingsError {
     pub problems: Vec<Problem>,
 }
 
-fn told(problems: &[Problem]) -> String {
+fn listed(problems: &[Problem]) -> String {
     match problems {
         [problem] => problem.to_string(),
         problems => {
-            let mut told = format!("the settings have {} problems", problems.len());
+            let mut list = format!("the settings have {} problems", problems.len());
             for problem in problems {
-                told.push_str(&format!("\n  {problem}"));
+                list.push_str(&format!("\n  {problem}"));
             }
-            told
+            list
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Reads JSON and YAML into a [`Value`] without losing what a person wrote: a key that is
-//! there twice and a number that is none are errors, told with their line.
+//! there twice and a number that is none are errors, reported with their line.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

@@ -68,7 +68,7 @@ fn by_id(specs: &[Spec]) -> ById<'_> {
     by_id
 }
 
-/// Told at the second file, with the first one named.
+/// Reported at the second file, with the first one named.
 fn doubles<'s>(by_id: &'s ById<'_>) -> impl Iterator<Item = Problem> + 's {
     by_id.iter().flat_map(|(id, specs)| {
         specs.iter().skip(1).map(move |spec| {
@@ -91,7 +91,7 @@ fn unknown_dependencies<'s>(specs: &'s [Spec], by_id: &'s ById<'_>) -> impl Iter
     })
 }
 
-/// Told where the first story of the cycle names the second.
+/// Reported where the first story of the cycle names the second.
 fn waiting_for_each_other(specs: &[Spec], by_id: &ById<'_>) -> Vec<Problem> {
     let mut needs = Needs::new();
     for spec in specs {
@@ -103,14 +103,14 @@ fn waiting_for_each_other(specs: &[Spec], by_id: &ById<'_>) -> Vec<Problem> {
             Some((spec.path.clone(), *spec.dependency_places.get(place)?))
         })
     };
-    let told = cycles(&needs).into_iter().filter_map(|cycle| {
+    let problems = cycles(&needs).into_iter().filter_map(|cycle| {
         let (file, at) = place(cycle.way.first()?, cycle.way.get(1)?)?;
         let way: Vec<String> = cycle.way.iter().map(StoryId::to_string).collect();
         let text = format!("stories depend on each other: {}", way.join(" -> "));
         let problem = SpecProblem::error(at, text, "drop one of these dependencies");
         Some(problem.of_file(file, cycle.stories))
     });
-    told.collect()
+    problems.collect()
 }
 
 fn order_problems(project: &Project, order: &[StoryId], by_id: &ById<'_>) -> Vec<Problem> {

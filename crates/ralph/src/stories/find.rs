@@ -1,6 +1,6 @@
 //! Finds the specs of a project: `specs/epic-{N}/story-{N.M}-*.md`.
 //!
-//! What is named almost like this is told of, since it would be missed in silence; what is named
+//! What is named almost like this is reported, since it would be missed in silence; what is named
 //! otherwise is ignored.
 
 use super::problem::{Place, Problem, SpecProblem};
@@ -95,7 +95,7 @@ fn wrong_epic(project: &Project, id: StoryId, epic: u32) -> Option<SpecProblem> 
     })
 }
 
-/// By name, so that every machine tells the same in the same order.
+/// By name, so that every machine reports the same in the same order.
 fn entries(dir: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut entries = Vec::new();
     for entry in fs_err::read_dir(dir)? {

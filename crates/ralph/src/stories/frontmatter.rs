@@ -69,7 +69,7 @@ pub fn read(spec: &[u8]) -> Frontmatter {
             "add a line `---` after its fields",
         ),
         Block::At(range) => {
-            // Bytes that are no text are told of where the whole file is looked at.
+            // Bytes that are no text are reported where the whole file is read.
             let yaml = String::from_utf8_lossy(&spec[range]);
             parse(&yaml).unwrap_or_else(|(at, why)| {
                 let text = format!("ignoring the frontmatter, which is not valid YAML: {why}");

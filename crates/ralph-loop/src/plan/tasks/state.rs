@@ -183,8 +183,8 @@ impl TasksState {
             task_list::Pick::Done => Pick::Done,
             task_list::Pick::Stuck(Stuck::Empty) => Pick::Stuck("the task list has no stories".into()),
             task_list::Pick::Stuck(Stuck::Blocked(blocked)) => {
-                let told: Vec<String> = blocked.iter().map(ToString::to_string).collect();
-                Pick::Stuck(told.join("; "))
+                let reasons: Vec<String> = blocked.iter().map(ToString::to_string).collect();
+                Pick::Stuck(reasons.join("; "))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The facts that happenings amount to.
+//! The facts that host events amount to.
 
 use super::host_event::{HostEvent, SnapshotTaken};
 use super::{OnSignal, RealHost};
@@ -46,9 +46,9 @@ fn note_gone(run: &Run, mut end: End) -> End {
 }
 
 impl RealHost<'_> {
-    /// The fact that a word of the keeper amounts to, if it does.
-    fn heard(&mut self, run: &Run, state: &State, word: KeeperEvent) -> Option<Fact> {
-        match word {
+    /// The fact that a message of the keeper amounts to, if it does.
+    fn keeper_said(&mut self, run: &Run, state: &State, event: KeeperEvent) -> Option<Fact> {
+        match event {
             KeeperEvent::Started { .. } => None,
             KeeperEvent::NotStarted { error, .. } => {
                 let end = match std::mem::replace(&mut self.lane.current, Current::Nothing) {
@@ -119,8 +119,8 @@ impl RealHost<'_> {
     /// A step that could not begin ends at once, by a fact like any other.
     pub(super) fn not_begun(&mut self, step: &Step, cause: StartError) {
         match cause {
-            // The keeper has died between two steps. It is mourned in `wait`, which sweeps up
-            // what it left; the step then begins again with a new one.
+            // The keeper has died between two steps. `wait` sees that and ends what it left; the step
+            // then begins again with a new keeper.
             StartError::Process(ProcessError::Gone) => self.lane.current = Current::KeeperGone,
             cause => {
                 let why = cause.to_string();
@@ -136,9 +136,9 @@ impl RealHost<'_> {
         }
     }
 
-    /// The fact that something amounts to, if it does.
-    pub(super) fn happened(&mut self, run: &Run, state: &State, thing: HostEvent) -> Option<Fact> {
-        match thing {
+    /// The fact that an event amounts to, if it does.
+    pub(super) fn happened(&mut self, run: &Run, state: &State, event: HostEvent) -> Option<Fact> {
+        match event {
             HostEvent::Signal if self.on_signal == OnSignal::Pause => Some(Fact::Asked(Ask::Leave)),
             HostEvent::Signal => Some(Fact::StopAsked),
             HostEvent::Asked(request) => self.asked(run, state, request),
@@ -150,8 +150,8 @@ impl RealHost<'_> {
                 self.reporter.tick(&self.projections.view(run, state), self.clock.up_ms());
                 None
             }
-            HostEvent::Keeper(word) => {
-                let fact = self.heard(run, state, word);
+            HostEvent::Keeper(event) => {
+                let fact = self.keeper_said(run, state, event);
                 self.trim_streams(run);
                 fact
             }
@@ -201,7 +201,7 @@ impl RealHost<'_> {
         self.due.pop_front()
     }
 
-    /// Makes room for what the agent prints; what has to go for that is told once.
+    /// Makes room for what the agent prints; warns once about what had to be removed for it.
     pub(super) fn trim_streams(&mut self, run: &Run) {
         match self.lane.trim_streams(run) {
             Ok(None) => {}
@@ -257,7 +257,7 @@ impl RealHost<'_> {
                 match taken {
                     Err(cause) => problem(cause.to_string()),
                     Ok(snapshot) => {
-                        self.tell_of_tidying(&snapshot.older_gone);
+                        self.warn_of_tidying(&snapshot.older_gone);
                         let diff = snapshot.diff.map(|text| self.lane.texts.put(&text)).transpose();
                         match diff {
                             Ok(diff) => SnapshotEnd { diff, ..snapshot.end },
@@ -270,15 +270,15 @@ impl RealHost<'_> {
         self.ended(End::Snapshot(end))
     }
 
-    /// Once: it goes on like that.
-    fn tell_of_tidying(&mut self, older_gone: &Result<bool, ShadowError>) {
-        let told = match older_gone {
+    /// Once: the same happens with every later snapshot.
+    fn warn_of_tidying(&mut self, older_gone: &Result<bool, ShadowError>) {
+        let warning = match older_gone {
             Ok(false) => return,
             Ok(true) => "checkpoints exceed their size limit (keepCheckpoints): removed the oldest".into(),
             Err(cause) => format!("cannot remove old checkpoints: {cause}"),
         };
-        if !std::mem::replace(&mut self.tidying_told, true) {
-            self.reporter.warn(&told);
+        if !std::mem::replace(&mut self.tidying_warned, true) {
+            self.reporter.warn(&warning);
         }
     }
 
@@ -313,8 +313,10 @@ impl RealHost<'_> {
             Ok(end) => {
                 if let Some(displaced) = &end.displaced {
                     let kept = self.lane.run_dir().text(displaced);
-                    let told = "restored the task list; the version it replaced is kept";
-                    self.reporter.warn(&format!("{told}: {}", kept.display()));
+                    self.reporter.warn(&format!(
+                        "restored the task list; the version it replaced is kept: {}",
+                        kept.display()
+                    ));
                 }
                 End::Plan(Box::new(PlanEnd::Tasks(end)))
             }

@@ -35,7 +35,7 @@ pub(super) enum HostEvent {
 pub(super) type SnapshotTaken = Result<Taken, JoinError>;
 
 impl RealHost<'_> {
-    pub(super) async fn next_thing(&mut self, wake: Option<Instant>, paused: bool) -> HostEvent {
+    pub(super) async fn next_event(&mut self, wake: Option<Instant>, paused: bool) -> HostEvent {
         let silent_at = if paused { None } else { self.silent_at() };
         let RealHost { lane, signals, control, reporter, last_tick, .. } = self;
         let tick = reporter.tick_every().map(|every| *last_tick + every);
@@ -59,7 +59,7 @@ impl RealHost<'_> {
             () = signals.next() => HostEvent::Signal,
             request = asked(control) => HostEvent::Asked(request),
             () = moment(wake) => HostEvent::Woke,
-            event = word_of(keeper) => HostEvent::Keeper(event),
+            event = keeper_event(keeper) => HostEvent::Keeper(event),
             () = moment(silent_at) => HostEvent::Silent,
             () = moment(tick) => HostEvent::Tick,
             done = thread.finished() => done,
@@ -84,7 +84,7 @@ async fn moment(when: Option<Instant>) {
     }
 }
 
-async fn word_of(keeper: &mut Option<Keeper>) -> KeeperEvent {
+async fn keeper_event(keeper: &mut Option<Keeper>) -> KeeperEvent {
     match keeper {
         Some(keeper) => keeper.event().await,
         None => pending().await,

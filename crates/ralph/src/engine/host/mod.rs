@@ -48,7 +48,7 @@ pub enum OnSignal {
     /// They are not listened for.
     Nothing,
     Stop,
-    /// A worker's: it was not the user who sent it.
+    /// For workers: it is not the user who sends it.
     Pause,
 }
 
@@ -60,7 +60,7 @@ pub struct RealHost<'r> {
     projections_warned: bool,
     streams_warned: bool,
     retention: Retention,
-    tidying_told: bool,
+    tidying_warned: bool,
     reporter: &'r mut dyn Reporter,
     signals: Signals,
     on_signal: OnSignal,
@@ -103,7 +103,7 @@ impl<'r> RealHost<'r> {
             projections,
             projections_warned: false,
             streams_warned: false,
-            tidying_told: false,
+            tidying_warned: false,
             reporter,
             signals: if signals == OnSignal::Nothing { Signals::none() } else { Signals::listen()? },
             on_signal: signals,
@@ -125,7 +125,7 @@ impl<'r> RealHost<'r> {
         }
         self.write_projections();
         let notices = self.retention.close();
-        self.tell_of_removal(run, notices);
+        self.warn_of_removal(run, notices);
         self.reporter.rest();
         self.write_view(run, state);
         self.journal.settle()
@@ -138,11 +138,12 @@ impl<'r> RealHost<'r> {
         if !dir.is_symlink() || fsx::is_inside(project, &dir) {
             return;
         }
-        let told = match fsx::put_aside(&dir) {
+        let outcome = match fsx::put_aside(&dir) {
             Ok(aside) => format!("moved it to {}", self.lane.project.shown(&aside).display()),
             Err(cause) => cause.to_string(),
         };
-        self.reporter.warn(&format!(".ralph was replaced by a link that points outside the project: {told}"));
+        self.reporter
+            .warn(&format!(".ralph was replaced by a link that points outside the project: {outcome}"));
     }
 
     fn write_projections(&mut self) {
@@ -159,7 +160,7 @@ impl<'r> RealHost<'r> {
         self.journal.write_view(self.lane.run_dir(), &self.projections.view(run, state));
     }
 
-    fn tell_of_removal(&mut self, run: &Run, notices: Vec<Notice>) {
+    fn warn_of_removal(&mut self, run: &Run, notices: Vec<Notice>) {
         for notice in notices {
             self.reporter.warn(&match notice {
                 Notice::Removed(what) => {
@@ -192,7 +193,7 @@ impl Host for RealHost<'_> {
         if let Fact::Judged(_) = &event.fact {
             let Lane { project, texts, .. } = &mut self.lane;
             let notices = self.retention.iteration_over(run, state, project, texts, event.at);
-            self.tell_of_removal(run, notices);
+            self.warn_of_removal(run, notices);
         }
     }
 
@@ -299,11 +300,11 @@ impl Host for RealHost<'_> {
         self.reporter.rest();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         loop {
-            let thing = self.next_thing(wake, state.asked.paused()).await;
+            let event = self.next_event(wake, state.asked.paused()).await;
             // An agent that never stops printing makes its pipe always ready, and what is ready
             // does not make the runtime look at anything else: signals, timers, the socket.
-            let more_to_read = matches!(thing, HostEvent::Readable);
-            if let Some(fact) = self.happened(run, state, thing) {
+            let more_to_read = matches!(event, HostEvent::Readable);
+            if let Some(fact) = self.happened(run, state, event) {
                 return fact;
             }
             if more_to_read {
