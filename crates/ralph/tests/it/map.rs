@@ -15,7 +15,8 @@ fn read(path: &str) -> String {
 /// The entries below a crate in the map: `main.rs`, `engine/`.
 fn on_the_map(text: &str, name: &str) -> BTreeSet<String> {
     let lines = text.lines().skip_while(|line| line.split_whitespace().next() != Some(name)).skip(1);
-    let entries = lines.take_while(|line| line.starts_with("  "));
+    // A line that goes on with the one before is indented further.
+    let entries = lines.take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
     let names = entries.flat_map(|line| line.split_whitespace().take_while(|word| is_source(word)));
     names.map(|name| name.trim_end_matches(',').to_string()).collect()
 }
