@@ -35,7 +35,7 @@ msrv:
 	$(CARGO) +$(MSRV) check --workspace --all-targets --locked --target-dir target/msrv
 
 docs:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
 fmt:
 	$(CARGO) fmt --all

@@ -1,7 +1,7 @@
 //! What an iteration may change in the task list, and what it may not.
 //!
 //! [`violations`] is asked twice: by the Stop hook, so that the agent can fix things while it
-//! runs, and by the engine once it has ended, which then believes [`restore`]'s list and not
+//! runs, and by the engine once it has ended, which then believes [`restore()`]'s list and not
 //! the agent's. Both compare with a snapshot that ralph took, never with anything that the
 //! agent can write.
 //!
