@@ -1,5 +1,6 @@
 //! The run's own time: monotonic, and standing still while nothing of the run is alive.
 
+use std::future::pending;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,14 @@ impl Clock {
         let ahead = Duration::from_millis(up_ms.saturating_sub(self.before_ms));
         // A limit of centuries is no limit.
         self.started.checked_add(ahead).unwrap_or_else(|| self.started + Duration::from_secs(1 << 32))
+    }
+}
+
+/// Returns at that moment, or never.
+pub(super) async fn at(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => pending().await,
     }
 }
 

@@ -4,7 +4,6 @@
 //! the journal; in between is this loop and a [`Host`] that touches the world.
 
 mod activity;
-mod asked;
 mod assignment;
 mod check_log;
 mod clock;
@@ -25,10 +24,9 @@ mod story_files;
 mod streams;
 mod task_files;
 
-pub use asked::why_not;
 pub use clock::{Clock, wall_ms};
 pub use dry::{FirstPrompt, first_prompt};
-pub use host::{Equipment, OnSignal, RealHost};
+pub use host::{Equipment, OnSignal, RealHost, why_not};
 pub use own_commit::{OwnCommit, SUBCOMMAND as OWN_COMMIT};
 pub use projections::Projections;
 

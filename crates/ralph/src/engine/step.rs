@@ -12,6 +12,7 @@ use crate::report::{self, Reporter};
 use crate::texts::Texts;
 use jiff::Zoned;
 use ralph_loop::Run;
+use ralph_loop::ask::Silence;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
 use ralph_loop::dialect::{
     self, AgentEvent, Answer, Blocker, Complaint, Dialect, Exit, Line, Lines, StreamReader, StreamSummary,
@@ -22,6 +23,7 @@ use ralph_loop::summary;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe::Receiver;
 
@@ -95,6 +97,31 @@ impl AgentStep {
         }
         reporter.rest();
         self.problem.is_none()
+    }
+
+    /// Ready when one of its pipes can be read.
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        for pipe in [&self.stdout, &self.stderr].into_iter().flatten() {
+            // An error shows again when the pipe is read, which ends it.
+            if pipe.poll_read_ready(cx).is_ready() {
+                return Poll::Ready(());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// When it will have been silent for too long.
+    pub(super) fn silent_at(&self) -> Option<Instant> {
+        // An agent that waits for its service is expected to be silent.
+        let counts = !self.silence_recorded && self.blocker_recorded.is_none();
+        self.activity.deadline().filter(|_| counts)
+    }
+
+    /// The silence that is too long, if it is; returned once.
+    pub(super) fn fell_silent(&mut self) -> Option<Silence> {
+        let silence = self.activity.silent(Instant::now())?;
+        self.silence_recorded = true;
+        Some(silence)
     }
 
     /// False if there is nothing more for now.

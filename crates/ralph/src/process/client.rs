@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
@@ -15,6 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +26,7 @@ use rustix::net::{
     socketpair, sockopt,
 };
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::ReadBuf;
 use tokio::net::UnixDatagram;
 
 use super::ours::{self, Kind};
@@ -139,10 +142,15 @@ impl Keeper {
 
     /// Waits for the next word from the keeper. Nothing is lost when the future is dropped.
     pub async fn event(&mut self) -> KeeperEvent {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    /// Likewise, for a task that waits for several keepers at once.
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<KeeperEvent> {
         if self.state == State::Gone {
-            return KeeperEvent::Gone { swept: 0 };
+            return Poll::Ready(KeeperEvent::Gone { swept: 0 });
         }
-        match self.next_reply().await {
+        Poll::Ready(match ready!(self.poll_reply(cx)) {
             Some(Reply::Started { pid }) => KeeperEvent::Started { pid },
             Some(Reply::NotStarted { errno, text }) => {
                 self.state = State::Idle;
@@ -157,7 +165,7 @@ impl Keeper {
                 self.state = State::Gone;
                 KeeperEvent::Gone { swept: kill_and_reap(&mut self.process) }
             }
-        }
+        })
     }
 
     /// A clean end: lets the keeper end what is left and exit, and waits for that.
@@ -171,10 +179,11 @@ impl Keeper {
     }
 
     /// `None` when the keeper is gone, or talks nonsense, which is no better.
-    async fn next_reply(&self) -> Option<Reply> {
-        let mut body = [0; wire::REPLY_LIMIT];
-        let received = self.socket.recv(&mut body).await.ok()?;
-        Reply::decode(&body[..received])
+    fn poll_reply(&self, cx: &mut Context<'_>) -> Poll<Option<Reply>> {
+        let mut body = [MaybeUninit::uninit(); wire::REPLY_LIMIT];
+        let mut body = ReadBuf::uninit(&mut body);
+        let received = ready!(self.socket.poll_recv(cx, &mut body));
+        Poll::Ready(received.ok().and_then(|()| Reply::decode(body.filled())))
     }
 
     fn send(&self, body: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), ProcessError> {

@@ -1,14 +1,12 @@
-//! Control messages to the loop, and an agent's silence, as facts.
+//! Control messages to the loop, as facts.
 
-use super::host::RealHost;
-use super::lane::Current;
+use super::RealHost;
 use crate::control::{Command, CommandResult, LONGEST_NOTE, Request, Sender};
 use ralph_loop::ask::{Ask, Changes, MOST_NOTES};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::Fact;
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
-use std::time::Instant;
 
 impl RealHost<'_> {
     /// The fact that a request amounts to. The client is answered once it is recorded, or at once
@@ -17,7 +15,7 @@ impl RealHost<'_> {
         let Request { command, sender, answer } = request;
         let ask = match weigh(run, state, command, &sender) {
             Ok(Weighed::Ask(ask)) => Ok(ask),
-            Ok(Weighed::Note(text)) => match self.lane.texts.put(&text) {
+            Ok(Weighed::Note(text)) => match self.shared.texts.put(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
                 Err(cause) => Err(CommandResult::Refused { why: format!("cannot save the note: {cause}") }),
             },
@@ -25,7 +23,7 @@ impl RealHost<'_> {
         };
         match ask {
             Ok(ask) => {
-                self.answer_due = Some(answer);
+                self.inbox.answer_later(answer);
                 Some(Fact::Asked(ask))
             }
             Err(refused) => {
@@ -38,40 +36,17 @@ impl RealHost<'_> {
 
     /// Nothing more will be recorded by this process.
     pub async fn close_control(&mut self) {
-        if let Some(control) = &mut self.control {
-            control.close().await;
-        }
+        self.inbox.close().await;
     }
 
     /// Called for each fact that is recorded.
     pub(super) fn note_asked(&mut self, fact: &Fact) {
         let Fact::Asked(ask) = fact else { return };
-        if let Some(answer) = self.answer_due.take() {
-            let _ = answer.send(CommandResult::Done);
-        }
-        if let (Ask::Continue, Current::Agent(step)) = (ask, &mut self.lane.current) {
+        self.inbox.recorded();
+        if let Ask::Continue = ask {
             // The silence of a pause does not count.
-            step.activity.excuse(Instant::now());
+            self.lanes.excuse_silence();
         }
-    }
-
-    pub(super) fn silent_at(&self) -> Option<Instant> {
-        match &self.lane.current {
-            // An agent that waits for its service is expected to be silent.
-            Current::Agent(step) if !step.silence_recorded && step.blocker_recorded.is_none() => {
-                step.activity.deadline()
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn fell_silent(&mut self, state: &State) -> Option<Fact> {
-        let Current::Agent(step) = &mut self.lane.current else { return None };
-        let silence = step.activity.silent(Instant::now())?;
-        // An agent that is being ended is not ended again.
-        step.silence_recorded = true;
-        let steered = state.first_flight().is_none_or(|flight| flight.cancel.is_some());
-        (!steered).then_some(Fact::Silent { id: self.step, silence })
     }
 }
 

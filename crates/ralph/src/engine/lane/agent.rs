@@ -1,0 +1,256 @@
+//! Agents: started for an iteration, or asked for a commit message.
+
+use super::{Lane, Launch, Program, Shared, StartError};
+use crate::engine::activity::Activity;
+use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit};
+use crate::engine::compose;
+use crate::engine::pipe;
+use crate::engine::projections::Projections;
+use crate::engine::raw_log::RawLog;
+use crate::engine::step::AgentStep;
+use crate::engine::streams::{LEAST_KEPT, Room};
+use crate::fsx;
+use crate::layout;
+use crate::process::Stdio3;
+use ralph_loop::dialect::{
+    AnswerIn, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
+};
+use ralph_loop::done_pattern::DonePattern;
+use ralph_loop::event::How;
+use ralph_loop::limits::Patience;
+use ralph_loop::money::Usd;
+use ralph_loop::plan::{Item, Pick, Plan, PlanState};
+use ralph_loop::run::AgentSpec;
+use ralph_loop::scm::MESSAGE_PROMPT;
+use ralph_loop::{Run, State};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// One start of an agent within an iteration.
+pub(in crate::engine) struct AgentStart {
+    pub(in crate::engine) iteration: u32,
+    pub(in crate::engine) attempt: u32,
+    pub(in crate::engine) agent: usize,
+}
+
+/// Where the output of an agent is kept.
+struct Logs {
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+/// What an agent is started for.
+struct AgentRequest<'a> {
+    iteration: u32,
+    agent: usize,
+    prompt: &'a str,
+    wants: Wants<'a>,
+    session: Option<&'a str>,
+    budget: Option<Usd>,
+    hooks: Option<Hooks<'a>>,
+    /// What else it finds in its environment.
+    extra_env: Vec<(&'static str, String)>,
+    /// What its words are matched with.
+    pattern: Option<&'a str>,
+    patience: Patience,
+}
+
+impl<'a> AgentRequest<'a> {
+    /// One that is invalid was refused before it got into the run.
+    fn pattern(&self) -> Option<DonePattern> {
+        self.pattern.and_then(|pattern| DonePattern::new(pattern).ok())
+    }
+
+    fn invocation(&self, spec: &'a AgentSpec) -> Invocation<'a> {
+        Invocation {
+            program: &spec.program,
+            args: &spec.args,
+            model: spec.model.as_deref(),
+            autonomous: spec.autonomous,
+            wants: self.wants,
+            session: self.session,
+            budget: self.budget,
+            hooks: self.hooks,
+        }
+    }
+}
+
+impl Lane {
+    /// Returns the prompt, too.
+    pub(in crate::engine) fn start_agent(
+        &mut self,
+        shared: &mut Shared,
+        run: &Run,
+        state: &State,
+        start: &AgentStart,
+        projections: &Projections,
+    ) -> Result<(Program, String), StartError> {
+        let &AgentStart { iteration, attempt, agent } = start;
+        let prompt = compose::prompt(run, state, &shared.texts, projections)?;
+        shared.work_on(state);
+        let handed_out = hand_out(shared, run, state)?;
+        let logs = Logs {
+            stdout: shared.run_dir.stdout(iteration, attempt),
+            stderr: shared.run_dir.stderr(iteration, attempt),
+        };
+        let session = session_id(run, state, iteration);
+        let budget = state.ledger.limits.max_cost.map(|most| most.less(state.ledger.spent.usd));
+        let hooks = handed_out.hooks.as_ref();
+        let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
+        let request = AgentRequest {
+            iteration,
+            agent,
+            prompt: &prompt,
+            wants: Wants::Events,
+            session: Some(&session),
+            budget,
+            hooks,
+            extra_env: handed_out.env,
+            pattern: run.plan.pattern(&state.plan),
+            patience: state.ledger.limits.patience,
+        };
+        let (step, _) = self.spawn_agent(shared, run, request, logs)?;
+        Ok((Program::Agent(Box::new(step)), prompt))
+    }
+
+    /// Asks an agent for a commit message, in words only.
+    pub(in crate::engine) fn start_message(
+        &mut self,
+        shared: &mut Shared,
+        run: &Run,
+        iteration: u32,
+        agent: usize,
+    ) -> Result<Program, StartError> {
+        let logs = Logs {
+            stdout: shared.run_dir.message(iteration),
+            stderr: shared.run_dir.message_stderr(iteration),
+        };
+        let file = shared.run_dir.message_file(iteration);
+        // Left by a process of this run that was killed.
+        let _ = fsx::remove(&file);
+        let stdout = logs.stdout.clone();
+        let request = AgentRequest {
+            iteration,
+            agent,
+            prompt: MESSAGE_PROMPT,
+            wants: Wants::LastWords { file: &file.to_string_lossy() },
+            session: None,
+            budget: None,
+            hooks: None,
+            extra_env: Vec::new(),
+            pattern: None,
+            patience: Patience::default(),
+        };
+        let (step, answer) = self.spawn_agent(shared, run, request, logs)?;
+        let (words, read_as) = match answer {
+            AnswerIn::Stdout => (stdout, step.dialect),
+            AnswerIn::File(path) => (run.workspace.join(path), Dialect::Plain),
+        };
+        Ok(Program::Message { step: Box::new(step), words, read_as })
+    }
+
+    fn spawn_agent(
+        &mut self,
+        shared: &mut Shared,
+        run: &Run,
+        request: AgentRequest<'_>,
+        logs: Logs,
+    ) -> Result<(AgentStep, AnswerIn), StartError> {
+        let prompt = request.prompt;
+        let spec = run.agents.get(request.agent).ok_or(StartError::NoSuchAgent(request.agent))?;
+        let hash = shared.texts.put(prompt)?;
+        let prompt_file = shared.run_dir.text(&hash);
+        let invocation = request.invocation(spec);
+        let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
+        let stdin: OwnedFd = match line.stdin {
+            PromptVia::Stdin => File::open(&prompt_file)?.into(),
+            PromptVia::Nothing => File::open("/dev/null")?.into(),
+        };
+        let (stdout, agents_stdout) = pipe::large()?;
+        let (stderr, agents_stderr) = pipe::large()?;
+        let most = match (run.keep_streams, request.wants) {
+            (0, _) => u64::MAX,
+            (most, Wants::Events) => most,
+            (most, Wants::LastWords { .. }) => most.max(LEAST_KEPT),
+        };
+        if run.keep_streams > 0 {
+            shared.streams.begin([&logs.stdout, &logs.stderr]);
+        }
+        let mut step = AgentStep {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            dialect: line.output,
+            program: spec.dialect,
+            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), request.pattern()),
+            stderr_lines: Lines::default(),
+            complaint: None,
+            raw_out: RawLog::at(logs.stdout),
+            raw_err: RawLog::at(logs.stderr),
+            room: Room::of(most),
+            gap_warned: false,
+            prompt: hash,
+            price: spec.price,
+            started: Instant::now(),
+            activity: Activity::of(line.output, request.patience, Instant::now()),
+            silence_recorded: false,
+            answers: 0,
+            answers_recorded: 0,
+            blocker_recorded: None,
+            problem: None,
+        };
+        let argv = line.argv.into_iter().map(OsString::from).collect();
+        let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
+        if !matches!(run.plan, Plan::Prompt(_)) {
+            // It also proves that there was an agent: see `session::resume`.
+            step.raw_out.open()?;
+        }
+        let AgentRequest { iteration, extra_env, .. } = request;
+        self.spawn(run, shared, Launch { iteration, argv, cwd: &run.workspace, stdio, extra_env })?;
+        // Making a file takes longer than anything else between two agents, so where it can wait
+        // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
+        if let Err(cause) = step.raw_out.open() {
+            step.problem = Some(cause);
+            self.end_program(How::Kill);
+        }
+        Ok((step, line.answer))
+    }
+}
+
+/// What else the agent of an iteration gets.
+fn hand_out(shared: &Shared, run: &Run, state: &State) -> Result<HandedOut, StartError> {
+    let (Plan::Tasks(plan), PlanState::Tasks(tasks)) = (&run.plan, &state.plan) else {
+        return Ok(HandedOut::default());
+    };
+    let Pick::Work(Item::Task { id, mode }) = &state.work.pick else {
+        return Ok(HandedOut::default());
+    };
+    let task = TaskAgent {
+        run,
+        plan,
+        tasks,
+        id,
+        mode: *mode,
+        can_commit: agent_can_commit(run, state),
+        run_dir: &shared.run_dir,
+        project: &shared.project,
+        texts: &shared.texts,
+        ralph: &shared.keeper_program.path()?,
+    };
+    Ok(task.hand_out()?)
+}
+
+/// A UUID that no other session has: of this attempt of this life of this run.
+fn session_id(run: &Run, state: &State, iteration: u32) -> String {
+    let name = format!(
+        "{}/{}/{iteration}/{}/{}",
+        run.id,
+        state.position.epoch,
+        state.position.steps_begun,
+        std::process::id()
+    );
+    let hash = layout::hash(name.as_bytes());
+    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+}

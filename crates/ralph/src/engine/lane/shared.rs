@@ -1,0 +1,96 @@
+//! What belongs to the run, and is shared by its lanes.
+
+use crate::engine::streams::Streams;
+use crate::git::checkpoint::Checkpoints;
+use crate::layout::{Project, RunDir};
+use crate::lock::RunLock;
+use crate::process::{Keeper, KeeperProgram, ProcessError};
+use crate::texts::Texts;
+use ralph_loop::plan::{Pick, Plan};
+use ralph_loop::{Run, State};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+pub(in crate::engine) struct Shared {
+    pub(in crate::engine) run_dir: RunDir,
+    pub(in crate::engine) project: Project,
+    pub(in crate::engine) texts: Texts,
+    pub(in crate::engine) streams: Streams,
+    pub(super) keeper_program: KeeperProgram,
+    lock: RunLock,
+    /// Not there while a lane records or restores a tree with them, and never again if that lane
+    /// was no longer waited for.
+    pub(super) checkpoints: Option<Checkpoints>,
+    at_hand: AtHand,
+}
+
+/// The work that the last agent or check was started for: what follows it (a commit message, a
+/// commit) is told the same.
+#[derive(Default)]
+struct AtHand {
+    story: Option<String>,
+    /// How many iterations there may be.
+    iterations: u32,
+}
+
+impl Shared {
+    pub(in crate::engine) fn new(
+        run_dir: RunDir,
+        project: Project,
+        lock: RunLock,
+        checkpoints: Option<Checkpoints>,
+        keeper_program: KeeperProgram,
+    ) -> Shared {
+        let (texts, streams) = (Texts::of(&run_dir), Streams::of(&run_dir));
+        let at_hand = AtHand::default();
+        Shared { run_dir, project, texts, streams, keeper_program, lock, checkpoints, at_hand }
+    }
+
+    /// What agents and checks find in their environment about their work.
+    pub(super) fn work_on(&mut self, state: &State) {
+        self.at_hand = AtHand {
+            story: match &state.work.pick {
+                Pick::Work(item) => item.story(),
+                Pick::Done | Pick::Stuck(_) => None,
+            },
+            iterations: state.ledger.limits.iterations,
+        };
+    }
+
+    /// What every program of a run finds in its environment.
+    pub(super) fn env(&self, run: &Run, iteration: u32) -> Vec<(&'static str, String)> {
+        let mut env = vec![
+            ("RALPH_RUN", run.id.clone()),
+            ("RALPH_ITERATION", iteration.to_string()),
+            ("RALPH_MAX_ITERATIONS", self.at_hand.iterations.to_string()),
+        ];
+        env.extend(self.at_hand.story.clone().map(|story| ("RALPH_STORY", story)));
+        env
+    }
+
+    pub(super) fn start_keeper(&self) -> Result<Keeper, ProcessError> {
+        Keeper::start(&self.keeper_program, Some(self.lock.as_fd()), &[])
+    }
+
+    /// Another descriptor of the run's lock.
+    pub(in crate::engine) fn lock(&self) -> Option<OwnedFd> {
+        self.lock.as_fd().try_clone_to_owned().ok()
+    }
+
+    pub(in crate::engine) fn has_checkpoints(&self) -> bool {
+        self.checkpoints.is_some()
+    }
+
+    pub(in crate::engine) fn put_back(&mut self, checkpoints: Checkpoints) {
+        self.checkpoints = Some(checkpoints);
+    }
+
+    /// What a run writes by itself, relative to the top of the work tree.
+    pub(super) fn own_files(&self, run: &Run, top: &Path) -> Vec<String> {
+        let progress_txt = match run.plan {
+            Plan::Stories(_) => Some(self.project.progress_txt()),
+            Plan::Prompt(_) | Plan::Tasks(_) => None,
+        };
+        self.project.own_files_below(top, progress_txt.into_iter().chain(run.log.clone()))
+    }
+}
