@@ -540,17 +540,17 @@ fn prepare_project(run: &Run) -> Result<(), CliError> {
             .cause(cause)
             .hint("make it writable, or choose another directory with -C")
     })?;
-    if let Err(cause @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
-        && run.git
-    {
-        return Err(place::no_repository(&cause, &run.workspace));
-    }
-    if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
-        repository
+    if run.git { exclude_runtime_files(run) } else { Ok(()) }
+}
+
+fn exclude_runtime_files(run: &Run) -> Result<(), CliError> {
+    match place::find_repository(&run.tree()) {
+        Ok(repository) => repository
             .exclude_runtime_files(&run.workspace)
-            .map_err(|cause| CliError::usage("cannot exclude ralph's files from git").cause(cause))?;
+            .map_err(|cause| CliError::usage("cannot exclude ralph's files from git").cause(cause)),
+        Err(cause @ NoRepository::Untrusted { .. }) => Err(place::no_repository(&cause, &run.workspace)),
+        Err(NoRepository::None) => Ok(()),
     }
-    Ok(())
 }
 
 fn lock_workspace(
