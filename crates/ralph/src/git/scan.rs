@@ -17,10 +17,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// More files are left to git, which looks at them with several threads.
 const MOST_FILES: usize = 10_000;
+
+/// From so many directories on, several threads are worth their start.
+const MANY_DIRS: usize = 16;
+const MOST_THREADS: usize = 4;
 
 /// After so many new files git is asked which of them are ignored.
 const MOST_NEW: usize = 100;
@@ -158,40 +163,15 @@ impl Scan {
     pub(super) fn of(top: &Path, ignored: &Ignored) -> Result<Scan, Unfit> {
         // Before the first file: what is changed from here on is recent.
         let at = seconds();
-        let (mut dirs, mut ahead, mut files) = (BTreeMap::new(), vec![PathBuf::new()], 0);
-        while let Some(dir) = ahead.pop() {
-            let mut found = BTreeMap::new();
-            for entry in fs_err::read_dir(top.join(&dir))? {
-                let entry = entry?;
-                let name = entry.file_name();
-                if name == ".git" {
-                    if dir.as_os_str().is_empty() {
-                        continue;
-                    }
-                    return Err(Unfit::Unreadable);
-                }
-                let path = dir.join(&name);
-                let meta = match entry.metadata() {
-                    Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
-                    meta => meta?,
-                };
-                if meta.is_dir() {
-                    if !ignored.dirs.contains(&path) {
-                        ahead.push(path);
-                    }
-                } else if !ignored.files.contains(&path) {
-                    let mut stamp = Stamp::of(&meta);
-                    if name == GITIGNORE && stamp.kind == Kind::File {
-                        stamp.patterns = Some(hash(&fsx::read_regular(&top.join(&path))?));
-                    }
-                    found.insert(name, stamp);
-                }
+        let (mut dirs, mut ahead, looker) = (BTreeMap::new(), vec![PathBuf::new()], Looker::at(top, ignored));
+        while !ahead.is_empty() {
+            let found = looker.look_into(&ahead)?;
+            let mut below = Vec::new();
+            for (dir, found) in ahead.into_iter().zip(found) {
+                below.extend(found.dirs);
+                dirs.insert(dir, found.files);
             }
-            files += found.len() + 1;
-            if files > MOST_FILES {
-                return Err(Unfit::TooLarge);
-            }
-            dirs.insert(dir, found);
+            ahead = below;
         }
         Ok(Scan { dirs, at })
     }
@@ -263,6 +243,78 @@ impl Scan {
     }
 }
 
+/// What is in one directory and not ignored.
+struct Found {
+    files: BTreeMap<OsString, Stamp>,
+    dirs: Vec<PathBuf>,
+}
+
+struct Looker<'a> {
+    top: &'a Path,
+    ignored: &'a Ignored,
+    /// Files and directories so far.
+    seen: AtomicUsize,
+}
+
+impl<'a> Looker<'a> {
+    fn at(top: &'a Path, ignored: &'a Ignored) -> Looker<'a> {
+        Looker { top, ignored, seen: AtomicUsize::new(0) }
+    }
+
+    /// Looks into directories; into many of them with several threads, as git does.
+    fn look_into(&self, dirs: &[PathBuf]) -> Result<Vec<Found>, Unfit> {
+        let look = |dirs: &[PathBuf]| dirs.iter().map(|dir| self.look_at(dir)).collect();
+        if dirs.len() < MANY_DIRS {
+            return look(dirs);
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        std::thread::scope(|all| {
+            let started = dirs.chunks(dirs.len().div_ceil(threads)).map(|dirs| all.spawn(move || look(dirs)));
+            let started: Vec<_> = started.collect();
+            let found = started.into_iter().map(|thread| match thread.join() {
+                Ok(found) => found,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            let found: Vec<Vec<Found>> = found.collect::<Result<_, Unfit>>()?;
+            Ok(found.into_iter().flatten().collect())
+        })
+    }
+
+    fn look_at(&self, dir: &Path) -> Result<Found, Unfit> {
+        let mut found = Found { files: BTreeMap::new(), dirs: Vec::new() };
+        for entry in fs_err::read_dir(self.top.join(dir))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == ".git" {
+                if dir.as_os_str().is_empty() {
+                    continue;
+                }
+                return Err(Unfit::Unreadable);
+            }
+            let meta = match entry.metadata() {
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
+                meta => meta?,
+            };
+            if self.seen.fetch_add(1, Ordering::Relaxed) == MOST_FILES {
+                return Err(Unfit::TooLarge);
+            }
+            let path = dir.join(&name);
+            if meta.is_dir() {
+                if !self.ignored.dirs.contains(&path) {
+                    found.dirs.push(path);
+                }
+            } else if !self.ignored.files.contains(&path) {
+                let mut stamp = Stamp::of(&meta);
+                if name == GITIGNORE && stamp.kind == Kind::File {
+                    stamp.patterns = Some(hash(&fsx::read_regular(&self.top.join(&path))?));
+                }
+                found.files.insert(name, stamp);
+            }
+        }
+        Ok(found)
+    }
+}
+
 fn can_be_recorded(path: &Path, stamp: &Stamp, largest_file: u64) -> bool {
     match stamp.kind {
         Kind::File => stamp.size <= largest_file && fsx::open_regular(path).is_ok(),
@@ -280,4 +332,43 @@ fn hash(content: &[u8]) -> u64 {
 fn seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write files")]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_change_is_found_in_each_of_many_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        let file = |number: usize| format!("d{}/e{number}/file", number % 5);
+        for number in 0..60 {
+            fs::create_dir_all(top.join(file(number)).parent().unwrap()).unwrap();
+            fs::write(top.join(file(number)), "a").unwrap();
+        }
+        let ignored = Ignored::default();
+        let mut before = Scan::of(top, &ignored).unwrap();
+        before.settle();
+        for number in 0..60 {
+            fs::write(top.join(file(number)), "changed").unwrap();
+            let now = Scan::of(top, &ignored).unwrap();
+            let Difference::In(changed) = now.since(&before, top, 1 << 20) else { panic!("{number}") };
+            assert_eq!(changed.dirs, [PathBuf::from(file(number)).parent().unwrap().to_path_buf()].into());
+            before = now;
+            before.settle();
+        }
+        assert_eq!(Scan::of(top, &ignored).unwrap().since(&before, top, 1 << 20), Difference::Nothing);
+    }
+
+    #[test]
+    fn more_files_than_can_be_compared_are_left_to_git() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..=MOST_FILES {
+            fs::write(dir.path().join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(Scan::of(dir.path(), &Ignored::default()).unwrap_err(), Unfit::TooLarge);
+    }
 }
