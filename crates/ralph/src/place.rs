@@ -75,7 +75,16 @@ pub fn branch(run_id: &str) -> String {
 /// The repository that a run works in. If its `.git` is gone there is none: another one around it
 /// is not the run's to touch.
 pub fn repository(tree: &Tree) -> Option<Repository> {
-    Repository::around(&tree.dir).filter(|found| tree.top.as_ref().is_none_or(|top| found.top == *top))
+    find_repository(tree).ok()
+}
+
+/// The same, or why there is none.
+pub fn find_repository(tree: &Tree) -> Result<Repository, NoRepository> {
+    let found = Repository::find(&tree.dir)?;
+    match &tree.top {
+        Some(top) if found.top != *top => Err(NoRepository::None),
+        Some(_) | None => Ok(found),
+    }
 }
 
 /// The checkpoints of a run. Once there are some, they need no repository any more.

@@ -2,12 +2,21 @@
 //!
 //! Each snapshot is a git tree in the run's [`Shadow`]; nothing is written when nothing has
 //! changed. Left out, and named: files over a size, unreadable files, repositories inside.
+//!
+//! From the third snapshot on, git is not started if a scan of the files finds nothing changed, and
+//! only looks into the directories in which the scan has found something.
 
 use super::Repository;
+use super::ahead::{Ahead, DiffOf};
+use super::known_head::{KnownCommit, KnownHead};
+use super::private::Private;
 use super::restore::{self, PutAside, RestoreError, Target};
-use super::shadow::{Shadow, ShadowError};
+use super::scan::{Changed, Difference, Ignored, Scan, Unfit};
+use super::shadow::{Changes, Shadow, ShadowError};
 use ralph_loop::event::{Head, SnapshotEnd};
 use ralph_loop::prompt::CONTEXT_CHARS;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub struct Checkpoints {
@@ -23,12 +32,71 @@ pub struct Checkpoints {
     most: u64,
     /// Bytes that were recorded since they were last tidied.
     untidied: u64,
+    outside: Outside,
+    ahead: Ahead,
+    known_head: KnownHead,
+    known_commit: KnownCommit,
 }
 
 /// The newest tree and its diff: while nothing changes, neither is asked for again.
 struct Last {
     tree: String,
     diff: Option<String>,
+    left_out: LeftOut,
+}
+
+/// What is in no tree.
+#[derive(Clone, Default)]
+struct LeftOut {
+    /// The first of the paths that are named.
+    named: Vec<String>,
+    /// All of them, as git names them.
+    unrecorded: BTreeSet<Vec<u8>>,
+    /// Local settings, which are not named.
+    has_private: bool,
+}
+
+impl LeftOut {
+    fn of(changes: &Changes) -> LeftOut {
+        let (named, unrecorded) = (changes.left_out.clone(), changes.unrecorded.clone());
+        LeftOut { named, unrecorded, has_private: changes.has_private }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.unrecorded.is_empty() && !self.has_private
+    }
+}
+
+/// What the work tree looked like just before the newest tree was recorded.
+#[derive(Default)]
+struct Outside {
+    /// Nothing before git was first asked.
+    ignored: Option<Ignored>,
+    scan: Option<Scan>,
+    too_large: bool,
+    /// Asked for once it matters.
+    has_submodules: Option<bool>,
+}
+
+impl Outside {
+    fn look(&mut self, top: &Path) -> Option<Scan> {
+        let ignored = self.ignored.as_ref().filter(|_| !self.too_large)?;
+        let scan = Scan::of(top, ignored);
+        self.too_large = matches!(scan, Err(Unfit::TooLarge));
+        scan.ok()
+    }
+}
+
+/// What has changed since the newest tree.
+enum Found {
+    Nothing,
+    /// It is in the index already; so many bytes.
+    Added(u64),
+    /// It is to be recorded. The index may have changed even if this is empty.
+    Listed {
+        changes: Changes,
+        index_changed: bool,
+    },
 }
 
 /// Four bytes a character at most; one more tells that there was more.
@@ -54,7 +122,19 @@ pub type Restored = (Checkpoints, Result<PutAside, RestoreError>);
 impl Checkpoints {
     /// `base` is the run's first tree, if it has one already; `most` bytes are kept, 0 being all.
     pub fn of(shadow: Shadow, base: Option<String>, with_head: bool, most: u64) -> Checkpoints {
-        Checkpoints { shadow, base, last: None, with_head, head: None, most, untidied: 0 }
+        Checkpoints {
+            shadow,
+            base,
+            last: None,
+            with_head,
+            head: None,
+            most,
+            untidied: 0,
+            outside: Outside::default(),
+            ahead: Ahead::default(),
+            known_head: KnownHead::default(),
+            known_commit: KnownCommit::default(),
+        }
     }
 
     /// The top of the work tree.
@@ -66,8 +146,18 @@ impl Checkpoints {
         self.shadow.repository()
     }
 
+    /// What is known of the user's commit, to be used while a snapshot is taken.
+    pub fn lend_known_commit(&mut self) -> KnownCommit {
+        std::mem::take(&mut self.known_commit)
+    }
+
+    pub fn return_known_commit(&mut self, known: KnownCommit) {
+        self.known_commit = known;
+    }
+
     /// Puts the tree back to where a piece of work began.
     pub fn put_back(&mut self, project: &Path, target: &Target<'_>) -> Result<PutAside, RestoreError> {
+        self.ahead.dismiss();
         if self.last.take().is_none() {
             self.shadow.set_up(project)?;
         }
@@ -76,7 +166,7 @@ impl Checkpoints {
 
     /// Where the user's repository is, kept so that it can be put back there.
     fn head(&mut self) -> Head {
-        let head = self.shadow.repository().head();
+        let head = self.known_head.get(self.shadow.repository());
         if self.head.as_ref() != Some(&head) {
             self.shadow.keep_head(&head);
         }
@@ -92,40 +182,132 @@ impl Checkpoints {
         needed: Option<&str>,
         own_files: &[String],
     ) -> Result<Snapshot, ShadowError> {
+        let mut made = None;
         if self.last.is_none() {
-            self.shadow.set_up(project)?;
+            self.ahead.dismiss();
+            self.outside = Outside::default();
+            made = self.shadow.set_up(project)?;
         }
-        let changes = self.shadow.changes()?;
-        let is_new = self.last.is_none() || !changes.is_empty();
-        let last = match self.last.take() {
-            Some(last) if changes.is_empty() => last,
-            Some(_) | None => match &self.base {
-                Some(base) if with_diff => {
-                    let (tree, diff) =
-                        self.shadow.record_and_diff(&changes, base, own_files, CONTEXT_BYTES)?;
-                    let diff = String::from_utf8_lossy(&diff).into_owned();
-                    Last { tree, diff: Some(diff).filter(|diff| !diff.is_empty()) }
-                }
-                Some(_) | None => {
-                    let tree = self.shadow.record(&changes)?;
-                    self.base.get_or_insert_with(|| tree.clone());
-                    Last { tree, diff: None }
-                }
-            },
+        // Before anything is recorded: what changes from here on is found the next time.
+        let scan = self.outside.look(self.shadow.top());
+        let last = self.last.take();
+        let found = self.find(last.as_ref(), scan.as_ref())?;
+        let (last, recorded) = match (found, made) {
+            // As it is in the user's own index.
+            (Found::Listed { changes, .. }, Some(tree)) if self.base.is_none() && changes.is_empty() => {
+                self.base = Some(tree.clone());
+                (Last { tree, diff: None, left_out: LeftOut::of(&changes) }, Some(0))
+            }
+            (found, _) => self.record(last, found, with_diff, own_files)?,
+        };
+        self.outside.scan = match &self.outside.ignored {
+            Some(ignored) => scan.map(|scan| scan.without(ignored)),
+            None => None,
         };
         let head = self.with_head.then(|| self.head());
-        let Last { tree, diff } = self.last.insert(last);
+        let Last { tree, diff, left_out } = self.last.insert(last);
         let end = SnapshotEnd {
             tree: Some(tree.clone()),
-            left_out: changes.left_out,
-            left_out_hash: changes.left_out_hash,
+            left_out: left_out.named.clone(),
+            left_out_hash: self.shadow.left_out_hash(&left_out.unrecorded),
             head,
             ..SnapshotEnd::default()
         };
-        let snapshot = Snapshot { end, diff: diff.clone(), older_gone: Ok(false) };
-        let tree = tree.clone();
-        let older_gone = if is_new { self.tidy(&tree, needed, changes.bytes) } else { Ok(false) };
-        Ok(Snapshot { older_gone, ..snapshot })
+        let (tree, diff) = (tree.clone(), diff.clone());
+        let older_gone = match recorded {
+            Some(bytes) => self.tidy(&tree, needed, bytes),
+            None => Ok(false),
+        };
+        Ok(Snapshot { end, diff, older_gone })
+    }
+
+    /// Finds what has changed since the newest tree, with as little help from git as is safe.
+    fn find(&mut self, last: Option<&Last>, scan: Option<&Scan>) -> Result<Found, ShadowError> {
+        let mut index_changed = false;
+        if let (Some(last), Some(scan), Some(before)) = (last, scan, &self.outside.scan)
+            && self.shadow.exists()
+        {
+            match scan.since(before, self.shadow.top(), self.shadow.largest_file()) {
+                Difference::Nothing => return Ok(Found::Nothing),
+                Difference::In(changed)
+                    if last.left_out.is_nothing()
+                        && !self.is_private(&changed)
+                        && !self.has_submodules()? =>
+                {
+                    match self.ahead.add(&self.shadow, &changed.dirs) {
+                        Ok(true) => return Ok(Found::Added(changed.bytes)),
+                        Ok(false) => {
+                            self.learn_ignored(scan, changed);
+                            return Ok(Found::Nothing);
+                        }
+                        // It may have added something all the same.
+                        Err(_) => index_changed = true,
+                    }
+                }
+                Difference::In(_) | Difference::Unclear => {}
+            }
+        }
+        self.ahead.release_index();
+        let (changes, ignored) = self.shadow.changes_and_ignored()?;
+        self.outside.ignored = Some(ignored);
+        Ok(Found::Listed { changes, index_changed })
+    }
+
+    fn has_submodules(&mut self) -> Result<bool, ShadowError> {
+        let found = self.outside.has_submodules.map_or_else(|| self.shadow.has_submodules(), Ok)?;
+        Ok(*self.outside.has_submodules.insert(found))
+    }
+
+    fn is_private(&self, changed: &Changed) -> bool {
+        let entries = changed.new_files.iter().map(|path| [b"?? ", path.as_os_str().as_bytes()].concat());
+        let entries: Vec<Vec<u8>> = entries.collect();
+        let private = Private::among(self.shadow.top(), &entries.join(&0));
+        entries.iter().any(|entry| private.holds(entry))
+    }
+
+    /// Git has looked at new files and added none of them: they are ignored. One that was not there
+    /// all the time may not have been looked at.
+    fn learn_ignored(&mut self, scan: &Scan, changed: Changed) {
+        let top = self.shadow.top();
+        let seen = changed.new_files.into_iter().filter(|path| scan.still_holds(top, path));
+        if let Some(ignored) = &mut self.outside.ignored {
+            ignored.insert_files(seen);
+        }
+    }
+
+    /// The newest tree once what was found is in it, and how many bytes that were if it is new.
+    fn record(
+        &mut self,
+        last: Option<Last>,
+        found: Found,
+        with_diff: bool,
+        own_files: &[String],
+    ) -> Result<(Last, Option<u64>), ShadowError> {
+        let is_first = last.is_none();
+        let (left_out, bytes) = match (found, last) {
+            (Found::Nothing, Some(last)) => return Ok((last, None)),
+            (Found::Listed { changes, index_changed: false }, Some(last)) if changes.is_empty() => {
+                return Ok((Last { left_out: LeftOut::of(&changes), ..last }, None));
+            }
+            (Found::Nothing, None) => (LeftOut::default(), 0),
+            (Found::Added(bytes), last) => (last.map(|last| last.left_out).unwrap_or_default(), bytes),
+            (Found::Listed { changes, .. }, _) => {
+                self.shadow.add(&changes)?;
+                (LeftOut::of(&changes), changes.bytes)
+            }
+        };
+        let of_base =
+            |base: &String| DiffOf { from: base.clone(), own_files: own_files.to_vec(), most: CONTEXT_BYTES };
+        let asked = self.base.as_ref().filter(|_| with_diff).map(of_base);
+        let (tree, diff) = self.ahead.tree_and_diff(&self.shadow, asked.as_ref())?;
+        let diff = diff.map(|diff| String::from_utf8_lossy(&diff).into_owned());
+        let diff = diff.filter(|diff| !diff.is_empty());
+        self.base.get_or_insert_with(|| tree.clone());
+        if !is_first {
+            // Agents that have changed files will change more.
+            self.ahead.start(&self.shadow, asked.as_ref());
+        }
+        Ok((Last { tree, diff, left_out }, Some(bytes)))
     }
 
     /// Keeps what is recorded small.
@@ -144,3 +326,6 @@ impl Checkpoints {
         self.shadow.tidy(self.most, &needed)
     }
 }
+
+#[cfg(test)]
+mod tests;

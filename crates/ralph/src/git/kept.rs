@@ -9,6 +9,7 @@
 //! Deliberately absent: protection from a process that writes into an object file in place, which
 //! git never does. A restore reads everything that it needs before it changes the first file.
 
+use super::git_dir::GitDir;
 use super::shadow::ShadowError;
 use super::{Condition, Repository, checked, git, local, one_path};
 use crate::fsx;
@@ -305,11 +306,15 @@ struct Source {
 
 impl Source {
     fn of(repository: &Repository) -> Option<Source> {
-        let path = |what: &str| {
+        let asked = |what: &str| {
             let answer = git(&repository.top).args(["rev-parse", what]).run().ok()?;
-            repository.top.join(one_path(&answer)?).canonicalize().ok()
+            Some(repository.top.join(one_path(&answer)?))
         };
-        let (common, private) = (path("--git-common-dir")?, path("--git-dir")?);
+        let (common, private) = match GitDir::of(&repository.top) {
+            Some(GitDir { own, common }) => (common, own),
+            None => (asked("--git-common-dir")?, asked("--git-dir")?),
+        };
+        let (common, private) = (common.canonicalize().ok()?, private.canonicalize().ok()?);
         let mut objects = vec![common.join("objects").canonicalize().ok()?];
         let mut next = 0;
         while let Some(dir) = objects.get(next).filter(|_| next < DEEPEST).cloned() {

@@ -3,20 +3,25 @@
 //! Everything here works without git as well: a directory that is no repository simply
 //! has no [`Repository`].
 
+mod ahead;
 pub mod changed;
 pub mod checkpoint;
 mod exchange;
 mod feasible;
+mod git_dir;
 pub mod kept;
+pub mod known_head;
 mod left_out;
 mod private;
 pub mod restore;
+mod scan;
 pub mod shadow;
 mod tidy;
 
 use crate::fsx;
 use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
 use crate::process::tool::{Tool, ToolError, ToolOutput};
+use git_dir::GitDir;
 use private::Private;
 use std::ffi::OsStr;
 use std::io;
@@ -70,6 +75,9 @@ impl Repository {
 
     /// A file or directory of the repository itself, wherever git keeps it.
     fn git_path(&self, name: &str) -> Option<PathBuf> {
+        if let Some(path) = GitDir::of(&self.top).and_then(|dir| dir.path(name)) {
+            return Some(path);
+        }
         let answer = git(&self.top).args(["rev-parse", "--git-path", name]).run().ok()?;
         Some(self.top.join(one_path(&answer)?))
     }
@@ -400,13 +408,28 @@ impl Repository {
     }
 
     /// Whether files may have other bytes in the work tree than in the index.
-    fn converts_files(&self) -> bool {
-        let set = |key| self.succeeds(&["config", "--get", key]);
-        let own = self.git_path("info/attributes").is_some_and(|path| path.exists());
-        let tracked = git(&self.top).args(["ls-files", "--", ".gitattributes", "**/.gitattributes"]).run();
-        let tracked = tracked.is_ok_and(|listing| !listing.stdout.is_empty());
-        let untracked = self.top.join(".gitattributes").exists();
-        own || tracked || untracked || set("core.autocrlf") || set("core.eol") || set("core.attributesFile")
+    fn converts_files(&self, settings: &FileSettings) -> bool {
+        let own = || self.git_path("info/attributes").is_some_and(|path| path.exists());
+        let untracked = || self.top.join(".gitattributes").exists();
+        let tracked = || {
+            let list = ["ls-files", "--", ".gitattributes", "**/.gitattributes"];
+            git(&self.top).args(list).run().is_ok_and(|listing| !listing.stdout.is_empty())
+        };
+        settings.converts_files || own() || untracked() || tracked()
+    }
+
+    fn file_settings(&self) -> FileSettings {
+        const KEYS: &str = r"^core\.(autocrlf|eol|attributesfile|excludesfile)$";
+        let listed = git(&self.top).args(["config", "-z", "--get-regexp", KEYS]).run();
+        let listed = listed.map(|answer| answer.stdout).unwrap_or_default();
+        let keys =
+            listed.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'\n').next());
+        let (excludes, others): (Vec<&[u8]>, Vec<&[u8]>) =
+            keys.filter(|key| !key.is_empty()).partition(|key| *key == b"core.excludesfile");
+        // Git knows what a path in its settings means.
+        let path = || one_path(&git(&self.top).args(["config", "--path", "core.excludesFile"]).run().ok()?);
+        let excludes_file = if excludes.is_empty() { None } else { path() };
+        FileSettings { converts_files: !others.is_empty(), excludes_file }
     }
 
     /// Whether one of the newest commits has a line that says this.
@@ -418,6 +441,14 @@ impl Repository {
     fn succeeds(&self, args: &[&str]) -> bool {
         git(&self.top).args(args).run().is_ok_and(|answer| answer.success())
     }
+}
+
+/// What git's settings say of a user's files.
+struct FileSettings {
+    /// Line endings, or attributes elsewhere.
+    converts_files: bool,
+    /// Patterns of the user's own.
+    excludes_file: Option<PathBuf>,
 }
 
 /// The paths of the entries of a status that fit, but for repositories inside.
@@ -435,7 +466,10 @@ fn is_unmerged(entry: &[u8]) -> bool {
 const FORGET: [&str; 4] = ["update-index", "-z", "--force-remove", "--stdin"];
 
 fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
-    let output = tool.run()?;
+    checked_output(what, tool.run()?)
+}
+
+fn checked_output(what: &str, output: ToolOutput) -> Result<Vec<u8>, GitError> {
     if output.success() {
         return Ok(output.stdout);
     }

@@ -6,9 +6,11 @@
 //! branch, index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
+use super::ahead::DiffOf;
 use super::kept::Kept;
 use super::private::Private;
-use super::{FORGET, GitError, Repository, by_ralph, checked, git, left_out, one_path, runtime_patterns};
+use super::scan::Ignored;
+use super::{FORGET, FileSettings, GitError, Repository, by_ralph, checked, git, left_out, runtime_patterns};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -51,6 +53,7 @@ pub struct Shadow {
 }
 
 /// What differs from the last tree that was recorded.
+#[derive(Default)]
 pub struct Changes {
     /// Paths with new content, each ended by a zero byte, as git takes them.
     paths: Vec<u8>,
@@ -60,10 +63,10 @@ pub struct Changes {
     pub(super) bytes: u64,
     /// Paths that cannot be recorded, the first of them.
     pub left_out: Vec<String>,
-    /// A hash of all of them that is another once one has changed.
-    pub left_out_hash: Option<String>,
     /// All of them, as git names them.
-    unrecorded: BTreeSet<Vec<u8>>,
+    pub(super) unrecorded: BTreeSet<Vec<u8>>,
+    /// There are local settings that are not recorded either.
+    pub(super) has_private: bool,
 }
 
 impl Changes {
@@ -74,6 +77,10 @@ impl Changes {
 
 /// Far longer than git holds an index that it writes.
 const LEFTOVER_GIT: Duration = Duration::from_secs(2);
+
+/// What differs from the index, with every new file.
+const STATUS: [&str; 6] =
+    ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
 
 /// So many left-out paths are named; more would drown the record.
 const NAMED_PATHS: usize = 20;
@@ -105,6 +112,10 @@ impl Shadow {
         Kept::below(&self.dir)
     }
 
+    pub(super) fn largest_file(&self) -> u64 {
+        self.largest_file
+    }
+
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -123,29 +134,34 @@ impl Shadow {
 
     /// Makes the directory, or takes it over from a life of the run that was cut short.
     /// `project` is where ralph's own files lie, which are never recorded.
-    pub fn set_up(&self, project: &Path) -> Result<(), ShadowError> {
+    /// Returns the tree of the index if it is new.
+    pub fn set_up(&self, project: &Path) -> Result<Option<String>, ShadowError> {
         if self.exists() {
             self.take_over_index();
-            return Ok(());
+            return Ok(None);
         }
         // Made beside its place: a life cut short on the way must not leave one without its
         // patterns, which would record ralph's own files and what the user ignores.
         let dir = self.dir.with_extension("new");
         let _ = fsx::remove_tree(&dir);
         let beside = Shadow::over(self.repository.clone(), dir, self.largest_file);
-        beside.make(project)?;
-        Ok(fsx::rename(&beside.dir, &self.dir)?)
+        let tree = beside.make(project)?;
+        fsx::rename(&beside.dir, &self.dir)?;
+        Ok(Some(tree))
     }
 
-    fn make(&self, project: &Path) -> Result<(), ShadowError> {
+    fn make(&self, project: &Path) -> Result<String, ShadowError> {
         let format = self.repository.object_format();
-        let init = ["init", "-q", "--bare", &format!("--object-format={format}")];
-        let init = git(self.top()).env("GIT_DEFAULT_REF_FORMAT", "files").args(init);
-        checked("init", init.arg(&self.dir))?;
+        let settings = self.repository.file_settings();
+        // All that `git init` would make and that git needs.
+        for dir in ["objects/info", "objects/pack", "refs/heads", "info"] {
+            fsx::private_dir(&self.dir.join(dir))?;
+        }
+        fsx::write_whole(&self.dir.join("HEAD"), format!("ref: {BASE}\n").as_bytes())?;
         let config =
             if format == "sha1" { CONFIG.to_owned() } else { format!("{CONFIG}{}", extension(&format)) };
         fsx::write_whole(&self.dir.join("config"), config.as_bytes())?;
-        fsx::write_whole(&self.dir.join("info/exclude"), self.excluded(project).as_bytes())?;
+        fsx::write_whole(&self.dir.join("info/exclude"), self.excluded(project, &settings).as_bytes())?;
         self.kept().make(&self.repository, &format)?;
         fsx::write_whole(&self.dir.join("objects/info/alternates"), Kept::ALTERNATES.as_bytes())?;
         fsx::write_whole(&self.dir.join(TOP), self.top().as_os_str().as_bytes())?;
@@ -154,20 +170,22 @@ impl Shadow {
         // With the user's index git knows which files it need not read. Where that does
         // not work (none yet, a split one, files that git converts), everything is simply
         // read once.
-        if !self.repository.converts_files()
+        let mut tree = None;
+        if !self.repository.converts_files(&settings)
             && let Some(index) = self.repository.git_path("index")
             && let Ok(content) = fs_err::read(index)
         {
             fsx::write_whole(&self.dir.join("index"), &content)?;
-            if self.write_tree().is_err() {
+            tree = self.write_tree().ok();
+            if tree.is_none() {
                 fsx::remove(&self.dir.join("index"))?;
             }
         }
         // A HEAD that equals the index keeps `status` down to what has changed.
-        let tree = self.write_tree()?;
+        let tree = tree.map_or_else(|| self.write_tree(), Ok)?;
         let commit = checked("commit-tree", self.git().args(["commit-tree", "-m", "base", &tree]))?;
-        checked("update-ref", self.git().args(["update-ref", "HEAD", trimmed(&commit).as_str()]))?;
-        Ok(())
+        fsx::write_whole(&self.dir.join(BASE), &commit)?;
+        Ok(tree)
     }
 
     /// A git of a life that was killed may still be at it, for a moment; what is left of one
@@ -182,10 +200,9 @@ impl Shadow {
     }
 
     /// What the user ignores by ways that only the user's own git directory knows.
-    fn excluded(&self, project: &Path) -> String {
+    fn excluded(&self, project: &Path, settings: &FileSettings) -> String {
         let mut patterns = String::new();
-        let global = git(self.top()).args(["config", "--path", "core.excludesFile"]).run().ok();
-        let global = global.and_then(|answer| one_path(&answer));
+        let global = settings.excludes_file.clone();
         let default = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
             Some(config.or_else(|| Some(std::env::home_dir()?.join(".config")))?.join("git/ignore"))
@@ -217,17 +234,32 @@ impl Shadow {
     }
 
     pub fn changes(&self) -> Result<Changes, ShadowError> {
-        let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=all"];
-        let listing = checked("status", self.git().args(status))?;
-        let (deleted, left_out, unrecorded) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut changes =
-            Changes { paths: Vec::new(), deleted, bytes: 0, left_out, left_out_hash: None, unrecorded };
-        // `XY path`; Y is the work tree against the index, `?` for a new file.
-        let entries = listing.split(|byte| *byte == 0).filter(|entry| entry.len() > 3 && entry[1] != b' ');
+        let listing = checked("status", self.git().args(STATUS))?;
+        Ok(self.changes_of(&listing))
+    }
+
+    /// The same, and what git ignores.
+    pub(super) fn changes_and_ignored(&self) -> Result<(Changes, Ignored), ShadowError> {
+        let listing = checked("status", self.git().args(STATUS).arg("--ignored=matching"))?;
+        let mut ignored = Ignored::default();
+        let entries = listing.split(|byte| *byte == 0);
+        entries.filter_map(|entry| entry.strip_prefix(b"!! ")).for_each(|path| ignored.insert(path));
+        Ok((self.changes_of(&listing), ignored))
+    }
+
+    fn changes_of(&self, listing: &[u8]) -> Changes {
+        let mut changes = Changes::default();
+        // `XY path`; Y is the work tree against the index, `?` for a new file, `!` for an ignored one.
+        let entries = listing.split(|byte| *byte == 0);
+        let entries = entries.filter(|entry| entry.len() > 3 && !matches!(entry[1], b' ' | b'!'));
         // What an attempt leaves becomes a commit in the user's repository.
-        let private = Private::among(self.top(), &listing);
-        let entries = entries.filter(|entry| !private.holds(entry));
-        for (change, path) in entries.map(|entry| (entry[1], &entry[3..])) {
+        let private = Private::among(self.top(), listing);
+        for entry in entries {
+            if private.holds(entry) {
+                changes.has_private = true;
+                continue;
+            }
+            let (change, path) = (entry[1], &entry[3..]);
             if change == b'D' {
                 // Not looked at: there may be another file behind a link in its directory's place.
                 changes.deleted.extend_from_slice(path);
@@ -243,8 +275,18 @@ impl Shadow {
                 changes.unrecorded.insert(path.to_vec());
             }
         }
-        changes.left_out_hash = left_out::hash(self.top(), &changes.unrecorded);
-        Ok(changes)
+        changes
+    }
+
+    /// A hash of paths that are not recorded, which is another once one has changed.
+    pub(super) fn left_out_hash(&self, unrecorded: &BTreeSet<Vec<u8>>) -> Option<String> {
+        left_out::hash(self.top(), unrecorded)
+    }
+
+    /// Whether the index names commits of other repositories. They are left as they are.
+    pub(super) fn has_submodules(&self) -> Result<bool, ShadowError> {
+        let listing = checked("ls-files", self.git().args(["ls-files", "-s", "-z"]))?;
+        Ok(listing.split(|byte| *byte == 0).any(|entry| entry.starts_with(b"160000 ")))
     }
 
     /// The bytes of a path that can be recorded.
@@ -274,27 +316,7 @@ impl Shadow {
         self.write_tree()
     }
 
-    /// The same, and the difference from an earlier tree apart from ralph's own files, at most so
-    /// many bytes of it. Both are read from the index and so can be had at the same time.
-    pub fn record_and_diff(
-        &self,
-        changes: &Changes,
-        from: &str,
-        own_files: &[String],
-        most: usize,
-    ) -> Result<(String, Vec<u8>), ShadowError> {
-        self.add(changes)?;
-        std::thread::scope(|both| {
-            let diff = self.git().args(["diff", "--cached"]).args(FOR_A_PROMPT).args([from]);
-            let diff = diff.args(all_but(own_files)).keep(most);
-            let diff = both.spawn(|| checked("diff", diff));
-            let tree = self.write_tree();
-            let diff = diff.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((tree?, diff?))
-        })
-    }
-
-    fn add(&self, changes: &Changes) -> Result<(), ShadowError> {
+    pub(super) fn add(&self, changes: &Changes) -> Result<(), ShadowError> {
         // First: what is gone may have been in the way of what is new.
         if !changes.deleted.is_empty() {
             checked("update-index", self.git().args(FORGET).stdin(&changes.deleted))?;
@@ -307,7 +329,17 @@ impl Shadow {
     }
 
     pub(super) fn write_tree(&self) -> Result<String, ShadowError> {
-        Ok(trimmed(&checked("write-tree", self.git().args(["write-tree"]))?))
+        Ok(trimmed(&checked("write-tree", self.write_tree_tool())?))
+    }
+
+    pub(super) fn write_tree_tool(&self) -> Tool<'static> {
+        self.git().args(["write-tree"])
+    }
+
+    /// The difference of the index from an earlier tree apart from ralph's own files.
+    pub(super) fn diff_tool(&self, diff: &DiffOf) -> Tool<'static> {
+        let tool = self.git().args(["diff", "--cached"]).args(FOR_A_PROMPT).arg(&diff.from);
+        tool.args(all_but(&diff.own_files)).keep(diff.most)
     }
 
     /// The difference between two trees, at most so many bytes of it.
@@ -423,7 +455,7 @@ impl Shadow {
         Ok(())
     }
 
-    pub(super) fn git(&self) -> Tool<'_> {
+    pub(super) fn git(&self) -> Tool<'static> {
         let of = |flag: &str, path: &Path| {
             let mut word = OsString::from(flag);
             word.push(path);
@@ -469,6 +501,9 @@ impl PutBack {
         self.spared.push(String::from_utf8_lossy(path).into_owned());
     }
 }
+
+/// The branch that HEAD is on.
+const BASE: &str = "refs/heads/base";
 
 /// Which work tree the checkpoints are of.
 const TOP: &str = "ralph-top";

@@ -25,6 +25,8 @@ use super::Exit;
 /// How often to look for the program's end where the system has no descriptor for it.
 const LOOK: Duration = Duration::from_millis(10);
 const CHUNK: usize = 64 * 1024;
+/// How long a program that is no longer wanted may take to end by itself.
+const NOT_WANTED: Duration = Duration::from_secs(2);
 /// The most that a pipe holds, unless the administrator allows more.
 const PIPE: usize = 1024 * 1024;
 
@@ -127,19 +129,57 @@ impl<'a> Tool<'a> {
     }
 
     pub fn run(mut self) -> Result<ToolOutput, ToolError> {
-        let started = Instant::now();
         let stdin = match (self.stdin, self.held.take()) {
             (Some(_), _) => Stdio::piped(),
             (None, Some(held)) => Stdio::from(held),
             (None, None) => Stdio::null(),
         };
+        let input = self.stdin.unwrap_or_default();
+        self.spawn(stdin)?.finish(input)
+    }
+
+    /// Starts a program ahead of time, up to where it waits for its input. Its timeout begins with
+    /// [`Waiting::finish`].
+    pub fn start(self) -> Result<Waiting, ToolError> {
+        self.spawn(Stdio::piped())
+    }
+
+    fn spawn(mut self, stdin: Stdio) -> Result<Waiting, ToolError> {
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = match spawn(&mut self.command) {
-            Ok(child) => child,
-            Err(source) => return Err(ToolError::NotStarted { program: self.program, source }),
+        match spawn(&mut self.command) {
+            Ok(child) => Ok(Waiting {
+                program: self.program,
+                child: Some(child),
+                keep: self.keep,
+                timeout: self.timeout,
+            }),
+            Err(source) => Err(ToolError::NotStarted { program: self.program, source }),
+        }
+    }
+}
+
+/// A program that runs and has not been given its input. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Waiting {
+    program: OsString,
+    /// None once it has ended.
+    child: Option<Child>,
+    keep: usize,
+    timeout: Option<Duration>,
+}
+
+impl Waiting {
+    pub fn finish(mut self, input: &[u8]) -> Result<ToolOutput, ToolError> {
+        self.end(input, self.timeout)
+    }
+
+    fn end(&mut self, input: &[u8], timeout: Option<Duration>) -> Result<ToolOutput, ToolError> {
+        let program = std::mem::take(&mut self.program);
+        let Some(mut child) = self.child.take() else {
+            return Err(ToolError::Broken { program, source: io::ErrorKind::NotConnected.into() });
         };
-        let deadline = self.timeout.map(|limit| started + limit);
-        let talked = talk(&mut child, self.stdin.unwrap_or_default(), self.keep, deadline);
+        let started = Instant::now();
+        let talked = talk(&mut child, input, self.keep, timeout.map(|limit| started + limit));
         if !matches!(talked, Ok(Some(_))) {
             // Not reaped yet, so the number is still the group's.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -148,8 +188,18 @@ impl<'a> Tool<'a> {
         forget(&child);
         match talked {
             Ok(Some(output)) => Ok(output),
-            Ok(None) => Err(ToolError::TimedOut { program: self.program, after: started.elapsed() }),
-            Err(source) => Err(ToolError::Broken { program: self.program, source }),
+            Ok(None) => Err(ToolError::TimedOut { program, after: started.elapsed() }),
+            Err(source) => Err(ToolError::Broken { program, source }),
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(child) = &self.child {
+            // Asked and not killed: git removes its locks.
+            let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
+            let _ = self.end(&[], Some(NOT_WANTED));
         }
     }
 }
@@ -360,6 +410,23 @@ mod tests {
         assert!(matches!(error, ToolError::TimedOut { .. }), "{error}");
         assert!(started.elapsed() < Duration::from_secs(10));
         check("sleep 0.1; pgrep -f '[s]leep 7654.25'", Exit::Code(1), "", "");
+    }
+
+    #[test]
+    fn a_program_started_ahead_waits_for_its_input() {
+        let waiting = sh("cat; echo end").start().unwrap();
+        let output = waiting.finish(b"begin\n").unwrap();
+        assert_eq!((output.success(), output.stdout.as_slice()), (true, &b"begin\nend\n"[..]));
+    }
+
+    #[test]
+    fn a_program_that_is_not_wanted_has_ended_once_it_is_dropped() {
+        let waiting = sh("cat; sleep 30").start().unwrap();
+        let pid = Pid::from_child(waiting.child.as_ref().unwrap());
+        let started = Instant::now();
+        drop(waiting);
+        assert!(rustix::process::test_kill_process(pid).is_err());
+        assert!(started.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

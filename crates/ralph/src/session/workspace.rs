@@ -26,15 +26,19 @@ pub(super) fn prepare_project(run: &Run) -> Result<(), SessionError> {
     fsx::check_inside(project.dir(), &project.ralph_dir()).map_err(SessionError::RalphDirIsLink)?;
     let probed = fsx::dir(&project.ralph_dir()).and_then(|()| fsx::probe(&project.ralph_dir()));
     probed.map_err(|cause| SessionError::ProjectUnwritable { dir: run.workspace.clone(), cause })?;
-    if let Err(why @ NoRepository::Untrusted { .. }) = Repository::find(&run.workspace)
-        && run.git
-    {
-        return Err(PlaceError::no_repository(why, &run.workspace).into());
+    if run.git { exclude_runtime_files(run) } else { Ok(()) }
+}
+
+fn exclude_runtime_files(run: &Run) -> Result<(), SessionError> {
+    match place::find_repository(&run.tree()) {
+        Ok(repository) => {
+            repository.exclude_runtime_files(&run.workspace).map_err(SessionError::CannotExclude)
+        }
+        Err(why @ NoRepository::Untrusted { .. }) => {
+            Err(PlaceError::no_repository(why, &run.workspace).into())
+        }
+        Err(NoRepository::None) => Ok(()),
     }
-    if let Some(repository) = run.git.then(|| place::repository(&run.tree())).flatten() {
-        repository.exclude_runtime_files(&run.workspace).map_err(SessionError::CannotExclude)?;
-    }
-    Ok(())
 }
 
 pub(super) fn lock_workspace(

@@ -142,3 +142,88 @@ fn packs_stay_few_and_hold_every_tree() {
     sandbox.ralph(&["undo", &id, "--to", "4"]).exits(0);
     assert!(sandbox.read("big").starts_with("3\n3\n"));
 }
+
+/// Every git that is started leaves its arguments in this file, and the agents theirs.
+fn with_git_log(sandbox: &Sandbox) -> std::path::PathBuf {
+    let log = sandbox.root().join("gits");
+    let git = sandbox.sh("command -v git").trim().to_owned();
+    sandbox.program("git", &format!("echo \"$@\" >> '{}'\nexec '{git}' \"$@\"", log.display()));
+    log
+}
+
+/// The gits between the start of this agent and that of the next one.
+fn gits_after(log: &str, agent: u32) -> Vec<&str> {
+    let is_agent = |line: &&str, number: u32| *line == format!("agent {number}");
+    let after = log.lines().skip_while(|line| agent > 0 && !is_agent(line, agent));
+    after.skip(usize::from(agent > 0)).take_while(|line| !is_agent(line, agent + 1)).collect()
+}
+
+#[test]
+fn no_git_is_started_between_agents_that_change_nothing() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"stallAfter": 0}));
+    sandbox.sh("mkdir -p src/deep && echo 1 > src/deep/file && git add . && git commit -q -m more");
+    let log = with_git_log(&sandbox);
+    // Files count as unchanged only if they have been for more than two seconds.
+    let agent = sandbox.sh_agent(&format!(
+        "echo agent $RALPH_ITERATION >> '{0}'; [ $RALPH_ITERATION != 2 ] || sleep 3
+         [ $RALPH_ITERATION != 5 ] || echo 2 > src/deep/file; echo on it",
+        log.display()
+    ));
+    sandbox.run(&["-p", "x", "-n", "8", "-q"], &agent).exits(1);
+    let gits = std::fs::read_to_string(log).unwrap();
+    let before = gits_after(&gits, 0);
+    assert!(before.len() <= 11, "{} gits before the first agent: {before:#?}", before.len());
+    for agent in [3, 4] {
+        assert_eq!(gits_after(&gits, agent), Vec::<&str>::new(), "after agent {agent}");
+    }
+    assert!(!gits_after(&gits, 5).is_empty());
+    let trees = trees(&sandbox);
+    assert_eq!(trees[..5], [trees[0].as_str(); 5]);
+    assert_ne!(trees[5], trees[4]);
+    let id = sandbox.only_run();
+    sandbox.ralph(&["diff", &id, "5", "--stat"]).exits(0).says("src/deep/file");
+}
+
+#[test]
+fn what_people_and_agents_do_to_a_tree_is_in_its_checkpoints() {
+    let sandbox = Sandbox::git();
+    sandbox.write(".gitignore", "*.log\n");
+    sandbox.write("run.sh", "#!/bin/sh\n");
+    sandbox.write("count", "0000\n");
+    sandbox.sh("git add . && git commit -q -m more");
+    let agent = sandbox.sh_agent(
+        "case $RALPH_ITERATION in
+           3) mkdir -p a/b/c; echo new > a/b/c/file;;
+           4) chmod +x run.sh;;
+           5) echo log > a/b/x.log; echo '*.tmp' > .gitignore;;
+           6) git switch -q -c other;;
+           7) echo more > a/b/c/file; rm run.sh;;
+           8) ln -s count link;;
+         esac
+         printf '%04d\\n' $RALPH_ITERATION > count; echo on it",
+    );
+    sandbox.run(&["-p", "x", "-n", "9", "-q"], &agent).exits(1);
+    let id = sandbox.only_run();
+    let changed = |iteration: &str| sandbox.ralph(&["diff", &id, iteration, "--stat"]).exits(0).stdout;
+    for (iteration, file) in [
+        ("3", "a/b/c/file"),
+        ("4", "run.sh"),
+        ("5", "a/b/x.log"),
+        ("5", ".gitignore"),
+        ("7", "a/b/c/file"),
+        ("7", "run.sh"),
+        ("8", "link"),
+    ] {
+        let stat = changed(iteration);
+        assert!(stat.contains(file), "{file} in iteration {iteration}:\n{stat}");
+    }
+    for iteration in 1..=9 {
+        let diff = sandbox.ralph(&["diff", &id, &iteration.to_string()]).exits(0).stdout;
+        let count = format!("-{:04}\n+{iteration:04}\n", iteration - 1);
+        assert!(diff.contains(&count), "iteration {iteration}:\n{diff}");
+    }
+    sandbox.ralph(&["undo", &id, "--to", "5"]).exits(0);
+    assert_eq!(sandbox.sh("test -x run.sh && cat count a/b/c/file"), "0004\nnew\n");
+    assert!(!sandbox.has("link") && !sandbox.has("a/b/x.log"));
+}

@@ -2,6 +2,7 @@
 
 use super::{Shared, Thread};
 use crate::git;
+use crate::git::known_head::KnownCommit;
 use crate::git::restore::Target;
 use crate::layout;
 use crate::place;
@@ -18,21 +19,25 @@ impl Shared {
         let needed = state.work.base.as_ref().map(|base| base.tree.clone());
         let (for_scm, for_answers) = (run.scm.is_some(), run.plan.repeats_empty_answers());
         let (tree, recorded) = (run.tree(), checkpoints.repository().clone());
-        let commit = move || match (for_scm, for_answers) {
-            (true, _) => place::repository(&tree).and_then(|found| found.commit()),
-            (false, true) => recorded.commit(),
+        let commit = move |known: &mut KnownCommit| match (for_scm, for_answers) {
+            // There may be another repository below the top by now.
+            (true, _) if tree.dir != recorded.top => place::repository(&tree)?.commit(),
+            (true, _) => known.get(&recorded.top, || place::repository(&tree)?.commit()),
+            (false, true) => known.get(&recorded.top, || recorded.commit()),
             (false, false) => None,
         };
         Some(Thread::Snapshot(tokio::task::spawn_blocking(move || {
-            std::thread::scope(|both| {
-                let commit = both.spawn(commit);
-                let mut taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
-                let commit = commit.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                if let Ok(snapshot) = &mut taken {
-                    snapshot.end.commit = commit;
-                }
-                (checkpoints, taken)
-            })
+            let mut known = checkpoints.lend_known_commit();
+            let (commit, mut taken) = std::thread::scope(|both| {
+                let commit = both.spawn(|| commit(&mut known));
+                let taken = checkpoints.take(&project, with_diff, needed.as_deref(), &own_files);
+                (commit.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), taken)
+            });
+            checkpoints.return_known_commit(known);
+            if let Ok(snapshot) = &mut taken {
+                snapshot.end.commit = commit;
+            }
+            (checkpoints, taken)
         })))
     }
 
