@@ -1,13 +1,13 @@
 //! Leftovers really outlive the agent, each in its own way, and end when told.
 
-use crate::stage::{Stage, eventually, stderr};
+use crate::stage::{Stage, stderr};
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A stage whose script leaves one process behind. Dropping it ends the process.
 struct Left {
@@ -180,4 +180,13 @@ fn a_leftover_that_cannot_start_is_an_error() {
     let output = stage.run();
     assert_eq!(output.status.code(), Some(74));
     assert!(stderr(&output).contains("the leftover did not start"), "{}", stderr(&output));
+}
+
+/// Waits for something that happens soon, and says what it was when it does not.
+fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(10);
+    while !happened() {
+        assert!(Instant::now() < limit, "in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -4,8 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub(crate) struct Stage {
@@ -61,13 +59,4 @@ pub(crate) fn stdout(output: &Output) -> &str {
 
 pub(crate) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
-}
-
-/// Waits for something that happens soon, and says what it was when it does not.
-pub(crate) fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(10);
-    while !happened() {
-        assert!(Instant::now() < limit, "in vain: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -100,6 +100,7 @@ fn copied(lab: &Lab) -> Outcome<Duration> {
     agent.arg("__agent").arg(script(lab)).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut agent = agent.spawn()?;
     let mut pipe = agent.stdout.take().ok_or("no pipe")?;
+    #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&pipe, 1 << 20);
     let (mut file, mut buffer) = (File::create(lab.path("copy"))?, vec![0; 256 << 10]);
     loop {
