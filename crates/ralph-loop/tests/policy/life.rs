@@ -441,14 +441,21 @@ fn unchanged(events: &[Event]) -> Vec<bool> {
     unchanged
 }
 
-/// What each attempt that was judged and put back had changed.
+/// What each attempt that was judged had changed: as putting it back has found, or, where it was not
+/// put back because the run was stopped after the last attempt and resumed, as the next tree shows.
 fn put_back(events: &[Event]) -> Vec<Option<String>> {
-    let (mut judged, mut changes) = (false, Vec::new());
+    let (mut judged, mut before, mut changes) = (false, None, Vec::new());
     for event in events {
         match &event.fact {
             Fact::Judged(_) => judged = true,
             Fact::Ended { end: End::Restore(end), .. } if std::mem::take(&mut judged) => {
                 changes.push(end.change.clone());
+            }
+            Fact::Ended { end: End::Snapshot(end), .. } => {
+                if std::mem::take(&mut judged) {
+                    changes.push(end.tree.clone().filter(|tree| Some(tree) != before.as_ref()));
+                }
+                before.clone_from(&end.tree);
             }
             _ => {}
         }
