@@ -47,7 +47,7 @@ use args::{Format, ListFormat};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use ralph_loop::State;
-use ralph_loop::event::StopReason;
+use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -353,10 +353,16 @@ fn home() -> Result<Home, CliError> {
 }
 
 fn exit_code(reason: StopReason, state: &State) -> ExitCode {
-    match reason {
-        reason if state.is_success(reason) => ExitCode::SUCCESS,
-        StopReason::Interrupted => ExitCode::from(130),
-        _ => ExitCode::from(Code::Failed as u8),
+    match reason.kind() {
+        _ if state.is_success(reason) => ExitCode::SUCCESS,
+        StopKind::Interrupted => ExitCode::from(130),
+        StopKind::Done
+        | StopKind::Limit
+        | StopKind::Stalled
+        | StopKind::GaveUp
+        | StopKind::Failed
+        | StopKind::Paused
+        | StopKind::Killed => ExitCode::from(Code::Failed as u8),
     }
 }
 
