@@ -1,6 +1,6 @@
 //! What a run may use up.
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, OutputKind};
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
@@ -54,9 +54,9 @@ impl Patience {
 
     /// How long an agent may be silent whose output is of this dialect.
     pub fn silence_ms(&self, dialect: Dialect) -> Option<u64> {
-        match dialect {
-            Dialect::Plain => self.text_ms.or(self.silence_ms),
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => self.silence_ms,
+        match dialect.spec().output {
+            OutputKind::Text => self.text_ms.or(self.silence_ms),
+            OutputKind::Stream => self.silence_ms,
         }
     }
 }

@@ -55,10 +55,8 @@ struct Known {
     advice: &'static str,
 }
 
-const KNOWN: &[Known] = &[
-    agent("claude", "npm install -g @anthropic-ai/claude-code"),
-    agent("codex", "npm install -g @openai/codex"),
-    agent("amp", "npm install -g @sourcegraph/amp"),
+/// After the agents that ralph knows.
+const OTHERS: &[Known] = &[
     agent("gemini", "npm install -g @google/gemini-cli"),
     agent("opencode", "npm install -g opencode-ai"),
     Known {
@@ -89,7 +87,8 @@ const fn agent(name: &'static str, advice: &'static str) -> Known {
 
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let mut findings: Vec<Finding> = KNOWN.iter().map(look).collect();
+    let known = Dialect::KNOWN.map(|known| agent(known.name(), known.spec().install));
+    let mut findings: Vec<Finding> = known.iter().chain(OTHERS).map(look).collect();
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
     look_at_root(&mut findings);
     findings.push(look_at_home(&home));
