@@ -6,7 +6,7 @@
 mod probe;
 mod verify;
 
-use super::args::ListFormat;
+use super::format::{ListFormat, Shape};
 use super::{print_json, print_lines, print_names};
 use crate::error::CliError;
 use crate::process::tool::{Tool, ToolOutput};
@@ -80,12 +80,12 @@ pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
     if let Some(AgentsCommand::Verify(verify)) = &args.command {
         return verify::verify(verify);
     }
-    match args.format {
-        ListFormat::Human => print(),
-        ListFormat::Json => print_json(&all().map(entry).collect::<Vec<_>>()),
-        ListFormat::Ndjson => print_lines(all().map(entry)),
+    match args.format.shape() {
+        Some(Shape::Text) => print(),
+        Some(Shape::Value) => print_json(&all().map(entry).collect::<Vec<_>>()),
+        Some(Shape::Lines) => print_lines(all().map(entry)),
         // Names need no versions, which are slow to get.
-        ListFormat::Names => print_names(all().map(|known| known.name().to_string())),
+        None => print_names(all().map(|known| known.name().to_string())),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,48 +1,11 @@
 //! Arguments that several commands share, and how their values are read.
 
+use super::format::Format;
 use crate::error::CliError;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::SpanRelativeTo;
 use ralph_loop::money::Usd;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// What is printed, by every command that has `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Human-readable text
-    Human,
-    /// A single JSON value, printed at the end
-    Json,
-    /// JSON lines, one per event or finding
-    Ndjson,
-}
-
-/// The same for lists, whose things have names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// Human-readable text
-    #[value(alias = "table")]
-    Human,
-    /// A JSON array
-    Json,
-    /// JSON lines, one per entry
-    Ndjson,
-    /// Only the names or ids, one per line
-    Names,
-}
-
-impl Format {
-    /// The format that a command line asks for which clap could not read as a whole.
-    pub fn asked_for(args: &[OsString]) -> Format {
-        let words: Vec<&str> =
-            args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-        let spaced = words.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1]);
-        let joined = words.iter().filter_map(|word| word.strip_prefix("--format="));
-        let asked = spaced.chain(joined).next_back();
-        asked.and_then(|word| Format::from_str(word, false).ok()).unwrap_or(Format::Human)
-    }
-}
 
 #[derive(Args)]
 pub struct OutputArgs {

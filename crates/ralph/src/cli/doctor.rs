@@ -1,6 +1,6 @@
 //! `ralph doctor`: what is installed, what is missing, and how to fix it.
 
-use super::args::Format;
+use super::format::{Format, Shape};
 use super::{home, print_json, print_lines};
 use crate::catalog;
 use crate::error::CliError;
@@ -94,10 +94,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     findings.push(look_at_home(&home));
     findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
-    match args.format {
-        Format::Human => print(&findings, agents),
-        Format::Json => print_json(&findings),
-        Format::Ndjson => print_lines(&findings),
+    match args.format.shape() {
+        Shape::Text => print(&findings, agents),
+        Shape::Value => print_json(&findings),
+        Shape::Lines => print_lines(&findings),
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -5,7 +5,7 @@
 
 use super::probe::{self, Agent, CONTENT, FILE, GOING, Leave, Observed, Probe, WORDS, short};
 use super::{all, path, version};
-use crate::cli::args::Format;
+use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::process::Exit;
@@ -66,7 +66,7 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
     verification.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
     hold_against(agent, &mut verification)?;
     let holds = !verification.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
-    if args.format == Format::Json {
+    if args.format.shape() == Shape::Value {
         print_json(&json!({
             "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
             "holds": holds, "expectations": verification.all,
@@ -286,14 +286,14 @@ impl Verification {
             Verdict::NotTried { why } => format!("--      {expectation}: not tried: {why}"),
         });
         let told = Told { expectation, verdict };
-        if self.format == Format::Ndjson {
+        if self.format.shape() == Shape::Lines {
             print_lines([&told]);
         }
         self.all.push(told);
     }
 
     fn line(&self, text: &str) {
-        if self.format == Format::Human {
+        if self.format.shape() == Shape::Text {
             let mut out = Out::stdout();
             out.line(text);
             out.flush();
