@@ -125,21 +125,6 @@ impl State {
         }
     }
 
-    /// The limit on time, money or iterations that leaves no room for another iteration.
-    pub fn limit_reached(&self) -> Option<StopReason> {
-        let Ledger { limits, spent, costs, judged, .. } = &self.ledger;
-        let over_budget = |most| spent.usd >= most || spent.usd + costs.median() > most;
-        if limits.max_time_ms.is_some_and(|most| self.position.up_ms >= most) {
-            Some(StopReason::Timeout)
-        } else if limits.max_cost.is_some_and(over_budget) {
-            Some(StopReason::BudgetExhausted)
-        } else if *judged >= limits.iterations {
-            Some(StopReason::MaxIterations)
-        } else {
-            None
-        }
-    }
-
     /// Whether a run that stops for this reason has done what was asked.
     pub fn is_success(&self, reason: StopReason) -> bool {
         match reason.kind() {

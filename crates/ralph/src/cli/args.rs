@@ -4,6 +4,7 @@ use super::format::Format;
 use crate::error::CliError;
 use clap::Args;
 use jiff::SpanRelativeTo;
+use ralph_loop::limits::Totals;
 use ralph_loop::money::Usd;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,27 @@ pub struct OutputArgs {
     /// Start each line with the time
     #[arg(long)]
     pub timestamps: bool,
+}
+
+/// New limits for the whole of a run that has begun.
+#[derive(Args)]
+pub struct TotalArgs {
+    /// Stop after this many iterations
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    max_iterations: Option<u32>,
+    /// Stop once the agents have cost this much
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<Usd>,
+    /// Stop after this much time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_time: Option<u64>,
+}
+
+impl TotalArgs {
+    pub fn totals(&self) -> Totals {
+        let TotalArgs { max_iterations, max_cost, max_time } = *self;
+        Totals { max_iterations, max_cost, max_time_ms: max_time }
+    }
 }
 
 /// For unattended runs.
