@@ -4,7 +4,7 @@
 //! paused loop is still paused after a crash and a changed limit stays changed.
 
 use crate::event::StepId;
-use crate::money::Usd;
+use crate::limits::Totals;
 use crate::plan::PlanFact;
 use crate::state::{Illegal, State};
 use crate::time::seconds;
@@ -45,12 +45,8 @@ impl Ask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Changes {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_iterations: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Usd>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_time_ms: Option<u64>,
+    #[serde(flatten)]
+    pub totals: Totals,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,9 +147,7 @@ impl State {
 
     fn change(&mut self, changes: &Changes) {
         let limits = &mut self.ledger.limits;
-        limits.iterations = changes.max_iterations.unwrap_or(limits.iterations);
-        limits.max_cost = changes.max_cost.or(limits.max_cost);
-        limits.max_time_ms = changes.max_time_ms.or(limits.max_time_ms);
+        limits.set(&changes.totals);
         if changes.done_pattern.is_some() {
             limits.iterations_are_the_goal = false;
         }

@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use crate::stop_reason::{StopKind, StopReason};
+
 /// The version of the journal that this program writes.
 ///
 /// 2: stories, task lists, trees that are put back, and what people ask of a loop.
@@ -384,43 +386,4 @@ pub enum Why {
     Blocked(Blocker),
     /// The user wants everything to end.
     Killed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    Completed,
-    MaxIterations,
-    BudgetExhausted,
-    Timeout,
-    TooManyFailures,
-    Stalled,
-    Halted,
-    Outage,
-    Authentication,
-    Paused,
-    Killed,
-    Interrupted,
-    Error,
-}
-
-impl StopReason {
-    /// The word in the last line, in JSON and in the record.
-    pub fn word(self) -> &'static str {
-        match self {
-            StopReason::Completed => "completed",
-            StopReason::MaxIterations => "max_iterations",
-            StopReason::BudgetExhausted => "budget_exhausted",
-            StopReason::Timeout => "timeout",
-            StopReason::TooManyFailures => "too_many_failures",
-            StopReason::Stalled => "stalled",
-            StopReason::Halted => "halted",
-            StopReason::Outage => "outage",
-            StopReason::Authentication => "authentication",
-            StopReason::Paused => "paused",
-            StopReason::Killed => "killed",
-            StopReason::Interrupted => "interrupted",
-            StopReason::Error => "error",
-        }
-    }
 }

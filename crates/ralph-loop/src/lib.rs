@@ -6,7 +6,7 @@
 //! a run that is replayed from its journal is the run that was lived.
 //!
 //! Deliberately absent: retries of an agent's own API calls (the agent owns those), and
-//! any text for people beyond the prompt and the progress file.
+//! any text for people beyond the prompt, the progress file and a sentence per stop reason.
 
 pub mod ask;
 pub mod check;
@@ -31,6 +31,7 @@ pub mod run;
 pub mod scm;
 pub mod signal;
 pub mod state;
+mod stop_reason;
 pub mod story_id;
 pub mod summary;
 pub mod task_list;

@@ -1,7 +1,13 @@
 //! What a run may use up.
+//!
+//! A limit on the whole run is a field of [`Limits`], one of [`Totals`] and a row of [`TOTALS`].
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, OutputKind};
 use crate::money::Usd;
+use crate::state::State;
+use crate::stop_reason::StopReason;
+use crate::text::counted;
+use crate::time::span;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +38,99 @@ pub struct Limits {
     pub min_free: u64,
 }
 
+/// New totals for the limits of a whole run; the rest stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+}
+
+/// A limit on the whole run.
+pub struct TotalLimit {
+    /// Of `ralph set` and `ralph resume`.
+    flag: &'static str,
+    /// Why a run stops that has reached it.
+    pub reason: StopReason,
+    /// Whether it leaves no room for another iteration.
+    is_reached: fn(&State) -> bool,
+    /// What a run has used that has reached it.
+    pub used: fn(&State) -> String,
+    /// The flag that allows as much again as the run has used.
+    pub doubled: fn(&State) -> String,
+    /// The new total, for people.
+    shown: fn(&Totals) -> Option<String>,
+    /// The new total as the value of its flag.
+    value: fn(&Totals) -> Option<String>,
+}
+
+const TOTALS: &[TotalLimit] = &[
+    TotalLimit {
+        flag: "max-iterations",
+        reason: StopReason::MaxIterations,
+        is_reached: |state| state.ledger.judged >= state.ledger.limits.iterations,
+        used: |state| format!("all of its {}", counted(state.ledger.limits.iterations.into(), "iteration")),
+        doubled: |state| format!("-n {}", 2 * state.ledger.judged.max(1)),
+        shown: |totals| totals.max_iterations.map(|most| most.to_string()),
+        value: |totals| totals.max_iterations.map(|most| most.to_string()),
+    },
+    TotalLimit {
+        flag: "max-cost",
+        reason: StopReason::BudgetExhausted,
+        is_reached: |state| {
+            let (spent, usual) = (state.ledger.spent.usd, state.ledger.costs.median());
+            state.ledger.limits.max_cost.is_some_and(|most| spent >= most || spent + usual > most)
+        },
+        used: |state| {
+            format!("{} of {}", state.ledger.spent, state.ledger.limits.max_cost.unwrap_or_default())
+        },
+        doubled: |state| format!("--max-cost {:.2}", (2.0 * state.ledger.spent.usd.dollars()).max(0.01)),
+        shown: |totals| totals.max_cost.map(|most| most.to_string()),
+        value: |totals| totals.max_cost.map(|most| most.dollars().to_string()),
+    },
+    TotalLimit {
+        flag: "max-time",
+        reason: StopReason::Timeout,
+        is_reached: |state| state.ledger.limits.max_time_ms.is_some_and(|most| state.position.up_ms >= most),
+        used: |state| format!("all of its {}", span(state.ledger.limits.max_time_ms.unwrap_or_default())),
+        doubled: |state| format!("--max-time {}", span(2 * state.position.up_ms)),
+        shown: |totals| totals.max_time_ms.map(span),
+        value: |totals| totals.max_time_ms.map(|most| (most as f64 / 1000.0).to_string()),
+    },
+];
+
+impl Totals {
+    /// The names of the flags, and the new totals for people.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
+        TOTALS.iter().filter_map(|limit| Some((limit.flag, (limit.shown)(self)?)))
+    }
+
+    /// The flags that set the same totals.
+    pub fn flags(&self) -> impl Iterator<Item = String> {
+        TOTALS.iter().filter_map(|limit| Some(format!("--{}={}", limit.flag, (limit.value)(self)?)))
+    }
+}
+
+impl Limits {
+    pub(crate) fn set(&mut self, totals: &Totals) {
+        self.iterations = totals.max_iterations.unwrap_or(self.iterations);
+        self.max_cost = totals.max_cost.or(self.max_cost);
+        self.max_time_ms = totals.max_time_ms.or(self.max_time_ms);
+    }
+}
+
+impl State {
+    /// The limit on the whole run that leaves no room for another iteration: time before money, and
+    /// that before iterations.
+    pub fn limit_reached(&self) -> Option<&'static TotalLimit> {
+        TOTALS.iter().rev().find(|limit| (limit.is_reached)(self))
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
@@ -54,9 +153,9 @@ impl Patience {
 
     /// How long an agent may be silent whose output is of this dialect.
     pub fn silence_ms(&self, dialect: Dialect) -> Option<u64> {
-        match dialect {
-            Dialect::Plain => self.text_ms.or(self.silence_ms),
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => self.silence_ms,
+        match dialect.spec().output {
+            OutputKind::Text => self.text_ms.or(self.silence_ms),
+            OutputKind::Stream => self.silence_ms,
         }
     }
 }

@@ -310,25 +310,23 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
         {
             StopReason::TooManyFailures
         }
-        Pick::Work(_) if limits.max_cost.is_some_and(|most| state.ledger.spent.usd >= most) => {
-            StopReason::BudgetExhausted
-        }
-        Pick::Work(_)
-            if limits
-                .max_cost
-                .is_some_and(|most| state.ledger.spent.usd + state.ledger.costs.median() > most) =>
-        {
-            let usual = Cost { usd: state.ledger.costs.median(), ..state.ledger.spent };
-            let note = format!("the next iteration would cost about {usual}, more than is left");
-            return Some((StopReason::BudgetExhausted, Some(note)));
-        }
-        Pick::Work(_) if state.ledger.judged >= limits.iterations => StopReason::MaxIterations,
-        Pick::Work(_) if limits.stall_after > 0 && state.ledger.stall.iterations >= limits.stall_after => {
-            StopReason::Stalled
-        }
-        Pick::Work(_) => return None,
+        Pick::Work(_) => match state.limit_reached() {
+            Some(limit) => return Some((limit.reason, too_little_left(state, limit.reason))),
+            None if limits.stall_after > 0 && state.ledger.stall.iterations >= limits.stall_after => {
+                StopReason::Stalled
+            }
+            None => return None,
+        },
     };
     Some((reason, None))
+}
+
+/// Some money is left, and not enough for another iteration.
+fn too_little_left(state: &State, reason: StopReason) -> Option<String> {
+    let is_left = state.ledger.limits.max_cost.is_some_and(|most| state.ledger.spent.usd < most);
+    let usual = Cost { usd: state.ledger.costs.median(), ..state.ledger.spent };
+    (reason == StopReason::BudgetExhausted && is_left)
+        .then(|| format!("the next iteration would cost about {usual}, more than is left"))
 }
 
 /// A branch of the run's own is made whole before the run stops, unless the user wants it to

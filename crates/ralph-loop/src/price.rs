@@ -34,22 +34,13 @@ pub fn estimate(price: Option<Price>, seen: &StreamSummary) -> Option<Usd> {
 /// for agents that count no tokens. `own` are the user's prices by the beginning of a model's
 /// name. They stand above the built-in ones, and among each the longest beginning counts.
 pub fn resolve(own: &[(String, Price)], dialect: Dialect, model: Option<&str>) -> Option<Price> {
-    let usual = usual_model(dialect)?;
+    let usual = dialect.spec().usual_model?;
     model.and_then(|model| look_up(own, model)).or_else(|| look_up(own, usual))
 }
 
 /// The built-in prices by the beginning of a model's name.
 pub fn built_in() -> impl Iterator<Item = (&'static str, Price)> {
     BUILT_IN.iter().map(|family| (family.prefix, family.price()))
-}
-
-/// What an agent is taken to work with if no model is named.
-pub fn usual_model(dialect: Dialect) -> Option<&'static str> {
-    match dialect {
-        Dialect::Claude | Dialect::Amp => Some("claude-opus"),
-        Dialect::Codex => Some("gpt-5.5"),
-        Dialect::Plain => None,
-    }
 }
 
 impl Price {

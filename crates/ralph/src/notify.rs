@@ -8,7 +8,7 @@ use crate::process::tool::Tool;
 use crate::report::{low_disk, say};
 use ralph_loop::Run;
 use ralph_loop::ask::Ask;
-use ralph_loop::event::StopReason;
+use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::view::{Moment, Update, Wait};
 use serde::Serialize;
 use std::thread::{self, JoinHandle};
@@ -129,18 +129,14 @@ impl Drop for Notifier {
 
 /// `None` for what the user has just done.
 fn word(reason: StopReason, success: bool) -> Option<&'static str> {
-    match reason {
+    match reason.kind() {
         _ if success => Some("done"),
-        StopReason::Completed => Some("done"),
-        StopReason::Stalled => Some("stalled"),
-        StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => Some("stopped"),
-        StopReason::TooManyFailures
-        | StopReason::Halted
-        | StopReason::Outage
-        | StopReason::Authentication
-        | StopReason::Error => Some("failed"),
+        StopKind::Done => Some("done"),
+        StopKind::Stalled => Some("stalled"),
+        StopKind::Limit => Some("stopped"),
+        StopKind::GaveUp | StopKind::Failed => Some("failed"),
         // A signal, mostly of a machine that goes down.
-        StopReason::Paused => Some("paused"),
-        StopReason::Killed | StopReason::Interrupted => None,
+        StopKind::Paused => Some("paused"),
+        StopKind::Killed | StopKind::Interrupted => None,
     }
 }

@@ -21,6 +21,7 @@ mod lines;
 mod loose;
 mod plain;
 mod refusal;
+mod spec;
 mod stream_summary;
 mod task_tools;
 
@@ -32,14 +33,15 @@ pub use command::{
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
 pub use refusal::{Blocker, Complaint, Refusal, complaint};
+pub use spec::{DialectSpec, OutputKind};
 pub use stream_summary::{Answer, Exit, StreamSummary, Tokens, answer};
 
 use crate::done_pattern::DonePattern;
-use claim_scanner::ClaimScanner;
-use claude::{Claude, UserText};
+use claude::Claude;
 use codex::Codex;
 use plain::Plain;
 use serde::{Deserialize, Serialize};
+use spec::Listener;
 
 /// Which language an agent speaks: its flags and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,21 +60,24 @@ pub enum Dialect {
 impl Dialect {
     /// The dialect of a program, known by its base name.
     pub fn of_program(program: &str) -> Dialect {
-        match program.rsplit('/').next() {
-            Some("claude") => Dialect::Claude,
-            Some("codex") => Dialect::Codex,
-            Some("amp") => Dialect::Amp,
-            _ => Dialect::Plain,
+        let base = program.rsplit('/').next();
+        Dialect::KNOWN.into_iter().find(|known| Some(known.name()) == base).unwrap_or(Dialect::Plain)
+    }
+
+    /// Those of programs that ralph knows, in the order in which they are listed.
+    pub const KNOWN: [Dialect; 3] = [Dialect::Claude, Dialect::Codex, Dialect::Amp];
+
+    pub fn spec(self) -> &'static DialectSpec {
+        match self {
+            Dialect::Claude => &claude::SPEC,
+            Dialect::Codex => &codex::SPEC,
+            Dialect::Amp => &amp::SPEC,
+            Dialect::Plain => &plain::SPEC,
         }
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Claude => "claude",
-            Dialect::Codex => "codex",
-            Dialect::Amp => "amp",
-            Dialect::Plain => "plain",
-        }
+        self.spec().name
     }
 }
 
@@ -109,13 +114,7 @@ impl StreamReader {
         listen: ScanFor,
         pattern: Option<DonePattern>,
     ) -> StreamReader {
-        let scanner = |pattern| ClaimScanner::new(listen, pattern);
-        let reader = match dialect {
-            Dialect::Claude => Reader::Claude(Claude::new(UserText::Notice, scanner(pattern))),
-            Dialect::Codex => Reader::Codex(Codex::new(scanner(pattern))),
-            Dialect::Amp => Reader::Claude(amp::reader(scanner(pattern))),
-            Dialect::Plain => Reader::Plain(Box::new(Plain::new(prompt, listen, pattern.as_ref()))),
-        };
+        let reader = (dialect.spec().reader)(Listener { prompt, listen, pattern });
         StreamReader { lines: Lines::default(), reader, seen: StreamSummary::default() }
     }
 

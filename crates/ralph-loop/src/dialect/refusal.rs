@@ -63,45 +63,11 @@ pub struct Complaint {
     pub text: String,
 }
 
-/// How the lines of refusing programs begin.
-const ON_STDERR: &[(Dialect, &str, Refusal)] = &[
-    (Dialect::Claude, "--dangerously-skip-permissions cannot be used with root", Refusal::Root),
-    (Dialect::Claude, "error: unknown option", Refusal::Flag),
-    (Dialect::Claude, "error: option '--model", Refusal::Model),
-    (Dialect::Claude, "error: option '-", Refusal::Flag),
-    (Dialect::Codex, "error: unexpected argument", Refusal::Flag),
-    (Dialect::Codex, "error: invalid value", Refusal::Flag),
-    (Dialect::Codex, "error: a value is required for", Refusal::Flag),
-    (Dialect::Codex, "Error: Model provider `", Refusal::Model),
-];
-
-/// What Codex says instead of the service's status, in lower case: how the sentence begins, what
-/// is in it, and the service's word for that. The apostrophes vary.
-const CODEX_SENTENCES: &[(&str, &str, &str)] = &[
-    ("", "usage limit", "usage_limit"),
-    ("", "currently experiencing high demand", "server_error"),
-    ("selected model is at capacity", "", "overloaded"),
-    ("quota exceeded", "", "insufficient_quota"),
-    ("the model `", "` does not exist", "model_not_found"),
-    ("the '", "' model is not supported", "model_not_found"),
-    ("missing environment variable:", "", "authentication_failed"),
-];
-
 /// What a line of a program's standard error refuses, if it does.
 pub fn complaint(program: Dialect, line: &str) -> Option<Complaint> {
     let line = line.trim();
-    let known =
-        |(dialect, start, _): &&(Dialect, &str, Refusal)| *dialect == program && line.starts_with(start);
-    let (_, _, about) = ON_STDERR.iter().find(known)?;
+    let (_, about) = program.spec().complaints.iter().find(|(start, _)| line.starts_with(start))?;
     Some(Complaint { about: *about, text: clip(line, ERROR_CHARS).into_owned() })
-}
-
-/// The service's word for a failure that Codex tells as a sentence.
-pub(super) fn codex_kind(sentence: &str) -> Option<&'static str> {
-    let sentence = sentence.to_lowercase();
-    let says =
-        |(start, part, _): &&(&str, &str, &str)| sentence.starts_with(start) && sentence.contains(part);
-    CODEX_SENTENCES.iter().find(says).map(|(_, _, kind)| *kind)
 }
 
 /// What an error of the stream is, by status and kind.

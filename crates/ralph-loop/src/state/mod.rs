@@ -16,7 +16,7 @@ pub use work::{Base, Chores, Mark, Reply, Restore, Snapshot, Stage, Trouble, Wor
 
 use crate::ask::Asked;
 use crate::dialect::Blocker;
-use crate::event::{Event, Fact, How, Step, StepId, StopReason, VERSION, Why};
+use crate::event::{Event, Fact, How, Step, StepId, StopKind, StopReason, VERSION, Why};
 use crate::plan::{Pick, PlanFact, PlanState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -112,59 +112,34 @@ impl State {
     /// Whether a run that is not alive can be resumed.
     pub fn resumable(&self) -> Resumable {
         let Some(stopped) = &self.stopped else { return Resumable::Now };
-        match stopped.reason {
-            StopReason::Completed => Resumable::Never,
-            StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout
-                if self.limit_reached().is_some() =>
-            {
-                Resumable::WithHigherLimit
-            }
-            StopReason::MaxIterations
-            | StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::Stalled
-            | StopReason::TooManyFailures
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Authentication
-            | StopReason::Paused
-            | StopReason::Killed
-            | StopReason::Interrupted
-            | StopReason::Error => Resumable::Now,
-        }
-    }
-
-    /// The limit on time, money or iterations that leaves no room for another iteration.
-    pub fn limit_reached(&self) -> Option<StopReason> {
-        let Ledger { limits, spent, costs, judged, .. } = &self.ledger;
-        let over_budget = |most| spent.usd >= most || spent.usd + costs.median() > most;
-        if limits.max_time_ms.is_some_and(|most| self.position.up_ms >= most) {
-            Some(StopReason::Timeout)
-        } else if limits.max_cost.is_some_and(over_budget) {
-            Some(StopReason::BudgetExhausted)
-        } else if *judged >= limits.iterations {
-            Some(StopReason::MaxIterations)
-        } else {
-            None
+        match stopped.reason.kind() {
+            StopKind::Done => Resumable::Never,
+            StopKind::Limit if self.limit_reached().is_some() => Resumable::WithHigherLimit,
+            StopKind::Limit
+            | StopKind::Stalled
+            | StopKind::GaveUp
+            | StopKind::Failed
+            | StopKind::Paused
+            | StopKind::Killed
+            | StopKind::Interrupted => Resumable::Now,
         }
     }
 
     /// Whether a run that stops for this reason has done what was asked.
     pub fn is_success(&self, reason: StopReason) -> bool {
-        match reason {
-            StopReason::Completed => true,
-            StopReason::MaxIterations => self.ledger.limits.iterations_are_the_goal && !self.last_failed(),
-            StopReason::BudgetExhausted
-            | StopReason::Timeout
-            | StopReason::TooManyFailures
-            | StopReason::Stalled
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Authentication
-            | StopReason::Paused
-            | StopReason::Killed
-            | StopReason::Interrupted
-            | StopReason::Error => false,
+        match reason.kind() {
+            StopKind::Done => true,
+            StopKind::Limit => {
+                reason == StopReason::MaxIterations
+                    && self.ledger.limits.iterations_are_the_goal
+                    && !self.last_failed()
+            }
+            StopKind::Stalled
+            | StopKind::GaveUp
+            | StopKind::Failed
+            | StopKind::Paused
+            | StopKind::Killed
+            | StopKind::Interrupted => false,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::moments::Flight;
 use crate::check::CheckOutcome;
-use crate::event::{End, Step, StopReason};
+use crate::event::{End, Step, StopKind, StopReason};
 use crate::money::Cost;
 use crate::plan::{Item, PlanEnd};
 use crate::review::Reworded;
@@ -149,19 +149,15 @@ impl History {
         let stopped = state.stopped.as_ref()?;
         let unchecked = matches!(state.work.stage, Stage::Answered { .. });
         let Begun { iteration, item, at_ms } = self.begun.filter(|_| self.cut_short || unchecked)?;
-        let why = match stopped.reason {
-            StopReason::Timeout => "the time limit of the run is reached",
-            StopReason::Interrupted | StopReason::Paused | StopReason::Killed => "stopped as requested",
-            // It failed with the run, which says why.
-            StopReason::Error | StopReason::Authentication | StopReason::Outage | StopReason::Halted => {
-                return None;
+        let why = match stopped.reason.kind() {
+            StopKind::Limit if stopped.reason == StopReason::Timeout => {
+                "the time limit of the run is reached"
             }
+            StopKind::Interrupted | StopKind::Paused | StopKind::Killed => "stopped as requested",
+            // It failed with the run, which says why.
+            StopKind::Failed | StopKind::GaveUp => return None,
             // These are found between iterations.
-            StopReason::Completed
-            | StopReason::MaxIterations
-            | StopReason::BudgetExhausted
-            | StopReason::TooManyFailures
-            | StopReason::Stalled => return None,
+            StopKind::Done | StopKind::Limit | StopKind::Stalled => return None,
         };
         Some(Iteration {
             iteration,

@@ -379,9 +379,9 @@ fn ask(word: &str) -> Option<Ask> {
     let (name, value) = word.strip_prefix("set:")?.split_once('=')?;
     let mut changes = Changes::default();
     match name {
-        "n" => changes.max_iterations = value.parse().ok(),
-        "cost" => changes.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
-        "time" => changes.max_time_ms = Some(1000 * value.parse::<u64>().expect(word)),
+        "n" => changes.totals.max_iterations = value.parse().ok(),
+        "cost" => changes.totals.max_cost = Some(Usd::from_dollars(value.parse().expect(word))),
+        "time" => changes.totals.max_time_ms = Some(1000 * value.parse::<u64>().expect(word)),
         "done" => changes.done_pattern = Some(value.into()),
         "min-free" => changes.min_free = value.parse().ok(),
         _ => changes.prompt_file = Some(value.into()),

@@ -9,6 +9,7 @@ use crate::story::{Story, end, run};
 use ralph_loop::ask::{Ask, Changes, Silence};
 use ralph_loop::dialect::Blocker;
 use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
+use ralph_loop::limits::Totals;
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Item;
 use ralph_loop::state::Illegal;
@@ -86,7 +87,10 @@ fn fact(story: &Story, name: &str) -> Fact {
         "continue" => Fact::Asked(Ask::Continue),
         "leave" => Fact::Asked(Ask::Leave),
         "kill" => Fact::Asked(Ask::Kill),
-        "set" => Fact::Asked(Ask::Set(Changes { max_iterations: Some(99), ..Changes::default() })),
+        "set" => Fact::Asked(Ask::Set(Changes {
+            totals: Totals { max_iterations: Some(99), ..Totals::default() },
+            ..Changes::default()
+        })),
         "say" => Fact::Asked(Ask::Say { text: "h".into() }),
         "silent" => Fact::Silent { id: begun, silence: Silence { after_ms: 60_000, tool: false } },
         "blocked" => Fact::Blocked { id: begun, by: Some(Blocker::Network) },

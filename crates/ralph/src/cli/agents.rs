@@ -6,13 +6,13 @@
 mod probe;
 mod verify;
 
-use super::args::ListFormat;
+use super::format::{ListFormat, Shape};
 use super::{print_json, print_lines, print_names};
 use crate::error::CliError;
 use crate::process::tool::{Tool, ToolOutput};
 use crate::report::{Out, Style};
 use clap::{Args, Subcommand};
-use ralph_loop::dialect::Dialect;
+use ralph_loop::dialect::{Dialect, DialectSpec};
 use ralph_loop::text::printable;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -43,73 +43,10 @@ enum AgentsCommand {
     Verify(verify::VerifyArgs),
 }
 
-/// What ralph knows about an agent.
-struct Known {
-    name: &'static str,
-    dialect: Dialect,
-    install: &'static str,
-    /// How the prompt gets in.
-    prompt: &'static str,
-    /// What comes out.
-    output: &'static str,
-    autonomous: Option<&'static str>,
-    reports_tokens: bool,
-    reports_cost: bool,
-    /// The version that was last run through all tests.
-    verified: Option<&'static str>,
-    works: &'static str,
+/// As they are listed: the plain one last.
+fn all() -> impl Iterator<Item = Dialect> {
+    Dialect::KNOWN.into_iter().chain([Dialect::Plain])
 }
-
-const KNOWN: &[Known] = &[
-    Known {
-        name: "claude",
-        dialect: Dialect::Claude,
-        install: "npm install -g @anthropic-ai/claude-code",
-        prompt: "stdin",
-        output: "stream-json",
-        autonomous: Some("--dangerously-skip-permissions"),
-        reports_tokens: true,
-        reports_cost: true,
-        verified: Some("2.1.325"),
-        works: "loops, denials, limits, API errors, signals, resume",
-    },
-    Known {
-        name: "codex",
-        dialect: Dialect::Codex,
-        install: "npm install -g @openai/codex",
-        prompt: "stdin",
-        output: "stream-json",
-        autonomous: Some("--sandbox workspace-write"),
-        reports_tokens: true,
-        reports_cost: false,
-        verified: Some("0.166.0"),
-        works: "loops, its sandbox, limits, API errors, signals, resume",
-    },
-    Known {
-        name: "amp",
-        dialect: Dialect::Amp,
-        install: "npm install -g @sourcegraph/amp",
-        prompt: "argument",
-        output: "stream-json",
-        autonomous: Some("--dangerously-allow-all"),
-        reports_tokens: true,
-        reports_cost: false,
-        verified: None,
-        works: "untested; written from its documentation",
-    },
-    Known {
-        name: "plain",
-        dialect: Dialect::Plain,
-        install: "any program: ralph run \"...\" -- COMMAND",
-        prompt: "stdin, or in place of {prompt} or {prompt_file}",
-        output: "text",
-        autonomous: None,
-        reports_tokens: false,
-        reports_cost: false,
-        verified: None,
-        works: "any program that reads a prompt; exit code 0 means success",
-    },
-];
 
 /// How what an agent costs is known.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -143,50 +80,45 @@ pub fn agents(args: &AgentsArgs) -> Result<ExitCode, CliError> {
     if let Some(AgentsCommand::Verify(verify)) = &args.command {
         return verify::verify(verify);
     }
-    match args.format {
-        ListFormat::Human => print(),
-        ListFormat::Json => print_json(&KNOWN.iter().map(entry).collect::<Vec<_>>()),
-        ListFormat::Ndjson => print_lines(KNOWN.iter().map(entry)),
+    match args.format.shape() {
+        Some(Shape::Text) => print(),
+        Some(Shape::Value) => print_json(&all().map(entry).collect::<Vec<_>>()),
+        Some(Shape::Lines) => print_lines(all().map(entry)),
         // Names need no versions, which are slow to get.
-        ListFormat::Names => print_names(KNOWN.iter().map(|known| known.name.to_string())),
+        None => print_names(all().map(|known| known.name().to_string())),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn entry(known: &Known) -> Entry {
-    let installed = known.path();
+fn entry(dialect: Dialect) -> Entry {
+    let (installed, known) = (path(dialect), dialect.spec());
     Entry {
         name: known.name,
         version: installed.as_deref().and_then(version),
         installed,
-        dialect: known.dialect.name(),
+        dialect: known.name,
         prompt: known.prompt,
-        output: known.output,
+        output: known.output.word(),
         autonomous_flag: known.autonomous,
         reports_tokens: known.reports_tokens,
         reports_cost: known.reports_cost,
-        cost: known.cost(),
+        cost: cost(known),
         verified_with: known.verified,
         known_to_work: known.works,
     }
 }
 
-impl Known {
-    fn cost(&self) -> CostKnown {
-        match (self.reports_cost, self.reports_tokens) {
-            (true, _) => CostKnown::Reported,
-            (false, true) => CostKnown::Estimated,
-            (false, false) => CostKnown::Unknown,
-        }
+fn cost(known: &DialectSpec) -> CostKnown {
+    match (known.reports_cost, known.reports_tokens) {
+        (true, _) => CostKnown::Reported,
+        (false, true) => CostKnown::Estimated,
+        (false, false) => CostKnown::Unknown,
     }
+}
 
-    fn path(&self) -> Option<PathBuf> {
-        match self.dialect {
-            // No program of that name is meant.
-            Dialect::Plain => None,
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => which::which(self.name).ok(),
-        }
-    }
+/// Where the program is; a plain agent has no name to look for.
+fn path(dialect: Dialect) -> Option<PathBuf> {
+    which::which(dialect.name()).ok().filter(|_| dialect != Dialect::Plain)
 }
 
 /// What a program says to `--version`, in its first line.
@@ -199,13 +131,13 @@ fn version(program: &Path) -> Option<String> {
 
 fn print() {
     let (mut out, style) = (Out::stdout(), Style::of_stdout());
-    for known in KNOWN {
-        let entry = entry(known);
+    for dialect in all() {
+        let entry = entry(dialect);
         let mark = style.mark(entry.installed.is_some());
         let found = match (&entry.version, &entry.installed) {
             (Some(version), _) => printable(version).into_owned(),
             (None, Some(_)) => "installed, version unknown".into(),
-            (None, None) => known.missing(),
+            (None, None) => missing(dialect),
         };
         out.line(&format!("{mark} {:<7} {found}", entry.name));
         if let Some(path) = &entry.installed {
@@ -225,12 +157,11 @@ fn print() {
     out.flush();
 }
 
-impl Known {
-    fn missing(&self) -> String {
-        match self.dialect {
-            Dialect::Plain => self.install.to_string(),
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => format!("not installed: {}", self.install),
-        }
+fn missing(dialect: Dialect) -> String {
+    let install = dialect.spec().install;
+    match dialect {
+        Dialect::Plain => install.to_string(),
+        _ => format!("not installed: {install}"),
     }
 }
 

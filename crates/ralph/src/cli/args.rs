@@ -1,48 +1,12 @@
 //! Arguments that several commands share, and how their values are read.
 
+use super::format::Format;
 use crate::error::CliError;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::SpanRelativeTo;
+use ralph_loop::limits::Totals;
 use ralph_loop::money::Usd;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// What is printed, by every command that has `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Human-readable text
-    Human,
-    /// A single JSON value, printed at the end
-    Json,
-    /// JSON lines, one per event or finding
-    Ndjson,
-}
-
-/// The same for lists, whose things have names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// Human-readable text
-    #[value(alias = "table")]
-    Human,
-    /// A JSON array
-    Json,
-    /// JSON lines, one per entry
-    Ndjson,
-    /// Only the names or ids, one per line
-    Names,
-}
-
-impl Format {
-    /// The format that a command line asks for which clap could not read as a whole.
-    pub fn asked_for(args: &[OsString]) -> Format {
-        let words: Vec<&str> =
-            args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-        let spaced = words.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1]);
-        let joined = words.iter().filter_map(|word| word.strip_prefix("--format="));
-        let asked = spaced.chain(joined).next_back();
-        asked.and_then(|word| Format::from_str(word, false).ok()).unwrap_or(Format::Human)
-    }
-}
 
 #[derive(Args)]
 pub struct OutputArgs {
@@ -58,6 +22,27 @@ pub struct OutputArgs {
     /// Start each line with the time
     #[arg(long)]
     pub timestamps: bool,
+}
+
+/// New limits for the whole of a run that has begun.
+#[derive(Args)]
+pub struct TotalArgs {
+    /// Stop after this many iterations
+    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
+    max_iterations: Option<u32>,
+    /// Stop once the agents have cost this much
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<Usd>,
+    /// Stop after this much time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_time: Option<u64>,
+}
+
+impl TotalArgs {
+    pub fn totals(&self) -> Totals {
+        let TotalArgs { max_iterations, max_cost, max_time } = *self;
+        Totals { max_iterations, max_cost, max_time_ms: max_time }
+    }
 }
 
 /// For unattended runs.

@@ -1,6 +1,7 @@
 //! `ralph config`: the effective settings, and where each comes from.
 
-use super::args::{Format, ProjectArgs};
+use super::args::ProjectArgs;
+use super::format::{Format, Shape};
 use super::print_json;
 use crate::error::{CliError, Code};
 use crate::layout::Project;
@@ -48,10 +49,10 @@ struct ShowArgs {
 pub fn config(args: &ConfigArgs) -> Result<ExitCode, CliError> {
     let ConfigCommand::Show(args) = &args.command;
     let loaded = load(&Project::at(args.project.dir()?), args.config.as_deref())?;
-    match args.format {
-        Format::Human => print_lines(&loaded),
-        Format::Json => print_object(&loaded),
-        Format::Ndjson => {
+    match args.format.shape() {
+        Shape::Text => print_lines(&loaded),
+        Shape::Value => print_object(&loaded),
+        Shape::Lines => {
             let entries = loaded.effective.entries();
             print_all(entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()));
         }

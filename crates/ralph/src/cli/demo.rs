@@ -5,26 +5,22 @@
 //! small `claude` script, so that it is driven exactly as Claude Code would be.
 
 use super::args::OutputArgs;
+use super::config::refused;
 use super::{Stream, report_on};
 use crate::error::CliError;
 use crate::fsx;
 use crate::git;
-use crate::layout::{self, Home};
+use crate::layout::{Home, Project};
 use crate::report::say;
-use crate::request::Asked;
+use crate::request::prompt::{self, PromptRequest};
+use crate::request::{Asked, Terms};
 use crate::session::{self, SessionOptions};
+use crate::settings;
 use clap::Args;
-use ralph_loop::Run;
-use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
-use ralph_loop::dialect::Dialect;
-use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
-use ralph_loop::plan::Plan;
-use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
-use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles};
 use ralph_loop::text::shell_word;
 use serde_json::{Value, json};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
@@ -65,7 +61,7 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let trouble = |cause: io::Error| CliError::failed("cannot set up the demo").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
-    let asked = Asked { run: set_up(&root).map_err(trouble)?, texts: vec![PROMPT.to_string()], branch: None };
+    let asked = asked(&set_up(&root).map_err(trouble)?)?;
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {
@@ -78,12 +74,18 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     ended
 }
 
-fn set_up(root: &Path) -> io::Result<Run> {
+struct Scratch {
+    project: PathBuf,
+    agent: PathBuf,
+}
+
+fn set_up(root: &Path) -> io::Result<Scratch> {
     let project = root.join("project");
     fsx::dir(&project)?;
     fsx::write_whole(&project.join("calc.sh"), CALC.as_bytes())?;
     fsx::write_program(&project.join("test.sh"), TEST.as_bytes())?;
-    let git = git::scratch_repository(&project);
+    // Without git the demo works too, only without checkpoints.
+    git::scratch_repository(&project);
     let script = root.join("script.json");
     fsx::write_whole(&script, script_of_three().to_string().as_bytes())?;
     let agent = root.join("claude");
@@ -92,56 +94,27 @@ fn set_up(root: &Path) -> io::Result<Run> {
     let [ralph, script] = [&ralph, &script].map(|path| shell_word(&path.to_string_lossy()));
     let wrapper = format!("#!/bin/sh\nexec {ralph} {role} {script} \"$@\"\n");
     fsx::write_program(&agent, wrapper.as_bytes())?;
-    Ok(Run {
-        id: "demo".into(),
-        plan: Plan::Prompt(PromptPlan {
-            source: PromptSource::Text { hash: layout::hash(PROMPT.as_bytes()) },
-            completion: Completion::Response("DONE".into()),
-        }),
-        agents: vec![AgentSpec {
-            name: "claude (scripted, built in)".into(),
-            dialect: Dialect::Claude,
-            program: agent.to_string_lossy().into_owned(),
-            args: Vec::new(),
-            model: None,
-            autonomous: true,
-            price: None,
-        }],
-        roles: Roles::default(),
-        checks: vec![CheckSpec {
-            command: "./test.sh".into(),
-            timeout_ms: 120_000,
-            fail_action: FailAction::Append,
-            hint: None,
-            excerpt: Excerpt::Tail { chars: 2_000 },
-            origin: Origin::Flag,
-        }],
-        limits: Limits {
-            iterations_are_the_goal: false,
-            iterations: 10,
-            max_time_ms: None,
-            max_cost: None,
-            max_failures: 5,
-            stall_after: 5,
-            agent_timeout_ms: None,
-            backoff: Backoff::default(),
-            max_outage_ms: DEFAULT_MAX_OUTAGE_MS,
-            patience: Patience::default(),
-            min_free: 0,
+    Ok(Scratch { project, agent })
+}
+
+/// As `ralph run` would be asked for it, with the default settings and not the user's.
+fn asked(scratch: &Scratch) -> Result<Asked, CliError> {
+    let request = PromptRequest {
+        task: Some(PROMPT.into()),
+        terms: Terms {
+            checks: vec!["./test.sh".into()],
+            command: vec![scratch.agent.to_string_lossy().into_owned()],
+            ..Terms::default()
         },
-        scm: None,
-        workspace: project,
-        place: Place::Here,
-        git,
-        top: None,
-        checkpoints: true,
-        largest_file: 10 << 20,
-        keep_checkpoints: 0,
-        keep_streams: 0,
-        prompt: PromptOptions { context: true, iteration_count: false, may_be_empty: false },
-        log: None,
-        notify: None,
-    })
+        ..PromptRequest::default()
+    };
+    let settings = settings::defaults().map_err(|error| refused(&error))?;
+    let mut asked = prompt::build(&request, &settings, &Project::at(scratch.project.clone()))?;
+    asked.run.id = "demo".into();
+    for agent in &mut asked.run.agents {
+        agent.name = "claude (scripted, built in)".into();
+    }
+    Ok(asked)
 }
 
 /// First it looks, then it fixes one of two bugs and says it is done, then it reads the feedback.

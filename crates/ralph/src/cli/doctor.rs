@@ -1,6 +1,6 @@
 //! `ralph doctor`: what is installed, what is missing, and how to fix it.
 
-use super::args::Format;
+use super::format::{Format, Shape};
 use super::{home, print_json, print_lines};
 use crate::catalog;
 use crate::error::CliError;
@@ -55,10 +55,8 @@ struct Known {
     advice: &'static str,
 }
 
-const KNOWN: &[Known] = &[
-    agent("claude", "npm install -g @anthropic-ai/claude-code"),
-    agent("codex", "npm install -g @openai/codex"),
-    agent("amp", "npm install -g @sourcegraph/amp"),
+/// After the agents that ralph knows.
+const OTHERS: &[Known] = &[
     agent("gemini", "npm install -g @google/gemini-cli"),
     agent("opencode", "npm install -g opencode-ai"),
     Known {
@@ -89,16 +87,17 @@ const fn agent(name: &'static str, advice: &'static str) -> Known {
 
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let mut findings: Vec<Finding> = KNOWN.iter().map(look).collect();
+    let known = Dialect::KNOWN.map(|known| agent(known.name(), known.spec().install));
+    let mut findings: Vec<Finding> = known.iter().chain(OTHERS).map(look).collect();
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
     look_at_root(&mut findings);
     findings.push(look_at_home(&home));
     findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
-    match args.format {
-        Format::Human => print(&findings, agents),
-        Format::Json => print_json(&findings),
-        Format::Ndjson => print_lines(&findings),
+    match args.format.shape() {
+        Shape::Text => print(&findings, agents),
+        Shape::Value => print_json(&findings),
+        Shape::Lines => print_lines(&findings),
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -17,6 +17,7 @@ use crate::report::say;
 use crate::settings::{self, FAIL_ACTIONS, InOrder, mask};
 use ask::{Answer, Asker, Stopped};
 use clap::{Args, ValueEnum};
+use ralph_loop::dialect::Dialect;
 use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -193,13 +194,14 @@ fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
 
 fn agent(asker: &mut Asker) -> Answer<String> {
     const USUAL: &str = "claude";
+    let known = Dialect::KNOWN.map(Dialect::name);
     let installed = detect::agents();
     let offered = installed.first().copied().unwrap_or(USUAL);
     asker.tell(&match installed.as_slice() {
         [] => "The program that does the work. No known agent is installed here.".to_string(),
         installed => format!("The program that does the work. Installed here: {}.", installed.join(", ")),
     });
-    let answer = asker.line(&format!("Agent command (claude, codex, amp or any other) [{offered}]: "))?;
+    let answer = asker.line(&format!("Agent command ({} or any other) [{offered}]: ", known.join(", ")))?;
     Ok(or(answer, offered))
 }
 

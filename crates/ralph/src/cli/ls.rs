@@ -1,6 +1,6 @@
 //! `ralph ls`: all workers.
 
-use super::args::ListFormat;
+use super::format::ListFormat;
 use super::table::{Column, Shape, table};
 use super::{home, print_list};
 use crate::error::CliError;

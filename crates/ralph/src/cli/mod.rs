@@ -10,6 +10,7 @@ mod config;
 mod demo;
 mod diff;
 mod doctor;
+mod format;
 mod habits;
 mod hook;
 mod init;
@@ -38,16 +39,15 @@ use crate::engine::OWN_COMMIT;
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::process;
-use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose, say};
-use crate::session::{self, Ended, SessionError};
+use crate::report::say;
 use crate::similar;
 use crate::worker;
 use crate::worker::workers::check_name;
-use args::{Format, ListFormat};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use format::{Format, Stream, print_json, print_lines, print_list, print_names, print_refusal, report_on};
 use ralph_loop::State;
-use ralph_loop::event::StopReason;
+use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::text::printable;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -294,114 +294,23 @@ fn fail(error: &CliError, format: Format) -> ExitCode {
     ExitCode::from(error.code as u8)
 }
 
-fn print_refusal(error: &CliError, format: Format) {
-    // What a run had done before it could not go on is in its journal.
-    let recorded = || session::result_of(&home().ok()?.run(error.run.as_ref()?)).ok();
-    let result = || RunResult {
-        error: Some(error.report()),
-        ..recorded().unwrap_or_else(|| RunResult::refused(error.run.clone(), error.report()))
-    };
-    match format {
-        Format::Human => {}
-        Format::Json => print_json(&result()),
-        Format::Ndjson => Ndjson::stdout().close(&result()),
-    }
-}
-
-fn print_json(value: &impl serde::Serialize) {
-    let mut out = Out::stdout();
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        out.line(&text);
-    }
-    out.flush();
-}
-
-/// One object a line.
-fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
-    let mut out = Out::stdout();
-    values
-        .into_iter()
-        .filter_map(|value| serde_json::to_string(&value).ok())
-        .for_each(|line| out.line(&line));
-    out.flush();
-}
-
-/// A list as it was asked for; `human` tells it to people.
-fn print_list<T: serde::Serialize>(
-    format: ListFormat,
-    values: &[T],
-    name: impl Fn(&T) -> String,
-    human: impl FnOnce(),
-) {
-    match format {
-        ListFormat::Human => human(),
-        ListFormat::Json => print_json(&values),
-        ListFormat::Ndjson => print_lines(values),
-        ListFormat::Names => print_names(values.iter().map(name)),
-    }
-}
-
-fn print_names(names: impl IntoIterator<Item = String>) {
-    let mut out = Out::stdout();
-    names.into_iter().for_each(|name| out.line(&printable(&name)));
-    out.flush();
-}
-
 fn home() -> Result<Home, CliError> {
     Home::find()
         .ok_or_else(|| CliError::usage("no home directory to keep runs in").hint("set HOME or RALPH_HOME"))
 }
 
 fn exit_code(reason: StopReason, state: &State) -> ExitCode {
-    match reason {
-        reason if state.is_success(reason) => ExitCode::SUCCESS,
-        StopReason::Interrupted => ExitCode::from(130),
-        _ => ExitCode::from(Code::Failed as u8),
+    match reason.kind() {
+        _ if state.is_success(reason) => ExitCode::SUCCESS,
+        StopKind::Interrupted => ExitCode::from(130),
+        StopKind::Done
+        | StopKind::Limit
+        | StopKind::Stalled
+        | StopKind::GaveUp
+        | StopKind::Failed
+        | StopKind::Paused
+        | StopKind::Killed => ExitCode::from(Code::Failed as u8),
     }
-}
-
-/// Whether the agent's stream is shown while it works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stream {
-    Shown,
-    Hidden,
-}
-
-/// Lives a run with the reporter that was asked for, and tells how it ended.
-fn report_on(
-    output: &args::OutputArgs,
-    stream: Stream,
-    live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, SessionError>,
-) -> Result<ExitCode, CliError> {
-    let live = |reporter: &mut dyn Reporter| match output.verbose {
-        true => live(&mut Verbose::new(reporter)),
-        false => live(reporter),
-    };
-    let ended = match output.format {
-        Format::Human => {
-            let telling = Telling {
-                quiet: output.quiet,
-                stream: stream == Stream::Shown,
-                timestamps: output.timestamps,
-            };
-            let mut human = Human::new(Style::of_stdout(), telling);
-            let ended = live(&mut human)?;
-            human.close(&ended.summary());
-            ended
-        }
-        Format::Json => {
-            let ended = live(&mut Silent)?;
-            print_json(&ended.result()?);
-            ended
-        }
-        Format::Ndjson => {
-            let mut ndjson = Ndjson::stdout();
-            let ended = live(&mut ndjson)?;
-            ndjson.close(&ended.result()?);
-            ended
-        }
-    };
-    Ok(exit_code(ended.stopped.reason, &ended.state))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `ralph __own-commit`: what the keeper starts where ralph has git commit what agents left.
 
-use super::args::Format;
+use super::format::Format;
 use super::{fail, print_lines};
 use crate::engine::OwnCommit;
 use crate::error::CliError;

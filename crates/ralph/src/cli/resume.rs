@@ -1,7 +1,7 @@
 //! `ralph resume`: continue a run that is paused, or carry on with one that did not end by itself.
 
 use super::advice::ALL_RUNS;
-use super::args::{OutputArgs, ProjectArgs, count, dollars, duration};
+use super::args::{OutputArgs, ProjectArgs, TotalArgs};
 use super::spawn::seat_worker;
 use super::steer::{change, refuse_agents};
 use super::workers::show_window;
@@ -19,7 +19,6 @@ use crate::worker::record::Status;
 use crate::worker::workers;
 use clap::Args;
 use ralph_loop::ask::Changes;
-use ralph_loop::money::Usd;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,18 +34,14 @@ Examples:
   ralph resume
   ralph resume -n 20                # 20 iterations in total, not 20 more
   ralph resume --max-cost 30 --max-time 12h 20261115-221503-4f2a")]
+#[command(mut_arg("max_iterations", |arg| arg.help("Allow this many iterations in total")))]
+#[command(mut_arg("max_cost", |arg| arg.help("Allow this much cost in total")))]
+#[command(mut_arg("max_time", |arg| arg.help("Allow this much time in total")))]
 pub struct ResumeArgs {
     /// Worker name, run id or id prefix
     run: Option<String>,
-    /// Allow this many iterations in total
-    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
-    max_iterations: Option<u32>,
-    /// Allow this much cost in total
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    max_cost: Option<Usd>,
-    /// Allow this much time in total
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_time: Option<u64>,
+    #[command(flatten)]
+    totals: TotalArgs,
     /// Allow other runs in the same directory
     #[arg(long)]
     share_workspace: bool,
@@ -77,21 +72,7 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
 
 impl ResumeArgs {
     fn changes(&self) -> Changes {
-        let ResumeArgs { max_iterations, max_cost, max_time, .. } = self;
-        Changes {
-            max_iterations: *max_iterations,
-            max_cost: *max_cost,
-            max_time_ms: *max_time,
-            ..Changes::default()
-        }
-    }
-
-    /// The same as flags, for another ralph.
-    fn limit_flags(&self) -> Vec<OsString> {
-        let iterations = self.max_iterations.map(|most| format!("--max-iterations={most}"));
-        let cost = self.max_cost.map(|most| format!("--max-cost={}", most.dollars()));
-        let time = self.max_time.map(|most| format!("--max-time={}", most as f64 / 1000.0));
-        [iterations, cost, time].into_iter().flatten().map(OsString::from).collect()
+        Changes { totals: self.totals.totals(), ..Changes::default() }
     }
 }
 
@@ -141,7 +122,7 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
             if args.share_workspace || *share_workspace {
                 words.push("--share-workspace".into());
             }
-            words.extend(args.limit_flags());
+            words.extend(args.totals.totals().flags().map(OsString::from));
             if let Err(code) = seat_worker(name, &words)? {
                 return Ok(Some(code));
             }

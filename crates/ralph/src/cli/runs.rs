@@ -1,6 +1,6 @@
 //! `ralph runs`: what has run, newest first.
 
-use super::args::ListFormat;
+use super::format::ListFormat;
 use super::table::{Column, Shape, table};
 use super::{home, print_list};
 use crate::catalog::{self, RunLine};

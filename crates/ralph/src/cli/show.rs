@@ -1,6 +1,7 @@
 //! `ralph show`: what happened in a run.
 
-use super::args::{Format, ProjectArgs};
+use super::args::ProjectArgs;
+use super::format::{Format, Shape};
 use super::{home, print_json};
 use crate::catalog::find_or_newest;
 use crate::error::CliError;
@@ -45,12 +46,12 @@ pub struct ShowArgs {
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let id = find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?;
-    match args.format {
-        Format::Json => print_json(&result_of(&home.run(&id))?),
-        Format::Ndjson => {
+    match args.format.shape() {
+        Shape::Value => print_json(&result_of(&home.run(&id))?),
+        Shape::Lines => {
             print_journal(&home.run(&id)).map_err(|cause| cause.of_run(&id))?;
         }
-        Format::Human => tell(&RunHistory::read(&home, &id)?),
+        Shape::Text => tell(&RunHistory::read(&home, &id)?),
     }
     Ok(ExitCode::SUCCESS)
 }

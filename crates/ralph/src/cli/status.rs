@@ -1,6 +1,6 @@
 //! `ralph status`: the status of a worker or run, or of all of them.
 
-use super::args::Format;
+use super::format::{Format, Shape};
 use super::{home, print_json, print_lines};
 use crate::engine::wall_ms;
 use crate::error::CliError;
@@ -37,17 +37,17 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     loop {
         let targets = asked_for(&home, args.name.as_deref())?;
-        match (args.format, targets.as_slice()) {
-            (Format::Human, targets) => {
+        match (args.format.shape(), targets.as_slice()) {
+            (Shape::Text, targets) => {
                 if args.watch {
                     out.bytes(CLEAR);
                 }
                 told(targets).iter().for_each(|line| out.tell(line));
                 out.flush();
             }
-            (Format::Json, [target]) if args.name.is_some() => print_json(target),
-            (Format::Json, targets) => print_json(&targets),
-            (Format::Ndjson, targets) => print_lines(targets),
+            (Shape::Value, [target]) if args.name.is_some() => print_json(target),
+            (Shape::Value, targets) => print_json(&targets),
+            (Shape::Lines, targets) => print_lines(targets),
         }
         if !args.watch {
             return Ok(ExitCode::SUCCESS);

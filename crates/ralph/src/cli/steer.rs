@@ -3,7 +3,7 @@
 //! A loop that is there is asked over its socket and writes its journal itself. Where none is,
 //! whoever asks holds the run's lock for a moment and writes in its place.
 
-use super::args::{ProjectArgs, count, dollars, duration};
+use super::args::{ProjectArgs, TotalArgs};
 use super::home;
 use crate::control::{Command, CommandResult, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
 use crate::engine::why_not;
@@ -23,7 +23,6 @@ use clap::Args;
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::{Fact, StopReason};
-use ralph_loop::money::Usd;
 use ralph_loop::text::printable;
 use rustix::process::getpid;
 use std::path::PathBuf;
@@ -73,15 +72,8 @@ Changes apply from the next iteration, also to a worker or run that is not runni
 pub struct SetArgs {
     /// Worker name, run id or id prefix [default: the run in this directory]
     name: Option<String>,
-    /// Stop after this many iterations
-    #[arg(short = 'n', long, value_name = "N", value_parser = count)]
-    max_iterations: Option<u32>,
-    /// Stop once the agents have cost this much
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    max_cost: Option<Usd>,
-    /// Stop after this much time
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_time: Option<u64>,
+    #[command(flatten)]
+    totals: TotalArgs,
     /// Read the prompt from another file
     #[arg(short = 'f', long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
@@ -222,7 +214,7 @@ pub(super) fn change(home: &Home, target: &Target, changes: &Changes) -> Result<
 }
 
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
-    let SetArgs { max_iterations, max_cost, max_time, prompt_file, done_pattern, min_free_space, .. } = args;
+    let SetArgs { totals, prompt_file, done_pattern, min_free_space, .. } = args;
     if let Some(pattern) = done_pattern {
         DonePattern::new(pattern)?;
     }
@@ -238,9 +230,7 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
         Ok::<_, CliError>(found)
     });
     let changes = Changes {
-        max_iterations: *max_iterations,
-        max_cost: *max_cost,
-        max_time_ms: *max_time,
+        totals: totals.totals(),
         prompt_file: prompt_file.transpose()?,
         done_pattern: done_pattern.clone(),
         min_free: *min_free_space,

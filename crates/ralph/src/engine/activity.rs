@@ -9,7 +9,7 @@
 //! What follows from silence is the policy's business.
 
 use ralph_loop::ask::Silence;
-use ralph_loop::dialect::{AgentEvent, Dialect};
+use ralph_loop::dialect::{AgentEvent, Dialect, OutputKind};
 use ralph_loop::limits::Patience;
 use ralph_loop::text::printable;
 use std::collections::{HashSet, VecDeque};
@@ -81,9 +81,9 @@ impl Known {
 
 impl Activity {
     pub(super) fn of(dialect: Dialect, patience: Patience, now: Instant) -> Activity {
-        let shown = match dialect {
-            Dialect::Claude | Dialect::Codex | Dialect::Amp => Shown::Stream { open_tools: HashSet::new() },
-            Dialect::Plain => Shown::Text(Text::new(now)),
+        let shown = match dialect.spec().output {
+            OutputKind::Stream => Shown::Stream { open_tools: HashSet::new() },
+            OutputKind::Text => Shown::Text(Text::new(now)),
         };
         let (silence_ms, tool_ms) = (patience.silence_ms(dialect), patience.tool_ms);
         Activity { silence_ms, tool_ms, last_sign: now, shown }

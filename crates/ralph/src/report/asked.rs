@@ -2,7 +2,6 @@
 
 use super::bytes;
 use ralph_loop::ask::{Ask, Changes};
-use ralph_loop::time::span;
 use ralph_loop::{Run, State};
 
 /// `None` for requests that are shown elsewhere.
@@ -29,14 +28,12 @@ pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
 
 /// What was set, by the names of its flags.
 pub fn changed(changes: &Changes) -> Vec<(&'static str, String)> {
-    let Changes { max_iterations, max_cost, max_time_ms, prompt_file, done_pattern, min_free } = changes;
-    let told = [
-        ("max-iterations", max_iterations.map(|most| most.to_string())),
-        ("max-cost", max_cost.map(|most| most.to_string())),
-        ("max-time", max_time_ms.map(span)),
+    let Changes { totals, prompt_file, done_pattern, min_free } = changes;
+    let others = [
         ("prompt-file", prompt_file.as_ref().map(|path| path.display().to_string())),
         ("done-pattern", done_pattern.clone()),
         ("min-free-space", min_free.map(bytes)),
     ];
-    told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let others = others.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    totals.shown().chain(others).collect()
 }

@@ -1,7 +1,7 @@
 //! What to do about an agent that will keep refusing.
 
 use crate::request::root;
-use ralph_loop::dialect::{Dialect, Refusal};
+use ralph_loop::dialect::Refusal;
 use ralph_loop::{Run, State, refusal};
 
 /// Nothing where some agent would go on.
@@ -9,14 +9,7 @@ pub fn advice(run: &Run, state: &State) -> Option<String> {
     let refused = refusal(run, state)?;
     let (id, agent) = (&run.id, run.agents.get(refused.agent)?);
     Some(match refused.about {
-        Refusal::Login => {
-            let log_in = match agent.dialect {
-                Dialect::Claude => "log in (claude /login) or set its API key",
-                Dialect::Codex => "log in (codex login) or set its API key",
-                Dialect::Amp | Dialect::Plain => "log in or set its API key",
-            };
-            format!("{log_in}, then: ralph resume {id}")
-        }
+        Refusal::Login => format!("{}, then: ralph resume {id}", agent.dialect.spec().log_in),
         Refusal::Model => {
             "choose a model your account can use (-m MODEL, agent.model) and start a new run; a resumed run keeps its model"
                 .into()

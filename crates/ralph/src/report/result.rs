@@ -2,7 +2,7 @@
 
 use super::style::{Style, Tone};
 use super::tasks_left::{TaskResult, TasksLeft, named};
-use ralph_loop::event::StopReason;
+use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::money::Cost;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::{counted, printable};
@@ -167,19 +167,21 @@ impl Summary {
     }
 
     fn why(&self) -> String {
-        if let Some(note) = &self.note {
-            return printable(note).into_owned();
+        match &self.note {
+            Some(note) => printable(note).into_owned(),
+            None => self.in_detail().unwrap_or_else(|| self.reason.sentence().into()),
         }
-        match self.reason {
-            StopReason::Completed if self.checked => "done, all checks pass".into(),
-            StopReason::Completed => "the agent says it is done; no checks were run".into(),
+    }
+
+    /// More than the reason alone says.
+    fn in_detail(&self) -> Option<String> {
+        Some(match self.reason {
+            StopReason::Completed if !self.checked => "the agent says it is done; no checks were run".into(),
             StopReason::MaxIterations if self.success => "ran all requested iterations".into(),
-            StopReason::MaxIterations => match self.stories.as_ref().and_then(|stories| stories.failed) {
-                Some(id) => format!("reached the iteration limit, the last attempt at story {id} failed"),
-                None => "reached the iteration limit".into(),
-            },
-            StopReason::BudgetExhausted => "reached the cost limit".into(),
-            StopReason::Timeout => "reached the time limit".into(),
+            StopReason::MaxIterations => {
+                let id = self.stories.as_ref().and_then(|stories| stories.failed)?;
+                format!("reached the iteration limit, the last attempt at story {id} failed")
+            }
             StopReason::TooManyFailures => {
                 format!("the agent failed {} in a row", counted(self.max_failures.into(), "time"))
             }
@@ -196,38 +198,32 @@ impl Summary {
                 let iterations = counted(self.stall_after.into(), "iteration");
                 format!("{iterations} in a row changed nothing and failed the same way")
             }
-            StopReason::Halted => "none of the remaining work can be started".into(),
-            StopReason::Outage => "the agent's service was unavailable for too long".into(),
-            StopReason::Authentication => "the agent is not logged in".into(),
-            StopReason::Paused => "paused".into(),
-            StopReason::Killed => "stopped by `ralph kill`".into(),
-            StopReason::Interrupted => "stopped as requested".into(),
-            StopReason::Error => "an unexpected error".into(),
-        }
+            _ => return None,
+        })
     }
 
     fn advice(&self) -> Option<String> {
         let name = &self.name;
-        match self.reason {
-            StopReason::MaxIterations if self.success => {
+        match self.reason.kind() {
+            StopKind::Limit if self.success => {
                 self.more.as_ref().map(|command| format!("for more: {command}"))
             }
             _ if self.success => None,
-            StopReason::Completed => None,
-            StopReason::Authentication | StopReason::Error if self.refused.is_some() => self.refused.clone(),
-            StopReason::Authentication
-            | StopReason::Interrupted
-            | StopReason::Paused
-            | StopReason::Killed
-            | StopReason::TooManyFailures
-            | StopReason::Halted
-            | StopReason::Outage
-            | StopReason::Error => Some(format!("continue with: ralph resume {name}")),
-            StopReason::MaxIterations | StopReason::BudgetExhausted | StopReason::Timeout => {
+            StopKind::Done => None,
+            // A halted run is stuck on its work, not on its agents.
+            StopKind::Failed if self.refused.is_some() && self.reason != StopReason::Halted => {
+                self.refused.clone()
+            }
+            StopKind::GaveUp
+            | StopKind::Failed
+            | StopKind::Paused
+            | StopKind::Killed
+            | StopKind::Interrupted => Some(format!("continue with: ralph resume {name}")),
+            StopKind::Limit => {
                 let more = self.more.as_ref().map(|command| format!("continue with: {command}"));
                 Some(more.unwrap_or_else(|| format!("continue with: ralph resume {name}")))
             }
-            StopReason::Stalled => {
+            StopKind::Stalled => {
                 Some(format!("see what happened: ralph show {name}; continue with: ralph resume {name}"))
             }
         }

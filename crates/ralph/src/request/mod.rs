@@ -21,7 +21,7 @@ use crate::place::{self, PlaceError};
 use crate::settings::Settings;
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
-use ralph_loop::dialect::Dialect;
+use ralph_loop::dialect::{Dialect, OutputKind};
 use ralph_loop::limits::{
     Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TEXT_SILENCE_MS,
     WORKER_TOOL_MS,
@@ -168,7 +168,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
 
 /// That a plain agent cannot be held to a time for its tools: nothing tells when one runs.
 pub fn tool_timeout_warning(run: &Run) -> Option<String> {
-    let plain = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    let plain = run.agents.iter().filter(|agent| agent.dialect.spec().output == OutputKind::Text);
     let names: Vec<&str> = plain.map(|agent| agent.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
@@ -195,7 +195,7 @@ fn cost_warnings(run: &Run) -> Vec<String> {
     if run.limits.max_cost.is_none() {
         return Vec::new();
     }
-    let silent = run.agents.iter().filter(|agent| agent.dialect == Dialect::Plain);
+    let silent = run.agents.iter().filter(|agent| !agent.dialect.spec().reports_tokens);
     silent
         .map(|agent| {
             format!(

@@ -330,10 +330,7 @@ fn read_template(project: &Project) -> Result<Option<String>, StoriesError> {
 
 /// The file that an agent reads by itself, where the project has none.
 fn missing_instructions(dialect: Option<Dialect>, project: &Project) -> Option<String> {
-    let name = match dialect? {
-        Dialect::Claude => "CLAUDE.md",
-        Dialect::Codex | Dialect::Amp | Dialect::Plain => "AGENTS.md",
-    };
+    let name = dialect?.spec().instructions;
     let missing = !project.dir().join(name).exists();
     missing.then(|| format!("no {name}: the agent knows only what the specs say about the project"))
 }

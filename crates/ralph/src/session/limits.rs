@@ -5,10 +5,8 @@ use crate::journal::{self, UnreadableRun};
 use crate::layout::{Home, WorkerDir};
 use crate::report::command_name;
 use crate::worker;
-use ralph_loop::event::StopReason;
+use ralph_loop::limits::TotalLimit;
 use ralph_loop::state::Resumable;
-use ralph_loop::text::counted;
-use ralph_loop::time::span;
 use ralph_loop::{Run, State};
 
 /// An error that says how to go on, where a run cannot be resumed as it is.
@@ -23,16 +21,8 @@ pub(super) fn is_resumable(run: &Run, state: &State, name: &str) -> Result<(), S
             Resumable::Now | Resumable::WithHigherLimit => Ok(()),
         };
     };
-    let used = match limit {
-        StopReason::Timeout => {
-            format!("all of its {}", span(state.ledger.limits.max_time_ms.unwrap_or_default()))
-        }
-        StopReason::BudgetExhausted => {
-            format!("{} of {}", state.ledger.spent, state.ledger.limits.max_cost.unwrap_or_default())
-        }
-        _ => format!("all of its {}", counted(state.ledger.limits.iterations.into(), "iteration")),
-    };
-    Err(SessionError::LimitReached { run: id.clone(), used, resume: higher_limit(state, limit, name) })
+    let (used, resume) = ((limit.used)(state), higher_limit(state, limit, name));
+    Err(SessionError::LimitReached { run: id.clone(), used, resume })
 }
 
 /// The command that resumes a run which has reached a limit, with a higher one.
@@ -44,13 +34,6 @@ pub fn resume_command(home: &Home, id: &str) -> Result<Option<String>, Unreadabl
 }
 
 /// The command that gives a run as much again as it has used.
-pub(super) fn higher_limit(state: &State, limit: StopReason, name: &str) -> String {
-    let flag = match limit {
-        StopReason::Timeout => format!("--max-time {}", span(2 * state.position.up_ms)),
-        StopReason::BudgetExhausted => {
-            format!("--max-cost {:.2}", (2.0 * state.ledger.spent.usd.dollars()).max(0.01))
-        }
-        _ => format!("-n {}", 2 * state.ledger.judged.max(1)),
-    };
-    format!("ralph resume {flag} {name}")
+pub(super) fn higher_limit(state: &State, limit: &TotalLimit, name: &str) -> String {
+    format!("ralph resume {} {name}", (limit.doubled)(state))
 }

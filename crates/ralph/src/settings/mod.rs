@@ -241,6 +241,11 @@ pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, Settings
     Ok(Loaded { files, effective, ..resolve(layers)? })
 }
 
+/// The settings of a user and a project without any.
+pub fn defaults() -> Result<Settings, SettingsError> {
+    Ok(resolve(Layers::default())?.settings)
+}
+
 /// What the project's own files say, without defaults.
 pub fn of_project(project: &Project) -> Result<Layers, SettingsError> {
     Layers::read(project_sources(project))

@@ -5,7 +5,7 @@ use crate::report::low_disk;
 use ralph_loop::State;
 use ralph_loop::ask::{Ask, Silence};
 use ralph_loop::dialect::Exit;
-use ralph_loop::event::{How, StopReason, Why};
+use ralph_loop::event::{How, StopKind, StopReason, Why};
 use ralph_loop::state::Stopped;
 use ralph_loop::text::counted;
 use ralph_loop::time::seconds;
@@ -111,7 +111,7 @@ fn iteration_ended(
 fn ended(state: &State, stopped: &Stopped, success: bool, matched: bool) -> LogLines {
     let note = stopped.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
     let (word, iterations) = (stopped.reason.word(), counted(state.ledger.judged.into(), "iteration"));
-    match stopped.reason {
+    match stopped.reason.kind() {
         _ if success => {
             let done = format!("loop complete after {iterations}");
             if matched {
@@ -123,21 +123,14 @@ fn ended(state: &State, stopped: &Stopped, success: bool, matched: bool) -> LogL
             }
             LogLines::both("DONE", done)
         }
-        StopReason::TooManyFailures => LogLines::both(
+        _ if stopped.reason == StopReason::TooManyFailures => LogLines::both(
             "FAIL",
             format!("{} consecutive failures, stopping loop", state.ledger.streaks.failures),
         ),
-        StopReason::Paused => LogLines::default(),
-        StopReason::Killed => LogLines::both("STOP", "killed".into()),
-        StopReason::Halted | StopReason::Outage | StopReason::Authentication | StopReason::Error => {
-            LogLines::both("FAIL", format!("{word}{note}, stopping loop"))
-        }
-        StopReason::Completed
-        | StopReason::MaxIterations
-        | StopReason::BudgetExhausted
-        | StopReason::Timeout
-        | StopReason::Stalled
-        | StopReason::Interrupted => {
+        StopKind::Paused => LogLines::default(),
+        StopKind::Killed => LogLines::both("STOP", "killed".into()),
+        StopKind::GaveUp | StopKind::Failed => LogLines::both("FAIL", format!("{word}{note}, stopping loop")),
+        StopKind::Done | StopKind::Limit | StopKind::Stalled | StopKind::Interrupted => {
             LogLines::both("STOP", format!("stopped after {iterations}: {word}{note}"))
         }
     }

@@ -11,7 +11,7 @@ use crate::layout::{RunDir, WorkerDir};
 use crate::report::low_disk;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop::event::StopReason;
+use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::state::Resumable;
 use ralph_loop::view::{Moments, RunView, Update};
 use serde::{Deserialize, Serialize};
@@ -41,25 +41,12 @@ impl Status {
     }
 
     fn of(view: &RunView) -> Status {
-        match view.reason {
+        match view.reason.map(StopReason::kind) {
             None if view.paused || view.leaving => Status::Paused,
             None => Status::Running,
-            Some(StopReason::Paused | StopReason::Interrupted) => Status::Paused,
-            Some(
-                StopReason::Completed
-                | StopReason::MaxIterations
-                | StopReason::BudgetExhausted
-                | StopReason::Timeout
-                | StopReason::Stalled
-                | StopReason::Killed,
-            ) => Status::Stopped,
-            Some(
-                StopReason::TooManyFailures
-                | StopReason::Halted
-                | StopReason::Outage
-                | StopReason::Authentication
-                | StopReason::Error,
-            ) => Status::Failed,
+            Some(StopKind::Paused | StopKind::Interrupted) => Status::Paused,
+            Some(StopKind::Done | StopKind::Limit | StopKind::Stalled | StopKind::Killed) => Status::Stopped,
+            Some(StopKind::GaveUp | StopKind::Failed) => Status::Failed,
         }
     }
 }

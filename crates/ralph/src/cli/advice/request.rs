@@ -6,6 +6,7 @@ use crate::request::prompt::PromptError;
 use crate::request::root::{self, RefusesRoot};
 use crate::request::stories::StoriesError;
 use crate::request::tasks::TasksError;
+use ralph_loop::dialect::Dialect;
 use ralph_loop::done_pattern::DonePatternError;
 
 impl From<&RequestError> for CliError {
@@ -31,13 +32,13 @@ impl From<&RequestError> for CliError {
 }
 
 fn how_to_install(program: &str) -> String {
-    match program {
-        "claude" => "npm install -g @anthropic-ai/claude-code, or give another program after --".into(),
-        "codex" => "npm install -g @openai/codex, or give another program after --".into(),
-        "amp" => "npm install -g @sourcegraph/amp, or give another program after --".into(),
-        "gemini" => "npm install -g @google/gemini-cli, or give another program after --".into(),
-        _ => "install it, or give another program after --".into(),
-    }
+    let install = Dialect::KNOWN.into_iter().find(|known| known.name() == program);
+    let install = match (install, program) {
+        (Some(known), _) => known.spec().install,
+        (None, "gemini") => "npm install -g @google/gemini-cli",
+        (None, _) => "install it",
+    };
+    format!("{install}, or give another program after --")
 }
 
 impl From<&RefusesRoot> for CliError {

@@ -49,6 +49,8 @@ pub enum Agent {
 }
 
 impl Agent {
+    pub const ALL: [Agent; 2] = [Agent::Claude, Agent::Codex];
+
     pub fn name(self) -> &'static str {
         match self {
             Agent::Claude => "claude",

@@ -4,8 +4,8 @@
 //! model was asked. What could not be tried is reported as such, not as a failure of the agent.
 
 use super::probe::{self, Agent, CONTENT, FILE, GOING, Leave, Observed, Probe, WORDS, short};
-use super::{KNOWN, Known, version};
-use crate::cli::args::Format;
+use super::{all, path, version};
+use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::process::Exit;
@@ -53,8 +53,9 @@ struct Told {
 }
 
 pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
-    let (known, agent) = find(&args.name)?;
-    let Some(path) = known.path() else {
+    let (dialect, agent) = find(&args.name)?;
+    let known = dialect.spec();
+    let Some(path) = path(dialect) else {
         return Err(CliError::usage(format!("the agent is not installed: {}", known.name))
             .hint(format!("install it: {}", known.install)));
     };
@@ -65,7 +66,7 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
     verification.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
     hold_against(agent, &mut verification)?;
     let holds = !verification.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
-    if args.format == Format::Json {
+    if args.format.shape() == Shape::Value {
         print_json(&json!({
             "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
             "holds": holds, "expectations": verification.all,
@@ -74,22 +75,17 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(Code::Failed as u8) })
 }
 
-fn find(name: &str) -> Result<(&'static Known, Agent), CliError> {
-    let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
-        return Err(
-            CliError::usage(format!("no such agent: {name}")).hint("only claude and codex can be verified")
-        );
+fn find(name: &str) -> Result<(Dialect, Agent), CliError> {
+    let hint = "only claude and codex can be verified";
+    let Some(known) = all().find(|known| known.name() == name) else {
+        return Err(CliError::usage(format!("no such agent: {name}")).hint(hint));
     };
-    let cannot = |why: &str| {
-        Err(CliError::usage(format!("cannot verify the agent: {name}"))
-            .cause(why)
-            .hint("only claude and codex can be verified"))
-    };
-    match known.dialect {
-        Dialect::Claude => Ok((known, Agent::Claude)),
-        Dialect::Codex => Ok((known, Agent::Codex)),
-        Dialect::Amp => cannot("amp only talks to its own service"),
-        Dialect::Plain => cannot("a plain agent can be any program, and only its exit code matters"),
+    let agent = Agent::ALL.into_iter().find(|agent| agent.name() == name);
+    match (agent, known.spec().cannot_verify) {
+        (Some(agent), None) => Ok((known, agent)),
+        (_, why) => Err(CliError::usage(format!("cannot verify the agent: {name}"))
+            .cause(why.unwrap_or("there is no scripted model for it"))
+            .hint(hint)),
     }
 }
 
@@ -290,14 +286,14 @@ impl Verification {
             Verdict::NotTried { why } => format!("--      {expectation}: not tried: {why}"),
         });
         let told = Told { expectation, verdict };
-        if self.format == Format::Ndjson {
+        if self.format.shape() == Shape::Lines {
             print_lines([&told]);
         }
         self.all.push(told);
     }
 
     fn line(&self, text: &str) {
-        if self.format == Format::Human {
+        if self.format.shape() == Shape::Text {
             let mut out = Out::stdout();
             out.line(text);
             out.flush();

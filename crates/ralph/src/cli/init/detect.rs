@@ -1,13 +1,16 @@
 //! What is there already: agents on the `PATH`, and commands that test this project.
 
+use ralph_loop::dialect::Dialect;
 use serde_json::Value;
 use std::path::Path;
 
-/// In the order in which they are offered.
-const AGENTS: &[&str] = &["claude", "codex", "amp", "gemini", "opencode", "cursor-agent", "copilot", "qwen"];
+/// Plain agents, offered after those that ralph knows.
+const OTHER_AGENTS: [&str; 5] = ["gemini", "opencode", "cursor-agent", "copilot", "qwen"];
 
+/// In the order in which they are offered.
 pub fn agents() -> Vec<&'static str> {
-    AGENTS.iter().copied().filter(|agent| which::which(agent).is_ok()).collect()
+    let known = Dialect::KNOWN.into_iter().map(Dialect::name);
+    known.chain(OTHER_AGENTS).filter(|agent| which::which(agent).is_ok()).collect()
 }
 
 /// Commands that look like the project's own checks, without doubles.

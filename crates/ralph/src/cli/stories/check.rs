@@ -1,7 +1,8 @@
 //! `ralph stories check`: what is wrong with the specs.
 
 use super::Stories;
-use crate::cli::args::{Format, ProjectArgs};
+use crate::cli::args::ProjectArgs;
+use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::report::Out;
@@ -46,10 +47,10 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         warnings: count(Severity::Warning),
         problems,
     };
-    match args.format {
-        Format::Human => tell(&checked),
-        Format::Json => print_json(&checked),
-        Format::Ndjson => print_lines(problems),
+    match args.format.shape() {
+        Shape::Text => tell(&checked),
+        Shape::Value => print_json(&checked),
+        Shape::Lines => print_lines(problems),
     }
     Ok(match checked.errors {
         0 => ExitCode::SUCCESS,

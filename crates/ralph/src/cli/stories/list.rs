@@ -1,7 +1,8 @@
 //! `ralph stories list`: the stories and their status.
 
 use super::Stories;
-use crate::cli::args::{ListFormat, ProjectArgs};
+use crate::cli::args::ProjectArgs;
+use crate::cli::format::ListFormat;
 use crate::cli::table::{Column, Shape, table};
 use crate::cli::{home, print_list};
 use crate::error::CliError;

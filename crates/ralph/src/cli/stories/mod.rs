@@ -5,8 +5,9 @@ mod list;
 mod new;
 mod run;
 
-use super::args::{Format, ProjectArgs};
+use super::args::ProjectArgs;
 use super::config::load;
+use super::format::Format;
 use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::say;

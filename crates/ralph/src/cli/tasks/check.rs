@@ -1,7 +1,7 @@
 //! `ralph tasks check`: what is wrong with the list.
 
 use super::WhichArgs;
-use crate::cli::args::Format;
+use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::fsx;
@@ -106,10 +106,10 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         warnings: count(Severity::Warning),
         problems,
     };
-    match args.format {
-        Format::Human => tell(&checked),
-        Format::Json => print_json(&checked),
-        Format::Ndjson => print_lines(&checked.problems),
+    match args.format.shape() {
+        Shape::Text => tell(&checked),
+        Shape::Value => print_json(&checked),
+        Shape::Lines => print_lines(&checked.problems),
     }
     Ok(match checked.errors {
         0 => ExitCode::SUCCESS,

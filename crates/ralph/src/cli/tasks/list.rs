@@ -2,7 +2,7 @@
 
 use super::WhichArgs;
 use super::standing::{Standing, passing};
-use crate::cli::args::ListFormat;
+use crate::cli::format::ListFormat;
 use crate::cli::table::{Column, Shape, table};
 use crate::cli::{home, print_list};
 use crate::error::CliError;

@@ -8,7 +8,8 @@ mod run;
 mod show;
 mod standing;
 
-use super::args::{Format, ProjectArgs};
+use super::args::ProjectArgs;
+use super::format::Format;
 use crate::error::CliError;
 use crate::layout::{Project, TasksDir};
 use crate::request::tasks::dir;

@@ -2,7 +2,7 @@
 
 use super::WhichArgs;
 use super::standing::{Standing, passing};
-use crate::cli::args::Format;
+use crate::cli::format::{Format, Shape};
 use crate::cli::{home, print_json, print_lines};
 use crate::error::CliError;
 use crate::report::Out;
@@ -64,10 +64,10 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let Tally { iterations, cost, duration_ms } = tally;
     let (duration, reworded) = (duration_ms as f64 / 1000.0, tallies.reworded(story.id()));
     let shown = Shown { story, standing, iterations, cost, duration, reworded };
-    match args.format {
-        Format::Human => tell(&shown, &tally),
-        Format::Json => print_json(&shown),
-        Format::Ndjson => print_lines([shown]),
+    match args.format.shape() {
+        Shape::Text => tell(&shown, &tally),
+        Shape::Value => print_json(&shown),
+        Shape::Lines => print_lines([shown]),
     }
     Ok(ExitCode::SUCCESS)
 }

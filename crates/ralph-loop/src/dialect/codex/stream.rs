@@ -11,15 +11,16 @@
 //!
 //! Deliberately absent: the time at which a usage limit ends. It is in the error's text.
 
-use super::Sink;
-use super::api_error::ApiError;
-use super::claim_scanner::ClaimScanner;
-use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
-use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
-use super::lines::Line;
-use super::loose::{Object, loose};
-use super::refusal::{Blocker, codex_kind};
-use super::stream_summary::{StreamSummary, Tokens};
+use super::sentences::kind_of;
+use crate::dialect::Sink;
+use crate::dialect::api_error::ApiError;
+use crate::dialect::claim_scanner::ClaimScanner;
+use crate::dialect::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
+use crate::dialect::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
+use crate::dialect::lines::Line;
+use crate::dialect::loose::{Object, loose};
+use crate::dialect::refusal::Blocker;
+use crate::dialect::stream_summary::{StreamSummary, Tokens};
 use crate::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -32,7 +33,7 @@ const OPEN_MAX: usize = 1000;
 const COMPLAINT_CHARS: usize = 8000;
 
 #[derive(Debug)]
-pub(super) struct Codex {
+pub(in crate::dialect) struct Codex {
     scanner: ClaimScanner,
     /// The ids of items that were told to have begun.
     open: BTreeSet<String>,
@@ -160,11 +161,11 @@ enum Stage {
 }
 
 impl Codex {
-    pub(super) fn new(scanner: ClaimScanner) -> Codex {
+    pub(in crate::dialect) fn new(scanner: ClaimScanner) -> Codex {
         Codex { scanner, open: BTreeSet::new(), complaint: None, offline: None }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
+    pub(in crate::dialect) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         read_object(line, seen, sink, |text, seen, sink| match serde_json::from_str(text) {
             Ok(event) => {
                 self.event(event, seen, sink);
@@ -174,7 +175,7 @@ impl Codex {
         });
     }
 
-    pub(super) fn finish(mut self, seen: &mut StreamSummary) {
+    pub(in crate::dialect) fn finish(mut self, seen: &mut StreamSummary) {
         if !seen.result {
             if let Some(complaint) = self.complaint.take() {
                 record_failure(&complaint, seen);
@@ -186,7 +187,7 @@ impl Codex {
         self.scanner.finish(seen);
     }
 
-    pub(super) fn blocked(&self) -> Option<Blocker> {
+    pub(in crate::dialect) fn blocked(&self) -> Option<Blocker> {
         self.offline.as_ref().map(|_| Blocker::Network)
     }
 
@@ -329,7 +330,7 @@ fn record_failure(message: &str, seen: &mut StreamSummary) {
     let error = ApiError::read(message);
     // By its own sentence, else by the word of the service where it hands that on.
     let kind = if error.kind.starts_with("usage_limit") { "usage_limit" } else { &error.kind };
-    seen.error_kind = codex_kind(&error.text).map(str::to_owned).or_else(|| word(kind));
+    seen.error_kind = kind_of(&error.text).map(str::to_owned).or_else(|| word(kind));
     seen.api_status = error.status;
     seen.error = Some(clip(&error.text, ERROR_CHARS).into_owned());
 }

@@ -7,12 +7,12 @@
 //!
 //! Deliberately absent: tools, costs, limits. To find those in prose is to guess.
 
-use super::Sink;
-use super::claim_scanner::{ClaimScanner, ScanFor};
-use super::event::AgentEvent;
-use super::lines::Line;
-use super::stream_summary::StreamSummary;
 use crate::claim::ending_its_line;
+use crate::dialect::Sink;
+use crate::dialect::claim_scanner::{ClaimScanner, ScanFor};
+use crate::dialect::event::AgentEvent;
+use crate::dialect::lines::Line;
+use crate::dialect::stream_summary::StreamSummary;
 use crate::done_pattern::DonePattern;
 use crate::echo::EchoFilter;
 use crate::quoting::{JsonOnly, Manner, Surroundings, json_strings};
@@ -20,7 +20,7 @@ use crate::text::printable;
 use std::borrow::Cow;
 
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(in crate::dialect) struct Plain {
     echo: EchoFilter,
     words: Words,
     json: JsonOnly,
@@ -53,7 +53,7 @@ struct Matcher {
 }
 
 impl Plain {
-    pub(super) fn new(prompt: &str, listen: ScanFor, pattern: Option<&DonePattern>) -> Plain {
+    pub(in crate::dialect) fn new(prompt: &str, listen: ScanFor, pattern: Option<&DonePattern>) -> Plain {
         let echo = || EchoFilter::new(prompt);
         let matcher = || pattern.map(|pattern| Matcher { pattern: pattern.clone(), echo: echo() });
         let surroundings = Surroundings::default;
@@ -67,7 +67,7 @@ impl Plain {
         Plain { echo: echo(), words, json: JsonOnly::default(), errors }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
+    pub(in crate::dialect) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match line {
             Line::Whole(bytes) => {
                 let text = text_of(bytes);
@@ -89,7 +89,7 @@ impl Plain {
         }
     }
 
-    pub(super) fn error_line(&mut self, line: &Line<'_>) {
+    pub(in crate::dialect) fn error_line(&mut self, line: &Line<'_>) {
         if let (Some(errors), Line::Whole(bytes)) = (&mut self.errors, line)
             && !errors.matcher.pattern.matched()
         {
@@ -100,7 +100,7 @@ impl Plain {
         }
     }
 
-    pub(super) fn finish(mut self, seen: &mut StreamSummary) {
+    pub(in crate::dialect) fn finish(mut self, seen: &mut StreamSummary) {
         self.echo.finish(&mut |line| self.words.hear(line));
         seen.text = self.words.any;
         seen.steps = u32::from(self.words.any);

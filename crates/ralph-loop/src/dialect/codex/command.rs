@@ -4,8 +4,8 @@
 //! `--full-auto`, once the name for that, ends today's Codex with exit code 2. A user who writes
 //! it anyway has a Codex that knows it.
 
-use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
 use crate::dialect::Dialect;
+use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
 const SANDBOX: [&str; 5] =
     ["--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"];
@@ -13,7 +13,7 @@ const JSON: [&str; 2] = ["--json", "--experimental-json"];
 const TRUST_HOOKS: &str = "--dangerously-bypass-hook-trust";
 const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
 
-pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
+pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) -> Built {
     let mut user = Flags::of(invocation);
     let streams = invocation.wants == Wants::Events || user.has_any(&JSON);
     let mut ours = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
         argv.push("-".to_owned());
     }
     let output = if streams { Dialect::Codex } else { Dialect::Plain };
-    CommandLine { argv, stdin: PromptVia::Stdin, output, answer }
+    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer })
 }
 
 /// Also in `-c sandbox_mode=read-only`.
@@ -104,9 +104,9 @@ fn subcommand(args: &[String]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ASK, Ask, WORDS, build, check};
-    use super::super::{Hooks, stated_model};
     use super::*;
+    use crate::dialect::command::tests::{ASK, Ask, WORDS, build, check};
+    use crate::dialect::command::{self, Hooks, stated_model};
 
     #[track_caller]
     fn codex(ask: &Ask<'_>, typed: &str) {
@@ -127,7 +127,7 @@ mod tests {
     fn codex_can_commit_only_outside_of_its_sandbox() {
         let check = |flags: &[&str], wanted: bool| {
             let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-            assert_eq!(super::super::can_commit(Dialect::Codex, &flags), wanted, "{flags:?}");
+            assert_eq!(command::can_commit(Dialect::Codex, &flags), wanted, "{flags:?}");
         };
         check(&[], false);
         check(&["--full-auto"], false);
@@ -138,7 +138,7 @@ mod tests {
         check(&["-c sandbox_mode=\"danger-full-access\""], true);
         check(&["--yolo"], true);
         check(&["--dangerously-bypass-approvals-and-sandbox"], true);
-        assert!(super::super::can_commit(Dialect::Claude, &[]));
+        assert!(command::can_commit(Dialect::Claude, &[]));
     }
 
     #[test]

@@ -8,13 +8,15 @@
 //! A model goes to `--model`. Most accounts may only choose a `--mode`; that is a flag of the
 //! user's, as its words are no models.
 
-use super::{ARGUMENT_MAX, AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
 use crate::dialect::Dialect;
+use crate::dialect::command::{
+    ARGUMENT_MAX, AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants,
+};
 
 const STREAM: [&str; 2] = ["--stream-json", "--stream-json-thinking"];
 const EXECUTE: [&str; 2] = ["-x", "--execute"];
 
-pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &str) -> CommandLine {
+pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
     let user = Flags::of(invocation);
     let streams = invocation.wants == Wants::Events || user.has_any(&STREAM);
     let mut ours = Vec::new();
@@ -31,16 +33,16 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &str) -> Command
     }
     ours.push("-x");
     let mut stdin = PromptVia::Stdin;
-    if fits_argument(prompt) {
+    if fits_argument(prompt.text) {
         stdin = PromptVia::Nothing;
-        ours.push(prompt);
+        ours.push(prompt.text);
     }
     let mut argv = vec![invocation.program.to_owned()];
     // Theirs would not stand at the end.
     argv.extend(user.0.into_iter().filter(|arg| !EXECUTE.contains(&arg.as_str())));
     argv.extend(ours.into_iter().map(str::to_owned));
     let output = if streams { Dialect::Amp } else { Dialect::Plain };
-    CommandLine { argv, stdin, output, answer: AnswerIn::Stdout }
+    Ok(CommandLine { argv, stdin, output, answer: AnswerIn::Stdout })
 }
 
 fn fits_argument(prompt: &str) -> bool {
@@ -49,8 +51,8 @@ fn fits_argument(prompt: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ASK, Ask, WORDS, build, build_for, check};
     use super::*;
+    use crate::dialect::command::tests::{ASK, Ask, WORDS, build, build_for, check};
 
     #[test]
     fn amp_streams_and_gets_the_prompt_last() {

@@ -6,17 +6,12 @@
 //! Deliberately absent: environment and working directory. Those belong to the place the agent
 //! runs in.
 
-mod amp;
-mod claude;
-mod codex;
-mod plain;
-
-use super::Dialect;
+use super::{Dialect, DialectSpec};
 use crate::money::Usd;
 use thiserror::Error;
 
 /// Linux takes single arguments below this, the terminating zero included.
-const ARGUMENT_MAX: usize = 131_072;
+pub(super) const ARGUMENT_MAX: usize = 131_072;
 
 /// What is asked of an agent, in no agent's words.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +92,15 @@ pub enum CommandLineError {
     PromptTooLong { bytes: usize },
 }
 
+/// A prompt, and where it can also be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prompt<'a> {
+    pub(super) text: &'a str,
+    pub(super) file: &'a str,
+}
+
+pub(super) type Built = Result<CommandLine, CommandLineError>;
+
 /// The command line for one run of an agent. `prompt_file` is where the prompt can also be read.
 pub fn command_line(
     dialect: Dialect,
@@ -104,34 +108,27 @@ pub fn command_line(
     prompt_file: &str,
     prompt: &str,
 ) -> Result<CommandLine, CommandLineError> {
-    match dialect {
-        Dialect::Claude => Ok(claude::command_line(invocation)),
-        Dialect::Codex => Ok(codex::command_line(invocation)),
-        Dialect::Amp => Ok(amp::command_line(invocation, prompt)),
-        Dialect::Plain => plain::command_line(invocation, prompt_file, prompt),
-    }
+    (dialect.spec().command_line)(invocation, &Prompt { text: prompt, file: prompt_file })
 }
 
 /// The model that an agent will work with, as far as its command line says so.
 pub fn stated_model(dialect: Dialect, args: &[String], model: Option<&str>) -> Option<String> {
     let user = Flags::split(args);
-    let theirs = match dialect {
-        Dialect::Claude | Dialect::Amp => user.value("--model"),
-        Dialect::Codex => codex::model(&user),
-        Dialect::Plain => None,
-    };
-    theirs.or(model).map(str::to_owned)
+    (dialect.spec().model)(&user).or(model).map(str::to_owned)
+}
+
+/// The model of an agent that takes it in one flag.
+pub(super) fn model_of_flag(user: &Flags) -> Option<&str> {
+    user.value("--model")
 }
 
 /// The model that an agent's arguments name by themselves.
 pub fn named_model(dialect: Dialect, args: &[String]) -> Option<String> {
-    match dialect {
-        Dialect::Claude | Dialect::Codex | Dialect::Amp => stated_model(dialect, args, None),
-        Dialect::Plain => {
-            let named = Flags::split(args).value("--model").map(str::to_owned);
-            named.filter(|model| !model.contains(MODEL_PLACE))
-        }
+    if dialect != Dialect::Plain {
+        return stated_model(dialect, args, None);
     }
+    let named = Flags::split(args).value("--model").map(str::to_owned);
+    named.filter(|model| !model.contains(MODEL_PLACE))
 }
 
 /// Where a plain agent's arguments have its model.
@@ -139,15 +136,13 @@ const MODEL_PLACE: &str = "{model}";
 
 /// The arguments without the model that they name. Those of a plain agent say where it belongs.
 pub fn without_model(dialect: Dialect, args: &[String]) -> Vec<String> {
-    let (flags, in_config): (&[&str], bool) = match dialect {
-        Dialect::Claude | Dialect::Amp | Dialect::Plain => (&["--model"], false),
-        Dialect::Codex => (&["--model", "-m"], true),
-    };
-    let is_model = |word: &str| flags.contains(&word);
-    let is_config = |word: &str| in_config && matches!(word, "-c" | "--config");
+    let DialectSpec { model_flags, model_in_config, .. } = dialect.spec();
+    let is_model = |word: &str| model_flags.contains(&word);
+    let is_config = |word: &str| model_in_config.is_some() && matches!(word, "-c" | "--config");
+    let names_model = |line: &str| model_in_config.is_some_and(|find| find(line).is_some());
     let attached = |word: &str| {
-        let config = in_config && word.strip_prefix("--config=").and_then(codex::config_model).is_some();
-        config || flags.iter().any(|flag| value_after(word, flag).is_some())
+        word.strip_prefix("--config=").is_some_and(names_model)
+            || model_flags.iter().any(|flag| value_after(word, flag).is_some())
     };
     let mut left = Vec::new();
     let mut args = args.iter().peekable();
@@ -159,15 +154,15 @@ pub fn without_model(dialect: Dialect, args: &[String]) -> Vec<String> {
             }
             [flag] if is_model(flag) => args.next().is_some(),
             [flag, _] if is_model(flag) => true,
-            [flag] if is_config(flag) => args.next_if(|value| codex::config_model(value).is_some()).is_some(),
-            [flag, value] if is_config(flag) => codex::config_model(value).is_some(),
+            [flag] if is_config(flag) => args.next_if(|value| names_model(value)).is_some(),
+            [flag, value] if is_config(flag) => names_model(value),
             [word] => attached(word),
             _ => false,
         };
-        match (named, dialect) {
-            (false, _) => left.push(arg.clone()),
-            (true, Dialect::Plain) => left.extend(in_its_place(arg)),
-            (true, Dialect::Claude | Dialect::Codex | Dialect::Amp) => {}
+        match named {
+            false => left.push(arg.clone()),
+            true if dialect == Dialect::Plain => left.extend(in_its_place(arg)),
+            true => {}
         }
     }
     left.extend(args.cloned());
@@ -185,10 +180,7 @@ fn in_its_place(arg: &str) -> Vec<String> {
 
 /// Whether an agent is started in the mode in which Claude refuses to work for root.
 pub fn skips_permissions(dialect: Dialect, args: &[String], autonomous: bool) -> bool {
-    match dialect {
-        Dialect::Claude => claude::skips_permissions(&Flags::split(args), autonomous),
-        Dialect::Codex | Dialect::Amp | Dialect::Plain => false,
-    }
+    dialect.spec().skips_permissions.is_some_and(|skips| skips(&Flags::split(args), autonomous))
 }
 
 /// The settings that Claude is given on its command line: a path, or JSON.
@@ -198,33 +190,30 @@ pub fn claude_settings(args: &[String]) -> Option<String> {
 
 /// Whether an agent that works in a repository can commit there.
 pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
-    match dialect {
-        Dialect::Codex => codex::can_commit(&Flags::split(args)),
-        Dialect::Claude | Dialect::Amp | Dialect::Plain => true,
-    }
+    dialect.spec().can_commit.is_none_or(|can| can(&Flags::split(args)))
 }
 
 /// The user's flags, and what they already say.
-struct Flags(Vec<String>);
+pub(super) struct Flags(pub(super) Vec<String>);
 
 impl Flags {
-    fn of(invocation: &Invocation<'_>) -> Flags {
+    pub(super) fn of(invocation: &Invocation<'_>) -> Flags {
         Flags::split(invocation.args)
     }
 
-    fn split(args: &[String]) -> Flags {
+    pub(super) fn split(args: &[String]) -> Flags {
         Flags(args.iter().flat_map(|arg| split_flag(arg)).map(str::to_owned).collect())
     }
 
-    fn has(&self, flag: &str) -> bool {
+    pub(super) fn has(&self, flag: &str) -> bool {
         self.given().any(|arg| arg == flag || value_after(arg, flag).is_some())
     }
 
-    fn has_any(&self, flags: &[&str]) -> bool {
+    pub(super) fn has_any(&self, flags: &[&str]) -> bool {
         flags.iter().any(|flag| self.has(flag))
     }
 
-    fn value(&self, flag: &str) -> Option<&str> {
+    pub(super) fn value(&self, flag: &str) -> Option<&str> {
         let mut args = self.given();
         while let Some(arg) = args.next() {
             if arg == flag {
@@ -238,7 +227,7 @@ impl Flags {
     }
 
     /// After `--` there are no flags.
-    fn given(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str).take_while(|arg| *arg != "--")
     }
 }
@@ -268,22 +257,22 @@ fn is_flag(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// What a test asks for. The prompt is `say {model}`.
     #[derive(Clone, Copy)]
-    pub(super) struct Ask<'a> {
-        pub(super) args: &'a [&'a str],
-        pub(super) model: Option<&'a str>,
-        pub(super) autonomous: bool,
-        pub(super) wants: Wants<'a>,
-        pub(super) session: Option<&'a str>,
-        pub(super) budget: Option<Usd>,
-        pub(super) hooks: Option<Hooks<'a>>,
+    pub(in crate::dialect) struct Ask<'a> {
+        pub(in crate::dialect) args: &'a [&'a str],
+        pub(in crate::dialect) model: Option<&'a str>,
+        pub(in crate::dialect) autonomous: bool,
+        pub(in crate::dialect) wants: Wants<'a>,
+        pub(in crate::dialect) session: Option<&'a str>,
+        pub(in crate::dialect) budget: Option<Usd>,
+        pub(in crate::dialect) hooks: Option<Hooks<'a>>,
     }
 
-    pub(super) const ASK: Ask<'_> = Ask {
+    pub(in crate::dialect) const ASK: Ask<'_> = Ask {
         args: &[],
         model: None,
         autonomous: true,
@@ -292,13 +281,13 @@ mod tests {
         budget: None,
         hooks: None,
     };
-    pub(super) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
+    pub(in crate::dialect) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
 
-    pub(super) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {
+    pub(in crate::dialect) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {
         build_for(program, ask, "say {model}")
     }
 
-    pub(super) fn build_for(
+    pub(in crate::dialect) fn build_for(
         program: &str,
         ask: &Ask<'_>,
         prompt: &str,
@@ -312,7 +301,7 @@ mod tests {
 
     /// The command as it would be typed, without any quoting.
     #[track_caller]
-    pub(super) fn check(program: &str, ask: &Ask<'_>, typed: &str, stdin: PromptVia) {
+    pub(in crate::dialect) fn check(program: &str, ask: &Ask<'_>, typed: &str, stdin: PromptVia) {
         let line = build(program, ask).unwrap();
         assert_eq!(line.argv.join(" "), typed);
         assert_eq!(line.stdin, stdin);

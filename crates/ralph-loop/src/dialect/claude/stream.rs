@@ -14,16 +14,16 @@
 //! Deliberately absent: partial messages (`stream_event`), as the whole ones follow: what the model
 //! had begun to say when it was cut off was not said.
 
-use super::Sink;
-use super::api_error::ApiError;
-use super::claim_scanner::ClaimScanner;
-use super::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
-use super::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
-use super::lines::Line;
-use super::loose::{Each, Loose, Object, loose};
-use super::refusal::Blocker;
-use super::stream_summary::{StreamSummary, Tokens};
-use super::task_tools::TaskTools;
+use crate::dialect::Sink;
+use crate::dialect::api_error::ApiError;
+use crate::dialect::claim_scanner::ClaimScanner;
+use crate::dialect::event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
+use crate::dialect::json::{ERROR_CHARS, ErrorText, Output, count, read_object, with_error, word};
+use crate::dialect::lines::Line;
+use crate::dialect::loose::{Each, Loose, Object, loose};
+use crate::dialect::refusal::Blocker;
+use crate::dialect::stream_summary::{StreamSummary, Tokens};
+use crate::dialect::task_tools::TaskTools;
 use crate::money::Usd;
 use crate::text::clip;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose words a text is that comes from the user's side.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum UserText {
+pub(in crate::dialect) enum UserText {
     /// Those of hooks and signals. To a sub-agent it is its prompt.
     Notice,
     /// The prompt's, said again.
@@ -50,7 +50,7 @@ const DENIAL_CHARS: usize = 200;
 const PARTIAL: &[u8] = br#"{"type":"stream_event","#;
 
 #[derive(Debug)]
-pub(super) struct Claude {
+pub(in crate::dialect) struct Claude {
     scanner: ClaimScanner,
     /// The id of the agent's message that is being read.
     message: String,
@@ -267,7 +267,7 @@ impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
 impl Claude {
-    pub(super) fn new(user_text: UserText, scanner: ClaimScanner) -> Claude {
+    pub(in crate::dialect) fn new(user_text: UserText, scanner: ClaimScanner) -> Claude {
         Claude {
             scanner,
             message: String::new(),
@@ -281,7 +281,7 @@ impl Claude {
         }
     }
 
-    pub(super) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
+    pub(in crate::dialect) fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         // Most lines are of this kind, and they need not be parsed to be passed over.
         if matches!(line, Line::Whole(bytes) if bytes.starts_with(PARTIAL)) {
             return;
@@ -295,7 +295,7 @@ impl Claude {
         });
     }
 
-    pub(super) fn finish(self, seen: &mut StreamSummary) {
+    pub(in crate::dialect) fn finish(self, seen: &mut StreamSummary) {
         if let Some(RefusedKey { status, kind }) = self.refused_key
             && !seen.result
         {
@@ -305,7 +305,7 @@ impl Claude {
         self.scanner.finish(seen);
     }
 
-    pub(super) fn blocked(&self) -> Option<Blocker> {
+    pub(in crate::dialect) fn blocked(&self) -> Option<Blocker> {
         self.refused_key.as_ref().map(|_| Blocker::Login)
     }
 

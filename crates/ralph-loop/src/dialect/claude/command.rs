@@ -1,7 +1,7 @@
 //! `claude -p --output-format stream-json --verbose --include-partial-messages`, the prompt on stdin.
 
-use super::{AnswerIn, CommandLine, Flags, Invocation, PromptVia, Wants};
 use crate::dialect::Dialect;
+use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
 const SKIP: &str = "--dangerously-skip-permissions";
 
@@ -11,7 +11,7 @@ pub(super) fn skips_permissions(user: &Flags, autonomous: bool) -> bool {
     user.has_any(&[SKIP, "--allow-dangerously-skip-permissions"]) || bypasses.unwrap_or(autonomous)
 }
 
-pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
+pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) -> Built {
     let user = Flags::of(invocation);
     let mut argv = vec![invocation.program.to_owned()];
     if !user.has_any(&["-p", "--print"]) {
@@ -58,14 +58,14 @@ pub(super) fn command_line(invocation: &Invocation<'_>) -> CommandLine {
     }
     argv.extend(user.0);
     let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
-    CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout }
+    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Hooks;
-    use super::super::tests::{ASK, Ask, WORDS, build, check};
     use super::*;
+    use crate::dialect::command::Hooks;
+    use crate::dialect::command::tests::{ASK, Ask, WORDS, build, check};
     use crate::money::Usd;
 
     #[track_caller]

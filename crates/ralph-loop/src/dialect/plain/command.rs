@@ -1,13 +1,11 @@
 //! Any command: as the user wrote it, with what its placeholders ask for.
 
-use super::{ARGUMENT_MAX, AnswerIn, CommandLine, CommandLineError, Invocation, PromptVia};
 use crate::dialect::Dialect;
+use crate::dialect::command::{
+    ARGUMENT_MAX, AnswerIn, Built, CommandLine, CommandLineError, Invocation, Prompt, PromptVia,
+};
 
-pub(super) fn command_line(
-    invocation: &Invocation<'_>,
-    prompt_file: &str,
-    prompt: &str,
-) -> Result<CommandLine, CommandLineError> {
+pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
     let mut argv = vec![invocation.program.to_owned()];
     let mut stdin = PromptVia::Stdin;
     let mut model_passed = false;
@@ -16,8 +14,8 @@ pub(super) fn command_line(
         for part in parts(argument) {
             match part {
                 Part::Text(text) => filled.push_str(text),
-                Part::Prompt => filled.push_str(prompt),
-                Part::PromptFile => filled.push_str(prompt_file),
+                Part::Prompt => filled.push_str(prompt.text),
+                Part::PromptFile => filled.push_str(prompt.file),
                 Part::Model => {
                     let missing = || CommandLineError::NoModel { argument: argument.clone() };
                     filled.push_str(invocation.model.ok_or_else(missing)?);
@@ -70,8 +68,8 @@ fn parts(argument: &str) -> Vec<Part<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ASK, Ask, build, build_for, check};
     use super::*;
+    use crate::dialect::command::tests::{ASK, Ask, build, build_for, check};
 
     #[test]
     fn a_plain_command_is_left_as_it_is() {
