@@ -197,8 +197,9 @@ impl Scan {
 
     /// What differs from an earlier scan of the same tree. `largest_file` is what can be recorded.
     pub(super) fn since(&self, earlier: &Scan, top: &Path, largest_file: u64) -> Difference {
-        let mut changed = Changed::default();
+        let (mut changed, mut differs) = (Changed::default(), false);
         for gone in earlier.dirs.keys().filter(|dir| !self.dirs.contains_key(*dir)) {
+            differs = true;
             let above = gone.ancestors().find(|above| self.dirs.contains_key(*above));
             changed.dirs.extend(above.map(Path::to_path_buf));
         }
@@ -208,9 +209,11 @@ impl Scan {
             let there = files.iter().map(|(name, stamp)| (name, Some(stamp)));
             for (name, stamp) in gone.chain(there) {
                 let known = before.get(name);
-                if known == stamp && stamp.is_some_and(|stamp| !stamp.is_recent(earlier.at)) {
+                let looks_the_same = known == stamp;
+                if looks_the_same && stamp.is_some_and(|stamp| !stamp.is_recent(earlier.at)) {
                     continue;
                 }
+                differs |= !looks_the_same;
                 if name == GITIGNORE && known.map(|file| file.patterns) != stamp.map(|file| file.patterns) {
                     return Difference::Unclear;
                 }
@@ -229,6 +232,8 @@ impl Scan {
         }
         match (changed.dirs.is_empty(), changed.new_files.len()) {
             (true, _) => Difference::Nothing,
+            // Git can look at files that may have changed without writing anything.
+            (false, _) if !differs => Difference::Unclear,
             (false, ..=MOST_NEW) => Difference::In(changed),
             (false, _) => Difference::Unclear,
         }
