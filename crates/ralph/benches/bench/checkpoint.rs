@@ -19,7 +19,7 @@ const FILES: u32 = 5_000;
 const CHANGED: u32 = 5;
 
 pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
-    tree(&lab.project())?;
+    tree(&lab.project(), FILES)?;
     let own = std::env::current_exe()?;
     let own = own.to_str().ok_or("the bench has no name")?;
     let log = lab.path("log").to_string_lossy().into_owned();
@@ -50,8 +50,9 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     Ok(())
 }
 
-fn tree(dir: &Path) -> Outcome<()> {
-    for number in 0..FILES {
+/// A repository of so many small files, fifty in a directory.
+pub fn tree(dir: &Path, files: u32) -> Outcome<()> {
+    for number in 0..files {
         let path = file(dir, number);
         if number % 50 == 0 {
             fs::create_dir_all(path.parent().unwrap_or(dir))?;
@@ -70,7 +71,7 @@ fn tree(dir: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn file(dir: &Path, number: u32) -> PathBuf {
+pub fn file(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("dir{}/file{number}.txt", number / 50))
 }
 
@@ -137,7 +138,7 @@ fn act(what: &str, log: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn append(path: &Path, line: &str) -> io::Result<()> {
+pub fn append(path: &Path, line: &str) -> io::Result<()> {
     writeln!(File::options().append(true).create(true).open(path)?, "{line}")
 }
 

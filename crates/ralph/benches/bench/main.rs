@@ -12,6 +12,7 @@
 mod checkpoint;
 mod gap;
 mod hooks;
+mod installed;
 mod lab;
 mod long;
 mod proc;
@@ -26,8 +27,9 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 9] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("gap", gap::measure),
+    ("installed", installed::measure),
     ("stream", stream::events),
     ("line", stream::one_line),
     ("version", small::version),
@@ -45,6 +47,11 @@ fn main() -> ExitCode {
         && role == checkpoint::ROLE
     {
         return checkpoint::agent(rest);
+    }
+    if let [role, rest @ ..] = &args[..]
+        && role == installed::ROLE
+    {
+        return installed::agent(rest);
     }
     // `cargo bench` says so; `cargo test --benches` and those who list tests do not.
     if !args.iter().any(|arg| arg == "--bench") {
