@@ -5,6 +5,7 @@
 //! that decides on it.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +96,12 @@ impl StopReason {
     /// For people; a report that knows more says more.
     pub fn sentence(self) -> &'static str {
         self.row().sentence
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 

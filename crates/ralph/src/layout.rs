@@ -180,6 +180,10 @@ pub fn tails_of_stream(stream: &Path) -> [PathBuf; 2] {
 }
 
 impl RunDir {
+    pub fn at(dir: PathBuf) -> RunDir {
+        RunDir { dir }
+    }
+
     /// The home that it is in.
     pub fn home(&self) -> Home {
         let root = self.dir.ancestors().nth(2).unwrap_or(&self.dir);
@@ -276,6 +280,9 @@ impl RunDir {
 
 /// The name of a loop's socket in the directory of its run.
 pub const CONTROL: &str = "control.sock";
+
+/// The same for the function that is its agent.
+pub const FUNCTION: &str = "function.sock";
 
 /// The directory of the worktrees of runs.
 const WORKTREES: &str = "worktrees";

@@ -11,6 +11,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod format;
+mod function;
 mod habits;
 mod hook;
 mod init;
@@ -38,6 +39,7 @@ mod workers;
 use crate::engine::OWN_COMMIT;
 use crate::error::{CliError, Code};
 use crate::layout::Home;
+use crate::library;
 use crate::process;
 use crate::report::say;
 use crate::similar;
@@ -161,6 +163,7 @@ pub fn main() -> ExitCode {
     match args.first().and_then(|arg| arg.to_str()) {
         Some(KEEPER) => return process::keeper_main(),
         Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
+        Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
         Some("hook") => {
             if let Some(code) = hook::at_once(&args[1..]) {

@@ -104,21 +104,26 @@ struct Answering {
 
 /// A socket's path has little more than 100 bytes, a home may have more. The directory is then
 /// reached through its descriptor, which has to stay open as long as the path is used.
-struct Address {
-    path: PathBuf,
+pub struct Address {
+    pub path: PathBuf,
     _dir: Option<File>,
 }
 
 const PATH_MAX: usize = 100;
 
 fn address(run: &RunDir) -> io::Result<Address> {
-    let path = run.control();
+    address_of(run, CONTROL)
+}
+
+/// Of a socket in the directory of a run.
+pub fn address_of(run: &RunDir, socket: &str) -> io::Result<Address> {
+    let path = run.dir().join(socket);
     if path.as_os_str().len() <= PATH_MAX {
         return Ok(Address { path, _dir: None });
     }
     let dir = File::open(run.dir())?;
     let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
-    Ok(Address { path: PathBuf::from(format!("/proc/self/fd/{number}/{CONTROL}")), _dir: Some(dir) })
+    Ok(Address { path: PathBuf::from(format!("/proc/self/fd/{number}/{socket}")), _dir: Some(dir) })
 }
 
 #[cfg(test)]

@@ -30,12 +30,17 @@ use tokio::io::ReadBuf;
 use tokio::net::UnixDatagram;
 
 use super::ours::{self, Kind};
+use super::reaper::adopts;
+use super::survivors::end_survivors;
 use super::sweep::sweep;
 use super::wire::{self, Reply};
 use super::{Command, KeeperEvent, KeeperProgram, ProcessError, Stdio3};
 
 /// How long a keeper may take to end what is left at the end of a run.
 const FINISH: Duration = Duration::from_secs(5);
+
+/// The variable that every process of a run has in its environment.
+const RUN_MARKER: &str = "RALPH_RUN";
 
 /// A keeper process: starts one process at a time and leaves nothing of it.
 ///
@@ -47,6 +52,8 @@ pub struct Keeper {
     /// is needed, receive one packet.
     socket: UnixDatagram,
     state: State,
+    /// The run whose processes it starts, as they find it in their environment.
+    run: Option<OsString>,
     /// The last request, kept for its capacity.
     body: Vec<u8>,
 }
@@ -93,7 +100,7 @@ impl Keeper {
         // unmounted, so it has neither the streams nor the directory.
         command.current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = ours::spawn(&mut command, Kind::Keeper).map_err(ProcessError::Start)?;
-        let keeper = Keeper { process, socket, state: State::Idle, body: Vec::new() };
+        let keeper = Keeper { process, socket, state: State::Idle, run: None, body: Vec::new() };
         if let Some(lock) = lock {
             keeper.send(wire::HOLD, &[lock])?;
         }
@@ -113,6 +120,10 @@ impl Keeper {
             State::Gone => return Err(ProcessError::Gone),
         }
         let Stdio3 { stdin, stdout, stderr } = stdio;
+        let marker = command.env.iter().find(|(name, _)| name == RUN_MARKER);
+        if let Some((_, run)) = marker.filter(|(_, run)| self.run.as_ref() != Some(run)) {
+            self.run = Some(run.clone());
+        }
         let mut body = std::mem::take(&mut self.body);
         wire::encode_spawn(command, &mut body);
         let sent = self.send(&body, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]);
@@ -163,7 +174,7 @@ impl Keeper {
             }
             None => {
                 self.state = State::Gone;
-                KeeperEvent::Gone { swept: kill_and_reap(&mut self.process) }
+                KeeperEvent::Gone { swept: self.kill_and_reap() }
             }
         })
     }
@@ -175,7 +186,23 @@ impl Keeper {
         }
         let _ = self.socket.shutdown(Shutdown::Both);
         wait_at_most(&self.process, FINISH);
-        kill_and_reap(&mut self.process);
+        self.kill_and_reap();
+    }
+
+    /// Makes sure that the keeper is dead, and ends what it has left behind.
+    fn kill_and_reap(&mut self) -> u32 {
+        // The socket closes before the orphans are handed over; the wait comes after that.
+        let _ = self.process.kill();
+        let ended = self.process.wait();
+        ours::forget(&self.process);
+        if adopts() {
+            return sweep(ours::contains, |_, _| ());
+        }
+        // One that has come to its end has left nothing.
+        match ended {
+            Ok(status) if status.success() => 0,
+            _ => self.run.as_ref().and_then(|run| run.to_str()).map_or(0, end_survivors),
+        }
     }
 
     /// `None` when the keeper is gone, or talks nonsense, which is no better.
@@ -233,13 +260,4 @@ fn wait_at_most(process: &Child, limit: Duration) {
     };
     // After an interruption it waits again: only SIGCHLD comes here, and not often.
     let _ = rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout)));
-}
-
-/// Makes sure that the keeper is dead, and ends what it has left behind.
-fn kill_and_reap(process: &mut Child) -> u32 {
-    // The socket closes before the orphans are handed over; the wait comes after that.
-    let _ = process.kill();
-    let _ = process.wait();
-    ours::forget(process);
-    sweep(ours::contains, |_, _| ())
 }

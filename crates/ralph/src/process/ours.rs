@@ -3,7 +3,8 @@
 //! When a keeper dies, its processes become children of the engine, beside children that
 //! the engine has anyway: other lanes' keepers, a `git` that runs, a gpg-agent that a `git`
 //! left behind, what was there before ralph was exec'ed. These are told apart by keeping a
-//! list of the latter: whatever is not on it was the dead keeper's.
+//! list of the latter: whatever is not on it was the dead keeper's. A program that uses ralph as a
+//! library adopts nothing, and its children are never looked at.
 //!
 //! Invariant: a child is on the list before another thread could miss it there.
 //! So one lock covers both spawning and listing, and a sweeper asks after it has looked.
@@ -15,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, getpid, waitid, waitpid};
 
 use super::procfs::View;
+use super::reaper::adopts;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -59,6 +61,9 @@ pub(super) fn contains(pid: Pid) -> bool {
 /// when a tool ended and before a keeper starts. Puts none there if a keeper died that
 /// ralph has not noticed yet: then the adopted ones may be its own.
 pub(super) fn note_adopted() {
+    if !adopts() {
+        return;
+    }
     let mut ours = ours();
     ours.retain(|(pid, kind)| {
         *kind != Kind::Adopted || matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None))

@@ -1,16 +1,29 @@
 //! Being the process that orphans come to.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{getpid, set_child_subreaper};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ProcessError;
 
+/// Set once orphans come to this process.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
 /// For the engine at its start: what a dead keeper leaves behind comes to this process, and
-/// not to init.
+/// not to init. Only for a process that is ralph's own: every child that it has not started
+/// itself may be ended and reaped.
 pub fn become_subreaper() -> Result<(), ProcessError> {
-    reap_orphans().map_err(ProcessError::Reaper)
+    reap_orphans().map_err(ProcessError::Reaper)?;
+    ADOPTS.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+/// Whether children of this process are ralph's to end. They are not where ralph is a library:
+/// the program has children of its own.
+pub(super) fn adopts() -> bool {
+    ADOPTS.load(Ordering::SeqCst)
 }
 
 pub(super) fn reap_orphans() -> io::Result<()> {

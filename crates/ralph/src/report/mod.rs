@@ -164,7 +164,7 @@ fn left(run: &Run, end: &UncommittedEnd) -> Option<String> {
 }
 
 /// What went wrong without ending the run, for reports that tell nothing else.
-fn trouble(moment: &Moment<'_>) -> Option<String> {
+pub fn trouble(moment: &Moment<'_>) -> Option<String> {
     match moment {
         Moment::WaitBegan(Wait::Disk(shortage)) => {
             Some(format!("{}; waiting for free space", low_disk(shortage)))

@@ -17,7 +17,7 @@ pub struct RunResult {
     pub run: Option<String>,
     pub plan: Option<&'static str>,
     pub success: bool,
-    pub stop_reason: &'static str,
+    pub stop_reason: StopReason,
     pub total_iterations: usize,
     /// US dollars, as far as they are known.
     pub total_cost: f64,
@@ -47,7 +47,7 @@ impl RunResult {
             run,
             plan: None,
             success: false,
-            stop_reason: StopReason::Error.word(),
+            stop_reason: StopReason::Error,
             total_iterations: 0,
             total_cost: 0.0,
             cost_estimated: false,

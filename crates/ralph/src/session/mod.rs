@@ -11,6 +11,7 @@ mod limits;
 mod open;
 mod result;
 mod resume;
+mod stop;
 mod workspace;
 mod worktree;
 
@@ -21,6 +22,7 @@ pub use limits::resume_command;
 pub use open::open;
 pub use result::result_of;
 pub use resume::resume;
+pub use stop::{StopOn, StopRequests};
 pub use workspace::lock_tree;
 pub use worktree::WorktreeError;
 
@@ -34,8 +36,7 @@ use std::path::Path;
 pub struct SessionOptions {
     /// Other runs may work in the same tree.
     pub share_workspace: bool,
-    /// Signals stop the run.
-    pub signals: bool,
+    pub stop_on: StopOn,
     /// Which program plays the keeper.
     pub keeper: KeeperProgram,
     /// Of a worker.
@@ -47,7 +48,7 @@ impl SessionOptions {
     pub fn of_program(share_workspace: bool) -> SessionOptions {
         SessionOptions {
             share_workspace,
-            signals: true,
+            stop_on: StopOn::Signals,
             keeper: KeeperProgram::Own,
             worker: worker::current(),
         }

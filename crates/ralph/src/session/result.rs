@@ -31,7 +31,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
     Ok(RunResult {
         plan: Some(run.plan.name()),
         success: reason.is_some_and(|reason| state.is_success(reason)),
-        stop_reason: reason.map_or(StopReason::Error.word(), StopReason::word),
+        stop_reason: reason.unwrap_or(StopReason::Error),
         total_iterations: iterations.len(),
         total_cost: state.ledger.spent.usd.dollars(),
         cost_estimated: state.ledger.spent.estimated,

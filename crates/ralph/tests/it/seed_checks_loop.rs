@@ -313,18 +313,21 @@ fn yaml_configuration() {
 #[test]
 fn result_fields() {
     // RalphConfig: every field of it is one of the library's.
-    let config = ralph::Config {
+    let prompt = ralph::Prompt {
         task: "x".into(),
-        checks: vec!["true".into()],
         spec_file: Some("spec.md".into()),
         completion_response: Some("COMPLETE".into()),
+        ..ralph::Prompt::default()
+    };
+    let config = ralph::Config {
+        checks: vec!["true".into()],
         max_iterations: Some(25),
         max_cost: Some(2.0),
         max_time: Some(Duration::from_secs(600)),
-        agent: Some("build".into()),
+        agent: ralph::Agent::named("build"),
         model: Some("gpt-4o".into()),
         use_worktree: true,
-        ..ralph::Config::new("x")
+        ..prompt.into()
     };
     assert!(config.project_dir.is_none(), "workspace_root; the current directory if not set");
 

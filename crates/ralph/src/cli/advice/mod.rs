@@ -33,7 +33,6 @@ macro_rules! by_value {
 by_value!(
     crate::catalog::CatalogError,
     crate::journal::UnreadableRun,
-    crate::library::LibraryError,
     crate::lock::LockError,
     crate::place::PlaceError,
     crate::request::RequestError,
