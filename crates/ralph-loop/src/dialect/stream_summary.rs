@@ -6,8 +6,8 @@
 //! Deliberately absent: completion. `StreamSummary::tag` is what the agent claims; what the claim is
 //! worth is decided where the checks are known.
 
-use super::Dialect;
 use super::refusal::{self, Complaint, Refusal};
+use super::{Dialect, OutputKind};
 use crate::money::Usd;
 use crate::signal::Signals;
 use crate::text::clip;
@@ -160,9 +160,9 @@ impl Answer {
 /// the run's done pattern count whatever the exit code.
 pub fn answer(dialect: Dialect, exit: Exit, seen: &StreamSummary, complaint: Option<&Complaint>) -> Answer {
     let failed = |why: String| Answer::Failed { why };
-    let result_missing = match dialect {
-        Dialect::Claude | Dialect::Codex | Dialect::Amp => !seen.result,
-        Dialect::Plain => false,
+    let result_missing = match dialect.spec().output {
+        OutputKind::Stream => !seen.result,
+        OutputKind::Text => false,
     };
     if let Some(error) = &seen.error {
         refusal::of_stream(error, seen)
