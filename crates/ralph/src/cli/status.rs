@@ -105,12 +105,12 @@ fn lines(target: &Target) -> Vec<String> {
     if let Some(pattern) = &state.done_pattern {
         lines.push(format!("Done pattern: {}", printable(pattern)));
     }
-    if let Some(note) = &state.note {
-        lines.push(format!("Note: {}", printable(note)));
-    }
     if let Some(view) = target.now() {
         let now = format!("Now: {}", doing_now(&view, wall_ms()));
         lines.push(fit(&now, Style::of_stdout().edge()));
+    }
+    if let Some(note) = &state.note {
+        lines.push(format!("Note: {}", printable(note)));
     }
     lines
 }
