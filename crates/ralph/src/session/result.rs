@@ -4,9 +4,10 @@ use crate::error::continue_with;
 use crate::journal::{self, UnreadableRun};
 use crate::layout::RunDir;
 use crate::report::{ErrorReport, RunResult, TasksLeft, refusal_advice};
-use ralph_loop::event::{Event, StopReason};
+use ralph_loop::event::{Event, StopKind, StopReason};
 use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::run::Place;
+use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
 use ralph_loop::{Run, State};
 
@@ -21,9 +22,8 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
     iterations.extend(moments.cut_short(&run, &state));
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
-    let failed =
-        |reason| matches!(reason, StopReason::Error | StopReason::Authentication | StopReason::Halted);
-    let error = stopped.filter(|stopped| failed(stopped.reason)).map(|stopped| ErrorReport {
+    let failed = |stopped: &&Stopped| stopped.reason.kind() == StopKind::Failed;
+    let error = stopped.filter(failed).map(|stopped| ErrorReport {
         message: stopped.note.clone().unwrap_or_else(|| "an unexpected error".into()),
         cause: None,
         hint: refusal_advice(&run, &state).or_else(|| Some(continue_with(&run.id))),
