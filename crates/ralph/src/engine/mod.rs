@@ -20,15 +20,17 @@ mod scm;
 mod service;
 mod signals;
 mod step;
+mod stop;
 mod story_files;
 mod streams;
 mod task_files;
 
 pub use clock::{Clock, wall_ms};
 pub use dry::{FirstPrompt, first_prompt};
-pub use host::{Equipment, OnSignal, RealHost, why_not};
+pub use host::{Equipment, RealHost, why_not};
 pub use own_commit::{OwnCommit, SUBCOMMAND as OWN_COMMIT};
 pub use projections::Projections;
+pub use stop::{StopBy, StopRequests};
 
 use ralph_loop::event::{Event, Fact, How, Step, StepId, VERSION};
 use ralph_loop::low_disk::Shortage;

@@ -26,11 +26,6 @@ impl Signals {
         })
     }
 
-    /// For a program that handles its own.
-    pub(super) fn none() -> Signals {
-        Signals { interrupt: None, terminate: None, hangup: None }
-    }
-
     pub(super) async fn next(&mut self) {
         tokio::select! {
             () = heard(&mut self.interrupt) => {}

@@ -2,9 +2,10 @@
 
 use super::feed::Feed;
 use super::{Error, Moment};
+use crate::engine::{StopBy, StopRequests};
 use crate::process::KeeperProgram;
 use crate::report::{Reporter, RunResult};
-use crate::session::{Ended, SessionError, SessionOptions, StopOn, StopRequests};
+use crate::session::{Ended, SessionError, SessionOptions};
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::view::Update;
 use std::sync::Arc;
@@ -71,10 +72,10 @@ impl RunHandle {
     ) -> Result<RunHandle, Error> {
         let (feed, stop) = (Arc::new(Feed::default()), StopRequests::new());
         warnings.into_iter().for_each(|text| feed.push(Moment::Warning { text }));
-        let (ends, stop_on) = (EndsFeed(Arc::clone(&feed)), StopOn::Requests(stop.clone()));
+        let (ends, stop_by) = (EndsFeed(Arc::clone(&feed)), StopBy::Requests(stop.clone()));
         let body = move || {
             let Way { keeper, share_workspace } = way;
-            let options = SessionOptions { share_workspace, stop_on, keeper, worker: None };
+            let options = SessionOptions { share_workspace, stop_by, keeper, worker: None };
             let ended = live(&options, &mut Streaming(&ends.0)).map_err(Error::from);
             ends.0.end(ended.and_then(|ended| Ok(ended.result()?)));
         };

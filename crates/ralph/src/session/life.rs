@@ -1,9 +1,8 @@
 //! The life of a run in this process: the engine, and all that is kept and told beside it.
 
-use super::stop::Stoppable;
-use super::{CutShort, Ended, LifeError, SessionError, SessionOptions, StopOn};
+use super::{CutShort, Ended, LifeError, SessionError, SessionOptions};
 use crate::control::Control;
-use crate::engine::{Clock, EngineError, Equipment, OnSignal, Projections, RealHost, drive, take};
+use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
 use crate::git::checkpoint::Checkpoints;
 use crate::journal::{self, Journal};
 use crate::layout::{Project, RunDir};
@@ -63,21 +62,15 @@ pub(super) fn live(
         clock,
         projections,
         keeper: options.keeper.clone(),
-        signals: match (options.worker, &options.stop_on) {
-            (Some(_), _) => OnSignal::Pause,
-            (None, StopOn::Signals) => OnSignal::Stop,
-            (None, StopOn::Requests(_)) => OnSignal::Nothing,
-        },
+        stop_by: options.stop_by.clone(),
         control,
         reporter,
     };
-    let host = RealHost::new(equipment).map_err(|cause| cut_short(cause.into()))?;
-    let mut host = Stoppable { host, stop_on: options.stop_on.clone() };
+    let mut host = RealHost::new(equipment).map_err(|cause| cut_short(cause.into()))?;
     let driven = match first.map(|fact| take(&run, &mut state, &mut host, fact)) {
         None | Some(Ok(())) => runtime.block_on(drive(&run, &mut state, &mut host)),
         Some(Err(cause)) => Err(cause),
     };
-    let mut host = host.host;
     runtime.block_on(host.close_control());
     let closed = host.close(&run, &state);
     drop(inside);

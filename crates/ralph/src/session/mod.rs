@@ -11,7 +11,6 @@ mod limits;
 mod open;
 mod result;
 mod resume;
-mod stop;
 mod workspace;
 mod worktree;
 
@@ -22,10 +21,10 @@ pub use limits::resume_command;
 pub use open::open;
 pub use result::result_of;
 pub use resume::resume;
-pub use stop::{StopOn, StopRequests};
 pub use workspace::lock_tree;
 pub use worktree::WorktreeError;
 
+use crate::engine::StopBy;
 use crate::process::KeeperProgram;
 use crate::worker::{self, Worker};
 use std::io;
@@ -36,7 +35,7 @@ use std::path::Path;
 pub struct SessionOptions {
     /// Other runs may work in the same tree.
     pub share_workspace: bool,
-    pub stop_on: StopOn,
+    pub stop_by: StopBy,
     /// Which program plays the keeper.
     pub keeper: KeeperProgram,
     /// Of a worker.
@@ -46,12 +45,9 @@ pub struct SessionOptions {
 impl SessionOptions {
     /// Of `ralph` itself.
     pub fn of_program(share_workspace: bool) -> SessionOptions {
-        SessionOptions {
-            share_workspace,
-            stop_on: StopOn::Signals,
-            keeper: KeeperProgram::Own,
-            worker: worker::current(),
-        }
+        let worker = worker::current();
+        let stop_by = if worker.is_some() { StopBy::WorkerSignals } else { StopBy::Signals };
+        SessionOptions { share_workspace, stop_by, keeper: KeeperProgram::Own, worker }
     }
 }
 

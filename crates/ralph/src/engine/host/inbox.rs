@@ -1,11 +1,9 @@
-//! What reaches the loop from outside its steps: signals, requests over the control socket, the
+//! What reaches the loop from outside its steps: signals and other stops, requests over the control socket, the
 //! time that the policy wants to be woken at, ticks for reports, and facts that are due.
 
-use super::OnSignal;
 use crate::control::{CommandResult, Control, Request};
 use crate::engine::clock;
-use crate::engine::signals::Signals;
-use ralph_loop::ask::Ask;
+use crate::engine::stop::{StopBy, Stops};
 use ralph_loop::event::Fact;
 use std::collections::VecDeque;
 use std::future::pending;
@@ -14,8 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 pub(super) struct Inbox {
-    signals: Signals,
-    on_signal: OnSignal,
+    stops: Stops,
     control: Option<Control>,
     /// The client whose request is being recorded.
     answer_due: Option<oneshot::Sender<CommandResult>>,
@@ -33,14 +30,9 @@ pub(super) enum Arrival {
 }
 
 impl Inbox {
-    /// Signals are listened for from here on.
-    pub(super) fn open(on_signal: OnSignal, control: Option<Control>) -> io::Result<Inbox> {
-        let signals = match on_signal {
-            OnSignal::Nothing => Signals::none(),
-            OnSignal::Stop | OnSignal::Pause => Signals::listen()?,
-        };
-        let (due, last_tick) = (VecDeque::new(), Instant::now());
-        Ok(Inbox { signals, on_signal, control, answer_due: None, due, last_tick })
+    pub(super) fn open(stop_by: StopBy, control: Option<Control>) -> io::Result<Inbox> {
+        let (stops, due, last_tick) = (Stops::listen(stop_by)?, VecDeque::new(), Instant::now());
+        Ok(Inbox { stops, control, answer_due: None, due, last_tick })
     }
 
     /// A fact that is to be recorded when the loop waits next.
@@ -58,10 +50,7 @@ impl Inbox {
         let tick = tick_every.map(|every| self.last_tick + every);
         tokio::select! {
             biased;
-            () = self.signals.next() => Arrival::Fact(match self.on_signal {
-                OnSignal::Pause => Fact::Asked(Ask::Leave),
-                OnSignal::Stop | OnSignal::Nothing => Fact::StopAsked,
-            }),
+            fact = self.stops.next() => Arrival::Fact(fact),
             request = asked(&mut self.control) => Arrival::Request(request),
             () = clock::at(wake) => Arrival::Fact(Fact::Woke),
             () = clock::at(tick) => {

@@ -16,6 +16,7 @@ use super::clock::{Clock, wall_ms};
 use super::lane::{LaneEvent, LaneNumber, Lanes, Shared, Silence};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
+use super::stop::StopBy;
 use crate::control::Control;
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
@@ -41,20 +42,10 @@ pub struct Equipment<'r> {
     pub clock: Clock,
     pub projections: Projections,
     pub keeper: KeeperProgram,
-    pub signals: OnSignal,
+    pub stop_by: StopBy,
     /// Where the user can talk to the loop.
     pub control: Option<Control>,
     pub reporter: &'r mut dyn Reporter,
-}
-
-/// What a signal asks of the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnSignal {
-    /// They are not listened for.
-    Nothing,
-    Stop,
-    /// For workers: it is not the user who sends it.
-    Pause,
 }
 
 pub struct RealHost<'r> {
@@ -96,7 +87,7 @@ impl<'r> RealHost<'r> {
             clock,
             projections,
             keeper,
-            signals,
+            stop_by,
             control,
             reporter,
         } = equipment;
@@ -104,7 +95,7 @@ impl<'r> RealHost<'r> {
         Ok(RealHost {
             clock,
             journal,
-            inbox: Inbox::open(signals, control)?,
+            inbox: Inbox::open(stop_by, control)?,
             lanes: Lanes::new(LANES),
             retention: Retention::new(&shared.run_dir, &shared.project, &shared.texts),
             shared,
