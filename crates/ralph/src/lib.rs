@@ -61,6 +61,7 @@ mod template;
 mod texts;
 mod tmux;
 mod worker;
+mod worktree_removal;
 
 pub use library::{
     Agent, AgentCall, AgentError, AgentFunction, Canceller, Config, Error, Kept, Moment, Plan, Prompt,

@@ -6,9 +6,9 @@ use crate::catalog::{self, Belongings, RunLine};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Home;
-use crate::lock::RunLock;
-use crate::place::{self, AtRisk};
+use crate::place;
 use crate::report::{Out, bytes};
+use crate::worktree_removal::{Worktree, may_go};
 use clap::Args;
 use ralph_loop::run::Place;
 use ralph_loop::text::printable;
@@ -75,7 +75,7 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     let (mut freed, mut kept, mut code) = (Vec::new(), BTreeSet::new(), ExitCode::SUCCESS);
     for worktree in worktrees {
         let id = &worktree.line.id;
-        match worktree.clean(args, &mut out) {
+        match clean_worktree(&worktree, args, &mut out) {
             Outcome::Removed(used) => freed.push(used),
             Outcome::Kept => drop(kept.insert(id)),
             Outcome::Failed => {
@@ -148,70 +148,23 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-fn may_go(line: &RunLine, force: bool) -> bool {
-    line.is_over() || (force && !line.is_alive())
-}
-
-/// A worktree of which something is there, and what is to become of it.
-struct Worktree<'r> {
-    line: &'r RunLine,
-    path: &'r Path,
-    branch: &'r str,
-    origin: &'r Path,
-    risk: AtRisk,
-    /// Why it stays.
-    kept: Option<String>,
-    /// Keeps other processes from resuming the run meanwhile.
-    _idle: Option<RunLock>,
-}
-
-impl<'r> Worktree<'r> {
-    fn of(home: &Home, line: &'r RunLine, force: bool) -> Option<Worktree<'r>> {
-        let Place::Worktree { path, branch, origin } = &line.place else { return None };
-        if !place::has_remains(&line.place) {
-            return None;
-        }
-        // Another process may have resumed the run since it was looked at, or be about to.
-        let idle = RunLock::of_idle(&home.run(&line.id));
-        let risk = AtRisk::of(path, branch, origin);
-        // A run that was killed while it created its worktree can create it again.
-        let may_go = may_go(line, force) || !line.begun;
-        let kept = if idle.is_none() || !may_go {
-            let status = if idle.is_none() { "running" } else { &line.status };
-            Some(format!("its run has not ended: {status}"))
-        } else if let Some(holder) = place::checked_out_elsewhere(path, branch, origin) {
-            Some(format!("its branch is checked out in {}: {branch}", holder.display()))
-        } else if force {
-            None
-        } else {
-            match &risk {
-                AtRisk::Nothing => None,
-                AtRisk::Uncommitted { .. } => Some("it has uncommitted changes".to_string()),
-                AtRisk::Unmerged(_) => Some(format!("its branch is not merged: {branch}")),
-                AtRisk::Unknown => Some(format!("git cannot read its repository: {}", origin.display())),
-            }
-        };
-        Some(Worktree { line, path, branch, origin, risk, kept, _idle: idle })
+fn clean_worktree(worktree: &Worktree<'_>, args: &CleanArgs, out: &mut Out) -> Outcome {
+    let Worktree { path, branch, .. } = worktree;
+    if let Some(why) = &worktree.kept {
+        out.line(&format!("kept          {} ({why})", path.display()));
+        return Outcome::Kept;
     }
-
-    fn clean(self, args: &CleanArgs, out: &mut Out) -> Outcome {
-        let Worktree { path, branch, origin, .. } = self;
-        if let Some(why) = &self.kept {
-            out.line(&format!("kept          {} ({why})", path.display()));
-            return Outcome::Kept;
-        }
-        let used = fsx::disk_usage(path);
-        if !args.dry_run
-            && let Err(cause) = place::remove_worktree(path, branch, origin)
-        {
-            let cause = printable(&cause.to_string()).into_owned();
-            out.line(&format!("kept          {} (branch {branch}: {cause})", path.display()));
-            return Outcome::Failed;
-        }
-        let word = removed_word(args);
-        out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
-        Outcome::Removed(used)
+    let used = fsx::disk_usage(path);
+    if !args.dry_run
+        && let Err(cause) = worktree.remove()
+    {
+        let cause = printable(&cause.to_string()).into_owned();
+        out.line(&format!("kept          {} (branch {branch}: {cause})", path.display()));
+        return Outcome::Failed;
     }
+    let word = removed_word(args);
+    out.line(&format!("{word}  {} (branch {branch}, {})", path.display(), bytes(used)));
+    Outcome::Removed(used)
 }
 
 /// What became of a worktree.

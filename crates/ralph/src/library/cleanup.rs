@@ -1,12 +1,11 @@
 //! Removes what runs leave in a project.
 
-use super::{Config, Error, Kept};
+use super::{Config, Error};
 use crate::catalog;
 use crate::fsx;
 use crate::layout::{Home, Project};
-use crate::lock::{RunLock, WorkspaceLock};
-use crate::place::{self, AtRisk};
-use ralph_loop::run::Place;
+use crate::lock::WorkspaceLock;
+use crate::worktree_removal::Worktree;
 use std::io;
 use std::path::Path;
 
@@ -53,30 +52,11 @@ impl Config {
 
 fn remove_worktree(home: &Home, run: &str, unmerged: Unmerged) -> Result<bool, Error> {
     let line = catalog::one(home, catalog::find(home, run)?);
-    let Place::Worktree { path, branch, origin } = &line.place else { return Ok(false) };
-    if !place::has_remains(&line.place) {
-        return Ok(false);
+    let Some(worktree) = Worktree::of(home, &line, unmerged == Unmerged::Discard) else { return Ok(false) };
+    if let Some(why) = worktree.kept {
+        return Err(Error::WorktreeKept { run: line.id.clone(), why });
     }
-    let kept = |why: Kept| Error::WorktreeKept { run: line.id.clone(), why };
-    // Held until it is removed: another process may be about to resume the run.
-    let Some(_idle) = RunLock::of_idle(&home.run(&line.id)) else {
-        return Err(kept(Kept::NotEnded { status: "running".into() }));
-    };
-    let discard = unmerged == Unmerged::Discard;
-    if !(line.is_over() || discard || !line.begun) {
-        return Err(kept(Kept::NotEnded { status: line.status.clone() }));
-    }
-    if let Some(dir) = place::checked_out_elsewhere(path, branch, origin) {
-        return Err(kept(Kept::CheckedOut { branch: branch.clone(), dir }));
-    }
-    match AtRisk::of(path, branch, origin) {
-        AtRisk::Nothing => {}
-        _ if discard => {}
-        AtRisk::Uncommitted { .. } => return Err(kept(Kept::Uncommitted)),
-        AtRisk::Unmerged(commit) => return Err(kept(Kept::Unmerged { branch: branch.clone(), commit })),
-        AtRisk::Unknown => return Err(kept(Kept::UnreadableRepository(origin.clone()))),
-    }
-    place::remove_worktree(path, branch, origin)?;
+    worktree.remove()?;
     Ok(true)
 }
 

@@ -8,6 +8,7 @@ use crate::request::stories::StoriesError;
 use crate::request::tasks::TasksError;
 use crate::session::SessionError;
 use crate::settings::SettingsError;
+use crate::worktree_removal::Kept;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -81,21 +82,4 @@ impl Error {
             _ => None,
         }
     }
-}
-
-/// Why a worktree was not removed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Kept {
-    #[error("its run has not ended: {status}")]
-    NotEnded { status: String },
-    #[error("it has uncommitted changes")]
-    Uncommitted,
-    #[error("its branch is not merged: {branch}")]
-    Unmerged { branch: String, commit: String },
-    /// Git deletes no branch that is checked out in another worktree.
-    #[error("its branch is checked out in {}: {branch}", dir.display())]
-    CheckedOut { branch: String, dir: PathBuf },
-    #[error("git cannot read its repository: {}", .0.display())]
-    UnreadableRepository(PathBuf),
 }

@@ -16,9 +16,10 @@ mod moment;
 mod plan;
 mod resume;
 
+pub use crate::worktree_removal::Kept;
 pub use agent::{Agent, AgentCall, AgentError, AgentFunction};
 pub use cleanup::Unmerged;
-pub use error::{Error, Kept};
+pub use error::Error;
 pub use function::{SUBCOMMAND as FUNCTION, relay};
 pub use handle::{Canceller, RunHandle};
 pub use moment::Moment;
