@@ -55,6 +55,22 @@ struct Row {
 }
 
 impl StopReason {
+    pub const ALL: [StopReason; 13] = [
+        StopReason::Completed,
+        StopReason::MaxIterations,
+        StopReason::BudgetExhausted,
+        StopReason::Timeout,
+        StopReason::TooManyFailures,
+        StopReason::Stalled,
+        StopReason::Halted,
+        StopReason::Outage,
+        StopReason::Authentication,
+        StopReason::Paused,
+        StopReason::Killed,
+        StopReason::Interrupted,
+        StopReason::Error,
+    ];
+
     fn row(self) -> Row {
         let row = |word, kind, sentence| Row { word, kind, sentence };
         match self {
@@ -111,21 +127,7 @@ mod tests {
 
     #[test]
     fn the_word_is_the_one_in_the_journal() {
-        for reason in [
-            StopReason::Completed,
-            StopReason::MaxIterations,
-            StopReason::BudgetExhausted,
-            StopReason::Timeout,
-            StopReason::TooManyFailures,
-            StopReason::Stalled,
-            StopReason::Halted,
-            StopReason::Outage,
-            StopReason::Authentication,
-            StopReason::Paused,
-            StopReason::Killed,
-            StopReason::Interrupted,
-            StopReason::Error,
-        ] {
+        for reason in StopReason::ALL {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.word());
         }
     }
