@@ -179,9 +179,9 @@ impl History {
 
     /// `flight` is the step that has ended.
     pub(super) fn ended(&mut self, run: &Run, flight: Option<&Flight>, end: &End) {
-        let run_ends_it = flight.is_some_and(|flight| flight.run_ends_it);
+        let ends_with_the_run = flight.is_some_and(Flight::ends_with_the_run);
         if let Some(Flight { step: Step::Agent { .. } | Step::Check { .. }, .. }) = flight {
-            self.cut_short = run_ends_it;
+            self.cut_short = ends_with_the_run;
         }
         match end {
             End::Agent(agent) => {
@@ -190,9 +190,10 @@ impl History {
                 self.cost += agent.cost().unwrap_or_default();
                 self.claim = Claim::of(&agent.seen);
             }
-            End::Check(check) if !run_ends_it => {
-                let Some(Flight { step: Step::Check { index, .. }, timed_out, .. }) = flight else { return };
-                let outcome = match *timed_out {
+            End::Check(check) if !ends_with_the_run => {
+                let Some(flight) = flight else { return };
+                let Step::Check { index, .. } = &flight.step else { return };
+                let outcome = match flight.timed_out() {
                     Some(after_ms) => CheckOutcome::TimedOut { after_ms },
                     None => CheckOutcome::of(check.exit),
                 };

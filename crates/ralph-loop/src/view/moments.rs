@@ -33,11 +33,8 @@ pub struct Moments {
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
     pub(super) step: Step,
-    /// It took longer than it may.
-    pub(super) timed_out: Option<u64>,
-    /// It is ended for a reason of the run's.
-    pub(super) run_ends_it: bool,
-    cancelled: Option<Why>,
+    /// Why it is ended early, one reason after another.
+    cancels: Vec<Why>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -106,7 +103,7 @@ impl Moments {
             Fact::Began { id, step } => self.began(run, *id, step, event),
             Fact::Cancelled { id, how, why } => {
                 if let Some(flight) = self.flights.get_mut(id) {
-                    flight.cancel(*why);
+                    flight.cancels.push(*why);
                 }
                 self.iteration.was_silent |= matches!((how, why), (How::Ask, Why::Silent(_)));
                 vec![Moment::Cancelled { how: *how, why: *why }]
@@ -114,7 +111,7 @@ impl Moments {
             Fact::Ended { id, end } => {
                 let flight = self.flights.remove(id);
                 self.history.ended(run, flight.as_ref(), end);
-                self.ended(run, state, flight, end)
+                self.ended(run, state, flight.as_ref(), end)
             }
             Fact::Judged(judgement) => vec![self.judged(run, judgement, event.up_ms)],
             Fact::StopAsked => vec![Moment::StopAsked],
@@ -181,15 +178,15 @@ impl Moments {
         &mut self,
         run: &'e Run,
         state: &'e State,
-        flight: Option<Flight>,
+        flight: Option<&Flight>,
         end: &'e End,
     ) -> Vec<Moment<'e>> {
-        let step = flight.as_ref().map(|flight| &flight.step);
+        let step = flight.map(|flight| &flight.step);
         match end {
             End::Agent(end) => {
                 let Some(Step::Agent { iteration, attempt, agent, .. }) = step else { return Vec::new() };
                 let (iteration, attempt, agent) = (*iteration, *attempt, *agent);
-                let cancelled = flight.and_then(|flight| flight.cancelled);
+                let cancelled = flight.and_then(Flight::cancelled);
                 self.totals.tokens += end.seen.tokens;
                 self.totals.agent_now = AgentNow::default();
                 self.iteration.exit = Some(end.exit);
@@ -278,17 +275,24 @@ impl Moments {
 
 impl Flight {
     fn of(step: &Step) -> Flight {
-        Flight { step: step.clone(), timed_out: None, run_ends_it: false, cancelled: None }
+        Flight { step: step.clone(), cancels: Vec::new() }
     }
 
-    fn cancel(&mut self, why: Why) {
-        match why {
-            Why::Timeout { after_ms } => self.timed_out = Some(after_ms),
-            Why::MaxTime | Why::StopAsked | Why::Killed => self.run_ends_it = true,
-            Why::Answered | Why::Silent(_) | Why::Blocked(_) => {}
-        }
-        if why != Why::Answered {
-            self.cancelled = Some(why);
-        }
+    /// After how long, if it took longer than it may.
+    pub(super) fn timed_out(&self) -> Option<u64> {
+        self.cancels.iter().rev().find_map(|why| match why {
+            Why::Timeout { after_ms } => Some(*after_ms),
+            _ => None,
+        })
+    }
+
+    /// Whether it is ended because the run ends.
+    pub(super) fn ends_with_the_run(&self) -> bool {
+        self.cancels.iter().any(|why| matches!(why, Why::MaxTime | Why::StopAsked | Why::Killed))
+    }
+
+    /// The last reason to end it, if it had not answered before.
+    fn cancelled(&self) -> Option<Why> {
+        self.cancels.iter().rev().find(|why| **why != Why::Answered).copied()
     }
 }
