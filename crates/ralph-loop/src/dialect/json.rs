@@ -38,7 +38,7 @@ pub(super) fn read_object(
     // text once as a whole is faster than at every string in it.
     if bytes.first() == Some(&b'{')
         && (str::from_utf8(bytes).is_ok_and(|text| read(text, seen, sink))
-            || read(&mended(bytes), seen, sink))
+            || read(&repaired(bytes), seen, sink))
     {
         return;
     }
@@ -134,28 +134,28 @@ impl<'de: 'a, 'a> Loose<'de> for Output<'a> {
 
 /// A line without what JSON's rules for text forbid: bytes that are not UTF-8, and halves of
 /// surrogate pairs, which JavaScript prints when it has cut a text between them. Both become U+FFFD.
-fn mended(line: &[u8]) -> String {
+fn repaired(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
-    let mut mended = String::with_capacity(text.len());
+    let mut repaired = String::with_capacity(text.len());
     let mut rest = &*text;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        mended.push_str(&rest[..at]);
+        repaired.push_str(&rest[..at]);
         rest = &rest[at..];
         let len = match (utf16_escape(rest), rest.get(6..).and_then(utf16_escape)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
             (Some(0xD800..=0xDFFF), _) => {
-                mended.push('\u{FFFD}');
+                repaired.push('\u{FFFD}');
                 rest = &rest[6..];
                 continue;
             }
             // Past the escaped character too, lest `\\u` be taken for an escape.
             _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
-        mended.push_str(&rest[..len]);
+        repaired.push_str(&rest[..len]);
         rest = &rest[len..];
     }
-    mended.push_str(rest);
-    mended
+    repaired.push_str(rest);
+    repaired
 }
 
 /// The code unit of `\uXXXX` at the start of a text.

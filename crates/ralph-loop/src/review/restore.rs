@@ -21,14 +21,14 @@ pub fn restore(
     let found = violations(Some(before), after, rules);
     let list = match after {
         Ok(after) if found.is_empty() => after.clone(),
-        Ok(after) => mended(before, after, rules).unwrap_or_else(|| before.clone()),
+        Ok(after) => repaired(before, after, rules).unwrap_or_else(|| before.clone()),
         Err(_) => before.clone(),
     };
     (list, found)
 }
 
 /// `None` if nothing of the agent's list can be kept.
-fn mended(before: &TaskList, after: &TaskList, rules: &ReviewRules<'_>) -> Option<TaskList> {
+fn repaired(before: &TaskList, after: &TaskList, rules: &ReviewRules<'_>) -> Option<TaskList> {
     if after.stories.is_empty() {
         return None;
     }
