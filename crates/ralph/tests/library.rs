@@ -5,6 +5,7 @@
 use ralph::{
     Agent, Config, Error, Kept, Mode, Moment, Plan, Prompt, Resume, StopReason, Stories, Tasks, Unmerged,
 };
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -230,7 +231,9 @@ fn children_of_the_program_are_left_alone() {
     wait_for(&stage.project().join("began"));
     let mut meanwhile = Command::new("sleep").arg("300").spawn().unwrap();
     let mut short = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
-    thread::sleep(Duration::from_millis(50));
+    // It has ended, and only its parent may take note of that.
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(&short)), ended).unwrap();
     stage.write("go", "");
     handle.wait().unwrap();
     config.run().unwrap();

@@ -6,7 +6,7 @@ use crate::git::git;
 use crate::git::shadow::FOR_A_PROMPT;
 use crate::process::tool::Tool;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
@@ -78,8 +78,7 @@ impl Bench {
 
     /// From here on, what has not changed looks as if it had not for long.
     fn settle(&mut self) {
-        // Longer than a tick of the clock of any file system here.
-        std::thread::sleep(Duration::from_millis(30));
+        next_tick(self.top.parent().unwrap());
         if let Some(scan) = &mut self.taken.outside.scan {
             scan.settle();
         }
@@ -292,4 +291,20 @@ fn the_git_that_waits_does_not_stand_in_the_way_of_others() {
     }
     bench.write("new/dir/file", "without\n");
     bench.check("without it");
+}
+
+/// Returns once the file system's clock shows another time than that of the last change.
+fn next_tick(dir: &Path) {
+    let probe = dir.join("tick");
+    let now = || {
+        fs::write(&probe, "").unwrap();
+        let meta = probe.metadata().unwrap();
+        (meta.ctime(), meta.ctime_nsec())
+    };
+    let (last_change, deadline) = (now(), SystemTime::now() + Duration::from_secs(20));
+    while now() == last_change {
+        assert!(SystemTime::now() < deadline, "the clock stands still");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    fs::remove_file(&probe).unwrap();
 }
