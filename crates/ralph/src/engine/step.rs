@@ -289,16 +289,10 @@ fn hear_stderr(
     complaint: &mut Option<Complaint>,
     reporter: &mut dyn Reporter,
 ) {
-    match line {
-        Line::Whole(bytes) => {
-            let text = String::from_utf8_lossy(bytes);
-            if complaint.is_none() {
-                *complaint = dialect::complaint(program, &text);
-            }
-            reporter.agent_stderr(&text);
-        }
-        Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
+    if let (Line::Whole(bytes), None) = (line, &complaint) {
+        *complaint = dialect::complaint(program, &String::from_utf8_lossy(bytes));
     }
+    reporter.agent_stderr_line(line);
 }
 
 /// A check at work. It writes straight into its log.

@@ -10,7 +10,7 @@ use crate::growing_log::{GrowingLog, Piece, Source};
 use crate::layout::RunDir;
 use crate::report::Reporter;
 use ralph_loop::Run;
-use ralph_loop::dialect::{Dialect, Invocation, Line, Lines, ScanFor, StreamReader, Wants, command_line};
+use ralph_loop::dialect::{Dialect, Invocation, Lines, ScanFor, StreamReader, Wants, command_line};
 use ralph_loop::event::{Fact, Step, StepId};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::view::{Moments, RunView};
@@ -166,13 +166,13 @@ impl AgentStream {
         })?;
         stderr.read(&mut |piece| {
             if let Piece::Bytes(bytes) = piece {
-                stderr_lines.feed(bytes, &mut |line| show_stderr(&line, reporter));
+                stderr_lines.feed(bytes, &mut |line| reporter.agent_stderr_line(&line));
             }
         })
     }
 
     fn finish(mut self, reporter: &mut dyn Reporter) {
-        self.stderr_lines.finish(&mut |line| show_stderr(&line, reporter));
+        self.stderr_lines.finish(&mut |line| reporter.agent_stderr_line(&line));
         self.reader.finish(&mut |event| reporter.agent(&event));
     }
 }
@@ -191,11 +191,4 @@ fn output_of(agent: &AgentSpec, wants: Wants<'_>) -> Dialect {
         wants,
     };
     command_line(*dialect, &invocation, "", "").map_or(Dialect::Plain, |line| line.output)
-}
-
-fn show_stderr(line: &Line<'_>, reporter: &mut dyn Reporter) {
-    match line {
-        Line::Whole(bytes) => reporter.agent_stderr(&String::from_utf8_lossy(bytes)),
-        Line::TooLong { bytes } => reporter.agent_stderr(&format!("(a line of {bytes} bytes)")),
-    }
 }

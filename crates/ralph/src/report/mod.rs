@@ -32,7 +32,7 @@ pub use style::{Style, fit, fit_end};
 pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
 
-use ralph_loop::dialect::AgentEvent;
+use ralph_loop::dialect::{AgentEvent, Line};
 use ralph_loop::event::UncommittedEnd;
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Plan;
@@ -74,6 +74,14 @@ pub trait Reporter {
     fn agent_stderr(&mut self, line: &str) {
         if let Some(behind) = self.behind() {
             behind.agent_stderr(line);
+        }
+    }
+
+    /// The same, as it is read.
+    fn agent_stderr_line(&mut self, line: &Line<'_>) {
+        match line {
+            Line::Whole(bytes) => self.agent_stderr(&String::from_utf8_lossy(bytes)),
+            Line::TooLong { bytes } => self.agent_stderr(&format!("(a line of {bytes} bytes)")),
         }
     }
 
