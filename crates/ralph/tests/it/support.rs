@@ -267,12 +267,18 @@ impl Sandbox {
     /// Waits until the only run has a fact like this.
     #[track_caller]
     pub fn until_fact(&self, what: &str, fits: impl Fn(&Value) -> bool) {
+        self.until_facts(what, |facts| facts.iter().any(&fits));
+    }
+
+    /// Waits until the journal of the latest run holds facts like these.
+    pub fn until_facts(&self, what: &str, fit: impl Fn(&[Value]) -> bool) {
         until(what, || {
             let Some(id) = self.runs().pop() else { return false };
             let journal = self.home().join("runs").join(id).join("journal.jsonl");
             let text = fs::read_to_string(journal).unwrap_or_default();
             let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-            whole.map(|line| serde_json::from_str::<Value>(line).unwrap()).any(|event| fits(&event["fact"]))
+            let events = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
+            fit(&events.map(|mut event| event["fact"].take()).collect::<Vec<_>>())
         });
     }
 

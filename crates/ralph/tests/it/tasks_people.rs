@@ -16,12 +16,18 @@ fn edits(sandbox: &Sandbox) -> usize {
 }
 
 /// Begins a run whose first agent fails, and changes the list while the run waits before the next.
+/// Pausing ends the wait, whose hour no machine is too slow for, and the list is read.
 fn edited_in_a_wait(sandbox: &Sandbox, format: &str, content: &str, acts: &[Act]) -> Running {
-    sandbox.settings(&json!({"backoff": {"base": 6, "cap": 6}}));
+    sandbox.settings(&json!({"backoff": {"base": 3600, "cap": 3600}}));
     let agent = agent(sandbox, acts);
     let running = sandbox.start(&[&["tasks", "--format", format, "--"], &agent.words()[..]].concat());
-    sandbox.until_fact("the wait", |fact| fact["ended"]["end"]["left"].is_object());
+    // The list is read once more before the wait begins.
+    sandbox.until_facts("the wait", |facts| {
+        let ended = |kind: &str| facts.iter().rposition(|fact| fact["ended"]["end"][kind].is_object());
+        ended("left").is_some_and(|left| ended("plan") > Some(left))
+    });
     sandbox.write("ralph/tasks.json", content);
+    sandbox.ralph(&["pause", &sandbox.only_run()]).exits(0);
     running
 }
 
@@ -80,7 +86,9 @@ fn what_a_person_changes_while_the_loop_waits_counts_and_is_recorded() {
         Act::makes(&list(&[right("US-001", 0), waiting("US-002", 0)])),
         Act::makes(&list(&[right("US-001", 0), right("US-002", 1)])),
     ];
-    let ran = edited_in_a_wait(&sandbox, "human", &by_hand, &acts).end().exits(0);
+    let running = edited_in_a_wait(&sandbox, "human", &by_hand, &acts);
+    sandbox.ralph(&["resume", &sandbox.only_run()]).exits(0);
+    let ran = running.end().exits(0);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
     assert_eq!(edits(&sandbox), 1);
     let told = "the task list was edited between iterations; using the new version";
