@@ -212,11 +212,7 @@ pub fn remove_worktree(path: &Path, branch: &str, origin: &Path) -> Result<(), G
     match Repository::around(origin) {
         Some(origin) => {
             origin.remove_worktree(path)?;
-            // The branch is the run's own, and no git of the run is alive.
-            if let Some(lock) = origin.branch_lock(branch) {
-                fsx::remove(&lock).map_err(GitError::Io)?;
-            }
-            if origin.has_branch(branch) { origin.delete_branch(branch) } else { Ok(()) }
+            origin.delete_branch(branch)
         }
         None if path.exists() => fsx::remove_tree(path).map_err(GitError::Io),
         None => Ok(()),

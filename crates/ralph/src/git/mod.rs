@@ -16,7 +16,9 @@ mod private;
 pub mod restore;
 mod scan;
 pub mod shadow;
+mod stale_lock;
 mod tidy;
+mod worktrees;
 
 use crate::fsx;
 use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME_FILES};
@@ -25,7 +27,6 @@ use git_dir::GitDir;
 use private::Private;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -234,80 +235,8 @@ impl Repository {
         holding.any(|name| name != branch.as_bytes() && !name.starts_with(runs.as_bytes()))
     }
 
-    /// The worktrees in which a branch is checked out.
-    pub fn worktrees_of(&self, branch: &str) -> Vec<PathBuf> {
-        let listing = checked("worktree list", git(&self.top).args(["worktree", "list", "--porcelain"]));
-        let wanted = format!("branch refs/heads/{branch}");
-        let (mut found, mut path) = (Vec::new(), None);
-        for line in listing.unwrap_or_default().split(|byte| *byte == b'\n') {
-            if let Some(name) = line.strip_prefix(b"worktree ") {
-                path = Some(PathBuf::from(OsStr::from_bytes(name)));
-            } else if line == wanted.as_bytes() {
-                found.extend(path.take());
-            }
-        }
-        found
-    }
-
     pub fn allows_branch(&self, name: &str) -> bool {
         self.succeeds(&["check-ref-format", "--branch", name])
-    }
-
-    /// Goes to a branch, which is made if there is none of that name.
-    pub fn switch_to(&self, branch: &str) -> Result<(), GitError> {
-        checked("check-ref-format", git(&self.top).args(["check-ref-format", "--branch", branch]))?;
-        let switch = git(&self.top).args(["switch", "-q"]);
-        let switch = if self.has_branch(branch) { switch } else { switch.arg("-c") };
-        checked("switch", switch.arg(branch)).map(drop)
-    }
-
-    /// Git has `held` open for as long as it works on it.
-    pub fn add_worktree(&self, path: &Path, branch: &str, held: Option<OwnedFd>) -> Result<(), GitError> {
-        let add = git(&self.top).args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
-        checked("worktree add", held.into_iter().fold(add, Tool::holding)).map(drop)
-    }
-
-    /// Also one that git was killed at, which is none to it yet.
-    pub fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
-        // Twice forced: a lock on it is no reason to keep it either.
-        let remove = git(&self.top).args(["worktree", "remove", "-f", "-f"]).arg(path);
-        if path.exists() && checked("worktree remove", remove).is_err() {
-            fsx::remove_tree(path).map_err(GitError::Io)?;
-        }
-        match self.admin_of(path).filter(|admin| admin.exists()) {
-            Some(admin) => fsx::remove_tree(&admin).map_err(GitError::Io),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether git has a worktree there, be it half made.
-    pub fn knows_worktree(&self, path: &Path) -> bool {
-        self.admin_of(path).is_some_and(|admin| admin.exists())
-    }
-
-    /// Whether all files of a worktree were checked out: git writes its index after the last one.
-    pub fn has_whole_worktree(&self, path: &Path) -> bool {
-        self.admin_of(path).is_some_and(|admin| admin.join("index").exists())
-    }
-
-    /// Where git keeps what it knows of a worktree: a directory of the same name. That of another
-    /// worktree with that name is not it.
-    fn admin_of(&self, path: &Path) -> Option<PathBuf> {
-        let answer = git(&self.top).args(["rev-parse", "--git-common-dir"]).run().ok()?;
-        let admin = self.top.join(one_path(&answer)?).join("worktrees").join(path.file_name()?);
-        match fs_err::read(admin.join("gitdir")) {
-            Ok(link) => (link.trim_ascii() == path.join(".git").as_os_str().as_bytes()).then_some(admin),
-            Err(_) => Some(admin),
-        }
-    }
-
-    /// What a git that was killed while it made or deleted a branch has left.
-    pub fn branch_lock(&self, branch: &str) -> Option<PathBuf> {
-        self.git_path(&format!("refs/heads/{branch}.lock")).filter(|lock| lock.exists())
-    }
-
-    pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
-        checked("branch -D", git(&self.top).args(["branch", "-q", "-D", branch])).map(drop)
     }
 
     /// Paths that a commit of everything would take in, each ended by a zero byte.

@@ -8,13 +8,11 @@
 
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
-use super::{Condition, FORGET, GitError, Repository, by_ralph, checked, git, local};
-use crate::fsx;
+use super::{Condition, FORGET, GitError, Repository, by_ralph, checked, git, local, stale_lock};
 use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
 use ralph_loop::event::{Branch, Head};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -69,9 +67,6 @@ const UNFINISHED: [(&str, &str); 6] = [
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
 ];
-
-/// Far longer than git holds a lock on a file that it writes.
-const LEFTOVER_GIT: Duration = Duration::from_secs(2);
 
 pub fn put_back(
     shadow: &Shadow,
@@ -209,16 +204,7 @@ impl Repository {
         if let Branch::Named(name) = branch {
             names.push(format!("refs/heads/{name}.lock"));
         }
-        let locks: Vec<_> = names.iter().filter_map(|name| self.git_path(name)).collect();
-        let found = locks.iter().any(|lock| lock.exists());
-        let deadline = Instant::now() + LEFTOVER_GIT;
-        while locks.iter().any(|lock| lock.exists()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        for lock in locks {
-            let _ = fsx::remove(&lock);
-        }
-        found
+        stale_lock::take_over(&names.iter().filter_map(|name| self.git_path(name)).collect::<Vec<_>>())
     }
 
     /// A commit by ralph that is on no branch.

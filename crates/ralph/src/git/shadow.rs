@@ -10,7 +10,10 @@ use super::ahead::DiffOf;
 use super::kept::Kept;
 use super::private::Private;
 use super::scan::Ignored;
-use super::{FORGET, FileSettings, GitError, Repository, by_ralph, checked, git, left_out, runtime_patterns};
+use super::{
+    FORGET, FileSettings, GitError, Repository, by_ralph, checked, git, left_out, runtime_patterns,
+    stale_lock,
+};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::collections::BTreeSet;
@@ -18,7 +21,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -74,9 +76,6 @@ impl Changes {
         self.paths.is_empty() && self.deleted.is_empty()
     }
 }
-
-/// Far longer than git holds an index that it writes.
-const LEFTOVER_GIT: Duration = Duration::from_secs(2);
 
 /// What differs from the index, with every new file.
 const STATUS: [&str; 6] =
@@ -191,12 +190,7 @@ impl Shadow {
     /// A git of a life that was killed may still be at it, for a moment; what is left of one
     /// that was killed itself is removed.
     fn take_over_index(&self) {
-        let lock = self.dir.join("index.lock");
-        let deadline = Instant::now() + LEFTOVER_GIT;
-        while lock.exists() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let _ = fsx::remove(&lock);
+        stale_lock::take_over(&[self.dir.join("index.lock")]);
     }
 
     /// What the user ignores by ways that only the user's own git directory knows.

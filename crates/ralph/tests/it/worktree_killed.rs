@@ -11,11 +11,14 @@ enum Point {
     Nothing,
     BranchLock,
     Branch,
+    /// It holds the lock of all packed branches, which it takes while it checks files out.
+    SharedLock,
     Files,
     End,
 }
 
-const POINTS: [Point; 5] = [Point::Nothing, Point::BranchLock, Point::Branch, Point::Files, Point::End];
+const POINTS: [Point; 6] =
+    [Point::Nothing, Point::BranchLock, Point::Branch, Point::SharedLock, Point::Files, Point::End];
 
 /// A project whose worktrees stop at that point, as long as there is a file `block`.
 fn stopping_at(point: Point) -> Sandbox {
@@ -35,9 +38,10 @@ fn stopping_at(point: Point) -> Sandbox {
             let stop = format!("case \"$*\" in *'worktree add'*) {made}; {stop};; esac\nexec {git} \"$@\"");
             drop(sandbox.program("git", &stop));
         }
-        Point::Branch => {
+        Point::Branch | Point::SharedLock => {
             // It is made before the worktree is.
-            let made = format!("test -e {root}/block && {git} branch \"$5\" HEAD");
+            let locked = if point == Point::SharedLock { "echo > .git/packed-refs.lock" } else { ":" };
+            let made = format!("test -e {root}/block && {{ {git} branch \"$5\" HEAD; {locked}; }}");
             let stop = format!("case \"$*\" in *'worktree add'*) {made}; {stop};; esac\nexec {git} \"$@\"");
             drop(sandbox.program("git", &stop));
         }
@@ -82,6 +86,7 @@ fn nothing_is_left_of(sandbox: &Sandbox, id: &str, point: Point) {
     assert!(!sandbox.has(&format!(".ralph/worktrees/{id}")), "{point:?}");
     assert!(!sandbox.has(&format!(".git/worktrees/{id}")), "{point:?}");
     assert!(!sandbox.has(&format!(".git/refs/heads/ralph/{id}.lock")), "{point:?}");
+    assert!(!sandbox.has(".git/packed-refs.lock"), "{point:?}");
     assert_eq!(sandbox.sh("git branch --format='%(refname:short)'; git worktree list | wc -l"), "main\n1\n");
 }
 
@@ -140,4 +145,18 @@ fn a_worktree_that_git_refuses_leaves_no_record() {
     sandbox.run(&["-p", "x", "--worktree"], &sandbox.sh_agent("true")).exits(1).says("refused");
     assert!(sandbox.runs().is_empty() && !sandbox.has(".ralph/worktrees"));
     assert_eq!(sandbox.sh("git branch --format='%(refname:short)'"), "main\n");
+}
+
+/// Otherwise git refuses to list worktrees, and to delete any branch, in all of the repository.
+#[test]
+fn what_a_killed_git_left_half_written_stops_no_other_run() {
+    let sandbox = Sandbox::git();
+    sandbox.sh("git worktree add -q -b half ../half && : > .git/worktrees/half/commondir");
+    sandbox.sh("! git worktree list");
+    let agent = sandbox.sh_agent("echo 1 > made; echo '<response>DONE</response>'");
+    sandbox.run(&["-p", "x", "--worktree"], &agent).exits(0);
+    sandbox.sh("git worktree list && : > .git/worktrees/half/commondir");
+    sandbox.ralph(&["clean", "--force"]).exits(0).says("removed");
+    assert_eq!(sandbox.sh("git branch --format='%(refname:short)'"), "half\nmain\n");
+    assert_eq!(sandbox.sh("git -C ../half status --porcelain"), "");
 }
