@@ -12,7 +12,7 @@ use crate::limits::{
 };
 use crate::money::Cost;
 use crate::plan::{Evidence, Item, Pick};
-use crate::run::{Place, Run};
+use crate::run::Run;
 use crate::scm::{self, Message, News};
 use crate::state::{Blocked, Cancel, Chores, Flight, Hold, Reply, Snapshot, Stage, State, Trouble, Worktree};
 use crate::verdict::{Claim, Judgement, Verdict};
@@ -333,15 +333,11 @@ fn too_little_left(state: &State, reason: StopReason) -> Option<String> {
 /// stop at once: begun then, it would only be ended again, and again. It is tried once more where
 /// steps keep getting lost, and no more than that.
 fn stop(run: &Run, state: &State, reason: StopReason, note: Option<String>) -> Action {
-    match run.place {
-        Place::Worktree { .. }
-            if state.work.worktree == Worktree::Changed
-                && state.asked.stops < 2
-                && state.ledger.streaks.losses <= LOSSES_ENDURED + 1 =>
-        {
-            Action::Start(Step::CommitWorktree)
-        }
-        Place::Here | Place::Worktree { .. } => Action::Stop(reason, note),
+    let is_whole = run.place.own_tree().is_none() || state.work.worktree != Worktree::Changed;
+    let endures = state.asked.stops < 2 && state.ledger.streaks.losses <= LOSSES_ENDURED + 1;
+    match !is_whole && endures {
+        true => Action::Start(Step::CommitWorktree),
+        false => Action::Stop(reason, note),
     }
 }
 

@@ -56,17 +56,14 @@ pub struct Run {
 impl Run {
     /// The project's directory, in which the run was started.
     pub fn origin(&self) -> &Path {
-        match &self.place {
-            Place::Here => &self.workspace,
-            Place::Worktree { origin, .. } => origin,
-        }
+        self.place.origin().unwrap_or(&self.workspace)
     }
 
     /// The work tree that the run works in.
     pub fn tree(&self) -> Tree {
-        match &self.place {
-            Place::Here => Tree { dir: self.workspace.clone(), top: self.top.clone() },
-            Place::Worktree { path, .. } => Tree { dir: path.clone(), top: Some(path.clone()) },
+        match self.place.own_tree() {
+            Some(path) => Tree { dir: path.to_path_buf(), top: Some(path.to_path_buf()) },
+            None => Tree { dir: self.workspace.clone(), top: self.top.clone() },
         }
     }
 
@@ -143,6 +140,24 @@ pub enum Place {
         /// The project that it was made from.
         origin: PathBuf,
     },
+}
+
+impl Place {
+    /// The work tree that was made for the run and goes with it.
+    pub fn own_tree(&self) -> Option<&Path> {
+        match self {
+            Place::Here => None,
+            Place::Worktree { path, .. } => Some(path),
+        }
+    }
+
+    /// The project that a tree of the run's own was made from.
+    pub fn origin(&self) -> Option<&Path> {
+        match self {
+            Place::Here => None,
+            Place::Worktree { origin, .. } => Some(origin),
+        }
+    }
 }
 
 /// A directory, and the top of the git work tree that it belonged to when the run began. An agent

@@ -103,10 +103,7 @@ impl RunLine {
 
     /// The directory that it was started in, if its record tells.
     pub fn origin(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Here => self.workspace.as_deref(),
-            Place::Worktree { origin, .. } => Some(origin),
-        }
+        self.place.origin().or(self.workspace.as_deref())
     }
 }
 
@@ -120,10 +117,7 @@ impl RunLine {
 impl RunLine {
     /// As long as that is there, it can only be found through the run's record.
     pub fn worktree(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Here => None,
-            Place::Worktree { path, .. } => Some(path.as_path()).filter(|path| path.exists()),
-        }
+        self.place.own_tree().filter(|path| path.exists())
     }
 
     pub fn is_alive(&self) -> bool {

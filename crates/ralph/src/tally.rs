@@ -5,7 +5,6 @@ use crate::journal;
 use crate::layout::{Home, Project};
 use ralph_loop::money::Cost;
 use ralph_loop::review::{Reworded, Wording};
-use ralph_loop::run::Place;
 use ralph_loop::view::Moments;
 use std::collections::{BTreeMap, HashMap};
 
@@ -59,11 +58,9 @@ pub fn tally(
 ) -> Result<Tallies, CatalogError> {
     let mut tallies = Tallies::default();
     let fits = |line: &RunLine| {
-        let here = match &line.place {
-            Place::Here => line.workspace.as_deref() == Some(project.dir()),
-            Place::Worktree { origin, .. } => origin == project.dir(),
-        };
-        here && line.plan.as_deref() == Some(plan) && line.opened_at >= since_ms
+        line.origin() == Some(project.dir())
+            && line.plan.as_deref() == Some(plan)
+            && line.opened_at >= since_ms
     };
     for line in catalog::all(home)?.into_iter().filter(fits) {
         let mut moments = Moments::default();

@@ -4,7 +4,7 @@ use crate::catalog::RunLine;
 use crate::git::GitError;
 use crate::layout::Home;
 use crate::lock::RunLock;
-use crate::place::{self, AtRisk};
+use crate::place::worktree::{self, AtRisk};
 use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -48,7 +48,7 @@ impl<'r> Worktree<'r> {
     /// `force`: also what would be lost with it. Nothing if the run has no worktree.
     pub fn of(home: &Home, line: &'r RunLine, force: bool) -> Option<Worktree<'r>> {
         let Place::Worktree { path, branch, origin } = &line.place else { return None };
-        if !place::has_remains(&line.place) {
+        if !worktree::has_remains(&line.place) {
             return None;
         }
         // Another process may have resumed the run since it was looked at, or be about to.
@@ -59,7 +59,7 @@ impl<'r> Worktree<'r> {
         let kept = if idle.is_none() || !may_go {
             let status = if idle.is_none() { "running" } else { &line.status };
             Some(Kept::NotEnded { status: status.to_string() })
-        } else if let Some(dir) = place::checked_out_elsewhere(path, branch, origin) {
+        } else if let Some(dir) = worktree::checked_out_elsewhere(path, branch, origin) {
             Some(Kept::CheckedOut { branch: branch.clone(), dir })
         } else if force {
             None
@@ -78,6 +78,6 @@ impl<'r> Worktree<'r> {
 
     /// Whatever is in it: it is asked before whether it is kept.
     pub fn remove(&self) -> Result<(), GitError> {
-        place::remove_worktree(self.path, self.branch, self.origin)
+        worktree::remove(self.path, self.branch, self.origin)
     }
 }

@@ -6,7 +6,7 @@ use crate::catalog::{self, Belongings, RunLine};
 use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Home;
-use crate::place;
+use crate::place::worktree;
 use crate::report::{Out, bytes};
 use crate::worktree_removal::{Worktree, may_go};
 use clap::Args;
@@ -66,7 +66,8 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     };
     for line in lines.iter_mut().filter(|line| line.workspace.is_none()) {
         // Its record is damaged, and a worktree may be left all the same.
-        let found = args.project.dir().ok().and_then(|dir| place::without_record(&home.run(&line.id), &dir));
+        let found =
+            args.project.dir().ok().and_then(|dir| worktree::without_record(&home.run(&line.id), &dir));
         line.place = found.unwrap_or(Place::Here);
     }
     let worktrees: Vec<Worktree> =
@@ -189,7 +190,7 @@ fn clean_record(
     }
     out.line(&format!("{}  run {} ({})", removed_word(args), line.id, bytes(used)));
     if line.workspace.is_none() && line.place == Place::Here && belongings.tells_no_place() {
-        let branch = place::branch(&line.id);
+        let branch = worktree::branch(&line.id);
         out.line(&format!(
             "          its record does not say where it worked: a worktree would be on {branch}"
         ));

@@ -8,7 +8,7 @@
 
 use super::scm;
 use super::step::{EndedBy, ProgramEnd};
-use crate::place;
+use crate::place::{self, Access};
 use ralph_loop::dialect::Exit;
 use ralph_loop::event::{End, UncommittedEnd};
 use ralph_loop::run::Tree;
@@ -34,16 +34,17 @@ pub enum OwnCommit {
 impl OwnCommit {
     pub fn perform(&self) -> End {
         match self {
-            OwnCommit::Uncommitted { tree, message } => {
-                End::Uncommitted(scm::commit_uncommitted(tree, message.as_deref()))
-            }
-            OwnCommit::Worktree { worktree, run_id } => {
-                End::CommitWorktree(match place::commit_worktree(worktree, run_id) {
+            OwnCommit::Uncommitted { tree, message } => End::Uncommitted(scm::commit_uncommitted(
+                &Access::from_inside(tree.clone()),
+                message.as_deref(),
+            )),
+            OwnCommit::Worktree { worktree, run_id } => End::CommitWorktree(
+                match place::worktree::commit(&Access::from_inside(worktree.clone()), run_id) {
                     Ok(true) => TaskOutcome::Done,
                     Ok(false) => TaskOutcome::NothingToCommit,
                     Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
-                })
-            }
+                },
+            ),
         }
     }
 

@@ -4,12 +4,11 @@
 //! the user's. The user's hooks and signing apply.
 
 use crate::git::{self, Repository};
-use crate::place;
+use crate::place::Access;
 use crate::process::tool::Tool;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, ScanFor, StreamReader};
 use ralph_loop::event::{End, MessageEnd, UncommittedEnd};
-use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -25,7 +24,7 @@ pub(super) struct Task {
     program: String,
     message: Option<String>,
     workspace: PathBuf,
-    tree: Tree,
+    access: Access,
     run_id: String,
     iteration: u32,
     /// The run's lock: a commit that is no longer waited for is still something of the run
@@ -47,7 +46,7 @@ impl Task {
             program: spec.command.clone(),
             message,
             workspace: run.workspace.clone(),
-            tree: run.tree(),
+            access: Access::to(run),
             run_id: run.id.clone(),
             iteration,
             lock,
@@ -55,8 +54,8 @@ impl Task {
     }
 
     pub(super) fn perform(&self) -> TaskOutcome {
-        let repository = place::repository(&self.tree);
-        if let (true, None, Some(top)) = (self.is_git(), &repository, &self.tree.top) {
+        let repository = self.access.repository();
+        if let (true, None, Some(top)) = (self.is_git(), &repository, self.access.top()) {
             // Git would take one that lies around it.
             return TaskOutcome::Failed { why: format!("the repository is gone: {}", top.display()) };
         }
@@ -100,7 +99,7 @@ impl Task {
         if let Some(lock) = self.lock.as_ref().and_then(|lock| lock.try_clone().ok()) {
             tool = tool.holding(lock);
         }
-        match git::apart_from_hooks(tool).env("GIT_TERMINAL_PROMPT", "0").run() {
+        match self.access.tool(git::apart_from_hooks(tool)).env("GIT_TERMINAL_PROMPT", "0").run() {
             Ok(output) if output.success() => TaskOutcome::Done,
             Ok(output) => {
                 let said = [output.stderr, output.stdout].concat();
@@ -124,14 +123,14 @@ pub(super) fn unsettled(cause: &io::Error) -> String {
 }
 
 /// Whether a commit would be empty; where git cannot say, it is tried.
-pub(super) fn nothing_to_commit(tree: &Tree) -> bool {
-    let repository = place::repository(tree);
+pub(super) fn nothing_to_commit(access: &Access) -> bool {
+    let repository = access.repository();
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }
 
 /// The uncommitted changes of an iteration, committed under a message or only counted.
-pub(super) fn commit_uncommitted(tree: &Tree, message: Option<&str>) -> UncommittedEnd {
-    let Some(repository) = place::repository(tree) else { return UncommittedEnd::default() };
+pub(super) fn commit_uncommitted(access: &Access, message: Option<&str>) -> UncommittedEnd {
+    let Some(repository) = access.repository() else { return UncommittedEnd::default() };
     let seen = repository.changed_paths().map(|paths| paths.iter().filter(|byte| **byte == 0).count());
     let paths = match seen {
         Ok(paths) => paths,

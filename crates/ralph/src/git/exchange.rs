@@ -3,9 +3,9 @@
 //! Neither borrows from the other: what one of them lacks is sent. Nothing is sent that is
 //! already there, and nothing passes through ralph's memory.
 
-use super::restore::{RestoreError, quiet};
+use super::restore::RestoreError;
 use super::shadow::{Shadow, ShadowError};
-use super::{GitError, Repository, checked, local};
+use super::{GitError, Repository, checked};
 use crate::fsx;
 use ralph_loop::event::Head;
 
@@ -25,7 +25,7 @@ impl Shadow {
         let list = ["rev-list", "--objects", "--no-object-names"];
         let names = checked("rev-list", self.git().args(list).args(trees).args(index))?;
         let check = ["cat-file", "--batch-check=%(objectname)", "--buffer"];
-        let found = checked("cat-file", local(repository).args(check).stdin(&names))?;
+        let found = checked("cat-file", repository.local().args(check).stdin(&names))?;
         let found = String::from_utf8_lossy(&found);
         let missing = found.lines().filter_map(|line| line.strip_suffix(" missing"));
         let missing: String = missing.map(|name| format!("{name}\n")).collect();
@@ -37,7 +37,7 @@ impl Shadow {
         let hash = checked("pack-objects", pack.stdin(missing.as_bytes()))?;
         let pack = format!("pack-{}.pack", String::from_utf8_lossy(&hash).trim());
         let pack = fsx::open_regular(&scratch.path().join(pack)).map_err(ShadowError::Io)?;
-        let unpack = quiet(self.top()).args(["unpack-objects", "-q"]).holding(pack.into());
+        let unpack = self.repository().quiet().args(["unpack-objects", "-q"]).holding(pack.into());
         checked("unpack-objects", unpack)?;
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Shadow {
     fn send_commit(&self, commit: &str) -> Result<(), GitError> {
         let name = "refs/ralph/sent";
         checked("update-ref", self.git().args(["update-ref", name, commit]))?;
-        checked("fetch", quiet(self.top()).args(FETCH).arg(self.dir()).arg(name))?;
+        checked("fetch", self.repository().quiet().args(FETCH).arg(self.dir()).arg(name))?;
         checked("update-ref", self.git().args(["update-ref", "-d", name])).map(drop)
     }
 
@@ -76,7 +76,7 @@ impl Shadow {
 
 impl Repository {
     pub(super) fn has_object(&self, name: &str) -> bool {
-        let look = local(self).args(["cat-file", "-e", name]).run();
+        let look = self.local().args(["cat-file", "-e", name]).run();
         look.is_ok_and(|answer| answer.success())
     }
 }

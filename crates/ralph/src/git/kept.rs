@@ -11,7 +11,7 @@
 
 use super::git_dir::GitDir;
 use super::shadow::ShadowError;
-use super::{Condition, Repository, checked, git, local, one_path};
+use super::{Condition, Repository, checked, git, one_path};
 use crate::fsx;
 use ralph_loop::event::Branch;
 use std::collections::BTreeSet;
@@ -135,24 +135,21 @@ impl Kept {
     /// The commit that HEAD is on and what is staged, as a shallow repository.
     fn keep_tip(&self, repository: &Repository, source: &Source, format: &str) -> Result<(), ShadowError> {
         let init = ["init", "-q", "--bare", &format!("--object-format={format}")];
-        checked(
-            "init",
-            git(&repository.top).env("GIT_DEFAULT_REF_FORMAT", "files").args(init).arg(&self.dir),
-        )?;
+        checked("init", repository.git().env("GIT_DEFAULT_REF_FORMAT", "files").args(init).arg(&self.dir))?;
         let head = repository.commit();
         let mut names = BTreeSet::new();
         if let Some(commit) = &head {
             let list =
                 ["rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=allow-any", commit];
-            names.extend(lines(&checked("rev-list", local(repository).args(list))?));
+            names.extend(lines(&checked("rev-list", repository.local().args(list))?));
         }
         // `mode name stage`, then the path.
-        let staged = checked("ls-files", local(repository).args(["ls-files", "-s", "-z"]))?;
+        let staged = checked("ls-files", repository.local().args(["ls-files", "-s", "-z"]))?;
         let staged = staged.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         names.extend(staged.filter_map(|entry| entry.split(' ').nth(1).map(String::from)));
         let asked: String = names.iter().map(|name| format!("{name}\n")).collect();
         let check = ["cat-file", "--batch-check=%(objectname)", "--buffer"];
-        let found = checked("cat-file", local(repository).args(check).stdin(asked.as_bytes()))?;
+        let found = checked("cat-file", repository.local().args(check).stdin(asked.as_bytes()))?;
         let found: String =
             lines(&found).filter(|line| !line.ends_with(" missing")).map(|name| name + "\n").collect();
         let own = || git(&self.dir).args(["-c", "core.hooksPath=/dev/null", "--git-dir=."]);
@@ -307,7 +304,7 @@ struct Source {
 impl Source {
     fn of(repository: &Repository) -> Option<Source> {
         let asked = |what: &str| {
-            let answer = git(&repository.top).args(["rev-parse", what]).run().ok()?;
+            let answer = repository.git().args(["rev-parse", what]).run().ok()?;
             Some(repository.top.join(one_path(&answer)?))
         };
         let (common, private) = match GitDir::of(&repository.top) {

@@ -25,6 +25,7 @@ use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use git_dir::GitDir;
 use private::Private;
+use ralph_loop::run::Place;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -36,6 +37,8 @@ use thiserror::Error;
 pub struct Repository {
     /// The top of the work tree, canonical.
     pub top: PathBuf,
+    /// Where its gits are started.
+    place: Place,
 }
 
 /// Why git finds no repository.
@@ -68,10 +71,34 @@ impl Repository {
 
     /// The same, or why there is none.
     pub fn find(dir: &Path) -> Result<Repository, NoRepository> {
-        let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT));
+        Repository::find_from(&Place::Here, dir)
+    }
+
+    /// The same, as it is seen from a place.
+    pub fn find_from(place: &Place, dir: &Path) -> Result<Repository, NoRepository> {
+        let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT)).place(place);
         let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|_| NoRepository::None)?;
         let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
-        top.map(|top| Repository { top }).ok_or_else(|| NoRepository::told_by(&answer))
+        top.map(|top| Repository::at(place, top)).ok_or_else(|| NoRepository::told_by(&answer))
+    }
+
+    /// One that was found before.
+    pub fn at(place: &Place, top: PathBuf) -> Repository {
+        Repository { top, place: place.clone() }
+    }
+
+    fn git(&self) -> Tool<'static> {
+        git(&self.top).place(&self.place)
+    }
+
+    /// A command that fetches nothing that a partial clone lacks.
+    fn local(&self) -> Tool<'static> {
+        self.git().env("GIT_NO_LAZY_FETCH", "1")
+    }
+
+    /// A command that runs no hooks and starts no housekeeping.
+    fn quiet(&self) -> Tool<'static> {
+        self.git().args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
     }
 
     /// A file or directory of the repository itself, wherever git keeps it.
@@ -79,7 +106,7 @@ impl Repository {
         if let Some(path) = GitDir::of(&self.top).and_then(|dir| dir.path(name)) {
             return Some(path);
         }
-        let answer = git(&self.top).args(["rev-parse", "--git-path", name]).run().ok()?;
+        let answer = self.git().args(["rev-parse", "--git-path", name]).run().ok()?;
         Some(self.top.join(one_path(&answer)?))
     }
 
@@ -126,12 +153,12 @@ impl Repository {
     pub fn forget_attempts(&self, run_id: &str) -> Result<(), GitError> {
         let refs = attempts_of(run_id);
         let list = ["for-each-ref", "--format=delete %(refname)", &refs];
-        let deletions = checked("for-each-ref", git(&self.top).args(list))?;
+        let deletions = checked("for-each-ref", self.git().args(list))?;
         if deletions.is_empty() {
             return Ok(());
         }
         // No hook is asked: it would see refs that only ralph knows.
-        let update = git(&self.top).args(["-c", "core.hooksPath=/dev/null", "update-ref", "--stdin"]);
+        let update = self.git().args(["-c", "core.hooksPath=/dev/null", "update-ref", "--stdin"]);
         checked("update-ref", update.stdin(&deletions)).map(drop)
     }
 }
@@ -166,7 +193,7 @@ impl Repository {
         if self.top.join(".git").symlink_metadata().is_err() {
             return Condition::Gone;
         }
-        match Repository::find(&self.top) {
+        match Repository::find_from(&self.place, &self.top) {
             Err(NoRepository::Untrusted { .. }) => Condition::Whole,
             // Another one may lie around it, and a commit that HEAD names may be missing.
             Ok(found) if found.top == self.top => {
@@ -180,12 +207,12 @@ impl Repository {
     /// Whether something is missing of what its refs, its logs and its index name.
     fn lacks_objects(&self) -> bool {
         let check = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
-        !local(self).args(check).run().is_ok_and(|answer| answer.success())
+        !self.local().args(check).run().is_ok_and(|answer| answer.success())
     }
 
     /// How its objects are named.
     fn object_format(&self) -> String {
-        let asked = git(&self.top).args(["rev-parse", "--show-object-format"]).run();
+        let asked = self.git().args(["rev-parse", "--show-object-format"]).run();
         let answer = asked.ok().filter(ToolOutput::success).map(|answer| answer.stdout).unwrap_or_default();
         match String::from_utf8_lossy(&answer).trim() {
             "" => "sha1".to_owned(),
@@ -204,7 +231,7 @@ impl Repository {
     /// The commit that a branch is at, in short, if there is one of that name.
     pub fn commit_of(&self, branch: &str) -> Option<String> {
         let parse = ["rev-parse", "--verify", "-q", "--short", &format!("refs/heads/{branch}")];
-        let answer = git(&self.top).args(parse).run().ok().filter(ToolOutput::success)?;
+        let answer = self.git().args(parse).run().ok().filter(ToolOutput::success)?;
         Some(String::from_utf8_lossy(&answer.stdout).trim().to_string())
     }
 
@@ -220,7 +247,7 @@ impl Repository {
 
     fn content_at(&self, revision: &str, file: &Path) -> Option<Vec<u8>> {
         let path = file.strip_prefix(&self.top).ok()?.to_str()?;
-        let shown = git(&self.top).args(["show", &format!("{revision}:{path}")]).run().ok()?;
+        let shown = self.git().args(["show", &format!("{revision}:{path}")]).run().ok()?;
         shown.success().then_some(shown.stdout)
     }
 
@@ -230,7 +257,7 @@ impl Repository {
     pub fn is_merged(&self, branch: &str, runs: &str) -> bool {
         let own = format!("refs/heads/{branch}");
         let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "--contains", &own, "refs/heads"];
-        let holding = checked("for-each-ref", git(&self.top).args(list)).unwrap_or_default();
+        let holding = checked("for-each-ref", self.git().args(list)).unwrap_or_default();
         let mut holding = holding.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
         holding.any(|name| name != branch.as_bytes() && !name.starts_with(runs.as_bytes()))
     }
@@ -262,7 +289,7 @@ impl Repository {
 
     fn whole_status(&self) -> Result<Vec<u8>, GitError> {
         let status = ["status", "--porcelain=v1", "-z", "-uall", "--no-renames", "--ignore-submodules=dirty"];
-        checked("status", git(&self.top).args(status))
+        checked("status", self.git().args(status))
     }
 
     /// An agent may have staged local settings: `.gitignore` is a file like any other.
@@ -274,7 +301,7 @@ impl Repository {
             return Ok(());
         }
         let unstage = ["rm", "-q", "-f", "--cached", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        let unstage = git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(unstage);
+        let unstage = self.git().env("GIT_LITERAL_PATHSPECS", "1").args(unstage);
         checked("rm --cached", unstage.stdin(&staged)).map(drop)
     }
 
@@ -290,7 +317,7 @@ impl Repository {
         // First: a directory may have become a link, and git looks at nothing behind one.
         let deleted = zero_ended(&status, |entry| entry[1] == b'D');
         if !deleted.is_empty() {
-            checked("update-index", git(&self.top).args(FORGET).stdin(&deleted))?;
+            checked("update-index", self.git().args(FORGET).stdin(&deleted))?;
         }
         // What is staged already may be gone from both index and tree, and `add` would miss it.
         let unstaged = zero_ended(&status, |entry| !matches!(entry[1], b' ' | b'D'));
@@ -298,7 +325,7 @@ impl Repository {
             return Ok(());
         }
         let add = ["add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        checked("add", git(&self.top).env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&unstaged)).map(drop)
+        checked("add", self.git().env("GIT_LITERAL_PATHSPECS", "1").args(add).stdin(&unstaged)).map(drop)
     }
 
     /// A commit without questions: no hook, no signature, an identity if there is none.
@@ -308,8 +335,7 @@ impl Repository {
 
     fn plain_commit(&self) -> Tool<'static> {
         // `--no-verify` alone leaves some hooks on.
-        let mut commit =
-            git(&self.top).args(["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]);
+        let mut commit = self.git().args(["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]);
         if !self.succeeds(&["var", "GIT_COMMITTER_IDENT"]) {
             commit = commit.args(SCRATCH_IDENTITY);
         }
@@ -331,7 +357,7 @@ impl Repository {
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
         let literally = |tool: Tool<'static>| tool.env("GIT_LITERAL_PATHSPECS", "1");
         // A new file has to be known before it can be committed by its name.
-        checked("add", literally(git(&self.top)).args(["add", "-A"]).args(from_stdin).stdin(&changed))?;
+        checked("add", literally(self.git()).args(["add", "-A"]).args(from_stdin).stdin(&changed))?;
         let commit = literally(self.plain_commit()).args(["--only", "-m", message]);
         checked("commit", commit.args(from_stdin).stdin(&changed)).map(|_| true)
     }
@@ -342,33 +368,33 @@ impl Repository {
         let untracked = || self.top.join(".gitattributes").exists();
         let tracked = || {
             let list = ["ls-files", "--", ".gitattributes", "**/.gitattributes"];
-            git(&self.top).args(list).run().is_ok_and(|listing| !listing.stdout.is_empty())
+            self.git().args(list).run().is_ok_and(|listing| !listing.stdout.is_empty())
         };
         settings.converts_files || own() || untracked() || tracked()
     }
 
     fn file_settings(&self) -> FileSettings {
         const KEYS: &str = r"^core\.(autocrlf|eol|attributesfile|excludesfile)$";
-        let listed = git(&self.top).args(["config", "-z", "--get-regexp", KEYS]).run();
+        let listed = self.git().args(["config", "-z", "--get-regexp", KEYS]).run();
         let listed = listed.map(|answer| answer.stdout).unwrap_or_default();
         let keys =
             listed.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'\n').next());
         let (excludes, others): (Vec<&[u8]>, Vec<&[u8]>) =
             keys.filter(|key| !key.is_empty()).partition(|key| *key == b"core.excludesfile");
         // Git knows what a path in its settings means.
-        let path = || one_path(&git(&self.top).args(["config", "--path", "core.excludesFile"]).run().ok()?);
+        let path = || one_path(&self.git().args(["config", "--path", "core.excludesFile"]).run().ok()?);
         let excludes_file = if excludes.is_empty() { None } else { path() };
         FileSettings { converts_files: !others.is_empty(), excludes_file }
     }
 
     /// Whether one of the newest commits has a line that says this.
     pub fn recent_commit_says(&self, line: &str) -> bool {
-        let log = git(&self.top).args(["log", "-20", "--format=%B"]).run();
+        let log = self.git().args(["log", "-20", "--format=%B"]).run();
         log.is_ok_and(|log| String::from_utf8_lossy(&log.stdout).lines().any(|said| said == line))
     }
 
     fn succeeds(&self, args: &[&str]) -> bool {
-        git(&self.top).args(args).run().is_ok_and(|answer| answer.success())
+        self.git().args(args).run().is_ok_and(|answer| answer.success())
     }
 }
 
@@ -466,11 +492,6 @@ fn git(top: &Path) -> Tool<'static> {
     let git = Tool::new("git").cwd(top).timeout(TIMEOUT);
     let above = top.parent().unwrap_or(Path::new("/"));
     apart_from_hooks(git).env("GIT_CEILING_DIRECTORIES", above)
-}
-
-/// A command on the user's repository that fetches nothing that a partial clone lacks.
-fn local(repository: &Repository) -> Tool<'static> {
-    git(&repository.top).env("GIT_NO_LAZY_FETCH", "1")
 }
 
 /// A command whose commits are ralph's own.

@@ -8,11 +8,11 @@
 
 use super::checkpoint::CONTEXT_BYTES;
 use super::shadow::{FOR_A_PROMPT, Shadow, ShadowError};
-use super::{Condition, FORGET, GitError, Repository, by_ralph, checked, git, local, stale_lock};
+use super::{Condition, FORGET, GitError, Repository, by_ralph, checked, stale_lock};
 use crate::layout;
-use crate::process::tool::{Tool, ToolOutput};
+use crate::process::tool::ToolOutput;
 use ralph_loop::event::{Branch, Head};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -130,19 +130,19 @@ pub fn put_back(
         parents.len() - 1
     });
     let left = repository.commit_tree(&of_attempt, &parents, "ralph: failed attempt")?;
-    checked("update-ref", quiet(&repository.top).args(["update-ref", &kept, &left]))?;
+    checked("update-ref", repository.quiet().args(["update-ref", &kept, &left]))?;
     let prepared = shadow.prepare(&changes, &tree, target.tree, &own_files)?;
     for command in unfinished {
-        checked(command, quiet(&repository.top).args([command, "--quit"]))?;
+        checked(command, repository.quiet().args([command, "--quit"]))?;
     }
     repository.move_head(tip.as_deref(), target.head)?;
     let done = shadow.put_back(prepared)?;
     if let Some(index) = target.head.index.as_ref().filter(|_| staged) {
         // Unlike a plain one, this keeps what the index knows of a sparse checkout.
-        checked("read-tree", quiet(&repository.top).args(["read-tree", "--reset", index]))?;
+        checked("read-tree", repository.quiet().args(["read-tree", "--reset", index]))?;
     }
     // Says which files differ, which is no failure.
-    let _ = quiet(&repository.top).args(["update-index", "-q", "--refresh"]).run();
+    let _ = repository.quiet().args(["update-index", "-q", "--refresh"]).run();
     let diff = String::from_utf8_lossy(&diff).into_owned();
     let diff = Some(diff).filter(|diff| !diff.is_empty());
     Ok(PutAside { kept: Some(kept), began: Some(began + 1), diff, change, spared: done.spared })
@@ -209,7 +209,7 @@ impl Repository {
 
     /// A commit by ralph that is on no branch.
     fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String, GitError> {
-        let commit = by_ralph(quiet(&self.top)).args(["commit-tree", tree, "-m", message]);
+        let commit = by_ralph(self.quiet()).args(["commit-tree", tree, "-m", message]);
         let commit = parents.iter().fold(commit, |commit, parent| commit.args(["-p", parent]));
         Ok(String::from_utf8_lossy(&checked("commit-tree", commit)?).trim().to_string())
     }
@@ -224,7 +224,7 @@ impl Repository {
         }
         let walk = ["rev-list", "--objects", "--quiet", "--missing=allow-promisor"];
         match &to.index {
-            Some(index) if checked("rev-list", local(self).args(walk).arg(index)).is_err() => gone(index),
+            Some(index) if checked("rev-list", self.local().args(walk).arg(index)).is_err() => gone(index),
             Some(_) | None => Ok(()),
         }
     }
@@ -234,9 +234,9 @@ impl Repository {
         let why = "ralph: reset to where the story started";
         if let (Branch::Named(name), None) = (&to.branch, self.branch_of_head()) {
             let head = ["symbolic-ref", "-m", why, "HEAD", &format!("refs/heads/{name}")];
-            checked("symbolic-ref", quiet(&self.top).args(head))?;
+            checked("symbolic-ref", self.quiet().args(head))?;
         }
-        let update = quiet(&self.top).args(["update-ref", "-m", why]);
+        let update = self.quiet().args(["update-ref", "-m", why]);
         let update = match (tip, to.commit.as_deref()) {
             (Some(tip), Some(to)) if tip == to => return Ok(()),
             (Some(tip), Some(to)) => update.args(["HEAD", to, tip]),
@@ -249,7 +249,7 @@ impl Repository {
 
     /// What git answers on one line, if it does.
     fn answer(&self, args: &[&str]) -> Option<String> {
-        let answer = git(&self.top).args(args).run().ok().filter(ToolOutput::success)?;
+        let answer = self.git().args(args).run().ok().filter(ToolOutput::success)?;
         Some(String::from_utf8_lossy(&answer.stdout).trim().to_string())
     }
 
@@ -288,9 +288,4 @@ impl Shadow {
         let mut paths = names.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(paths.any(|path| !own_files.iter().any(|own| own.as_bytes() == path)))
     }
-}
-
-/// A command on the user's repository that runs no hooks and starts no housekeeping.
-pub(super) fn quiet(top: &Path) -> Tool<'static> {
-    git(top).args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
 }

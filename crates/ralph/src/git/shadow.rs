@@ -16,6 +16,7 @@ use super::{
 };
 use crate::fsx;
 use crate::process::tool::Tool;
+use ralph_loop::run::Place;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -95,9 +96,9 @@ impl Shadow {
 
     /// The checkpoints of a run over the work tree that they are of, which need not be a
     /// repository any more. Those of versions that did not note it need one.
-    pub fn open(dir: PathBuf, largest_file: u64) -> Option<Shadow> {
+    pub fn open(place: &Place, dir: PathBuf, largest_file: u64) -> Option<Shadow> {
         let top = Shadow::top_of(&dir)?;
-        top.is_dir().then(|| Shadow::over(Repository { top }, dir, largest_file))
+        top.is_dir().then(|| Shadow::over(Repository::at(place, top), dir, largest_file))
     }
 
     /// The top of the work tree that checkpoints are of, whether it exists or not.

@@ -1,7 +1,7 @@
 //! Worktrees and branches of runs, also those that a killed git has left half made.
 
 use super::git_dir::GitDir;
-use super::{GitError, Repository, checked, git, one_path, stale_lock};
+use super::{GitError, Repository, checked, one_path, stale_lock};
 use crate::fsx;
 use crate::process::tool::Tool;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ impl Repository {
     /// The worktrees in which a branch is checked out.
     pub fn worktrees_of(&self, branch: &str) -> Vec<PathBuf> {
         self.complete_worktrees();
-        let listing = checked("worktree list", git(&self.top).args(["worktree", "list", "--porcelain"]));
+        let listing = checked("worktree list", self.git().args(["worktree", "list", "--porcelain"]));
         let wanted = format!("branch refs/heads/{branch}");
         let (mut found, mut path) = (Vec::new(), None);
         for line in listing.unwrap_or_default().split(|byte| *byte == b'\n') {
@@ -28,9 +28,9 @@ impl Repository {
 
     /// Goes to a branch, which is made if there is none of that name.
     pub fn switch_to(&self, branch: &str) -> Result<(), GitError> {
-        checked("check-ref-format", git(&self.top).args(["check-ref-format", "--branch", branch]))?;
+        checked("check-ref-format", self.git().args(["check-ref-format", "--branch", branch]))?;
         self.complete_worktrees();
-        let switch = git(&self.top).args(["switch", "-q"]);
+        let switch = self.git().args(["switch", "-q"]);
         let switch = if self.has_branch(branch) { switch } else { switch.arg("-c") };
         checked("switch", switch.arg(branch)).map(drop)
     }
@@ -38,7 +38,7 @@ impl Repository {
     /// Git has `held` open for as long as it works on it.
     pub fn add_worktree(&self, path: &Path, branch: &str, held: Option<OwnedFd>) -> Result<(), GitError> {
         self.complete_worktrees();
-        let add = git(&self.top).args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
+        let add = self.git().args(["worktree", "add", "-q", "-b", branch]).arg(path).arg("HEAD");
         checked("worktree add", held.into_iter().fold(add, Tool::holding)).map(drop)
     }
 
@@ -46,7 +46,7 @@ impl Repository {
     pub fn remove_worktree(&self, path: &Path) -> Result<(), GitError> {
         self.complete_worktrees();
         // Twice forced: a lock on it is no reason to keep it either.
-        let remove = git(&self.top).args(["worktree", "remove", "-f", "-f"]).arg(path);
+        let remove = self.git().args(["worktree", "remove", "-f", "-f"]).arg(path);
         if path.exists() && checked("worktree remove", remove).is_err() {
             fsx::remove_tree(path).map_err(GitError::Io)?;
         }
@@ -81,7 +81,7 @@ impl Repository {
         let common = match GitDir::of(&self.top) {
             Some(dir) => dir.common,
             None => {
-                let answer = git(&self.top).args(["rev-parse", "--git-common-dir"]).run().ok()?;
+                let answer = self.git().args(["rev-parse", "--git-common-dir"]).run().ok()?;
                 self.top.join(one_path(&answer)?)
             }
         };
@@ -109,7 +109,7 @@ impl Repository {
     /// A branch of a run whose gits have all ended; one that was killed may have left a lock.
     pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
         let delete = || match self.has_branch(branch) {
-            true => checked("branch -D", git(&self.top).args(["branch", "-q", "-D", branch])).map(drop),
+            true => checked("branch -D", self.git().args(["branch", "-q", "-D", branch])).map(drop),
             false => Ok(()),
         };
         self.complete_worktrees();

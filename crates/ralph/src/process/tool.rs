@@ -13,14 +13,16 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Exit;
+use super::{Command, Exit};
+use crate::place;
+use ralph_loop::run::Place;
 
 /// How often to look for the program's end where the system has no descriptor for it.
 const LOOK: Duration = Duration::from_millis(10);
@@ -33,8 +35,8 @@ const PIPE: usize = 1024 * 1024;
 /// A program to run.
 #[derive(Debug)]
 pub struct Tool<'a> {
-    program: OsString,
     command: Command,
+    place: Place,
     stdin: Option<&'a [u8]>,
     timeout: Option<Duration>,
     keep: usize,
@@ -65,40 +67,52 @@ pub enum ToolError {
 }
 
 impl<'a> Tool<'a> {
+    /// In ralph's own directory, unless it is told another one.
     pub fn new(program: impl AsRef<OsStr>) -> Tool<'a> {
-        let program = program.as_ref().to_owned();
-        Tool {
-            command: Command::new(&program),
-            program,
-            stdin: None,
-            timeout: None,
-            keep: usize::MAX,
-            held: None,
-        }
+        let command = Command {
+            argv: vec![program.as_ref().to_owned()],
+            cwd: PathBuf::from("."),
+            ..Command::default()
+        };
+        Tool { command, place: Place::Here, stdin: None, timeout: None, keep: usize::MAX, held: None }
     }
 
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.command.arg(arg);
+        self.command.argv.push(arg.as_ref().to_owned());
         self
     }
 
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
-        self
+    pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        args.into_iter().fold(self, Tool::arg)
     }
 
     pub fn cwd(mut self, directory: impl AsRef<Path>) -> Self {
-        self.command.current_dir(directory);
+        self.command.cwd = directory.as_ref().to_path_buf();
         self
     }
 
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
+        self = self.without(name.as_ref());
+        self.command.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.command.env_remove(name);
+        self = self.without(name.as_ref());
+        self.command.env_remove.push(name.as_ref().to_owned());
+        self
+    }
+
+    /// What was said of a variable before no longer counts.
+    fn without(mut self, variable: &OsStr) -> Self {
+        self.command.env.retain(|(name, _)| name != variable);
+        self.command.env_remove.retain(|name| name != variable);
+        self
+    }
+
+    /// The place of a run that it works for.
+    pub fn place(mut self, place: &Place) -> Self {
+        self.place = place.clone();
         self
     }
 
@@ -144,18 +158,28 @@ impl<'a> Tool<'a> {
         self.spawn(Stdio::piped())
     }
 
-    fn spawn(mut self, stdin: Stdio) -> Result<Waiting, ToolError> {
-        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        match spawn(&mut self.command) {
-            Ok(child) => Ok(Waiting {
-                program: self.program,
-                child: Some(child),
-                keep: self.keep,
-                timeout: self.timeout,
-            }),
-            Err(source) => Err(ToolError::NotStarted { program: self.program, source }),
+    fn spawn(self, stdin: Stdio) -> Result<Waiting, ToolError> {
+        let Tool { command, place, keep, timeout, .. } = self;
+        let program = command.argv.first().cloned().unwrap_or_default();
+        let mut command = to_start(place::command(&place, command));
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        match spawn(&mut command) {
+            Ok(child) => Ok(Waiting { program, child: Some(child), keep, timeout }),
+            Err(source) => Err(ToolError::NotStarted { program, source }),
         }
     }
+}
+
+fn to_start(command: Command) -> process::Command {
+    let Command { argv, cwd, env, env_remove } = command;
+    let mut argv = argv.into_iter();
+    let mut command = process::Command::new(argv.next().unwrap_or_default());
+    command.args(argv).current_dir(cwd);
+    for name in env_remove {
+        command.env_remove(name);
+    }
+    command.envs(env);
+    command
 }
 
 /// A program that runs and has not been given its input. If it is dropped, it finds that there is
@@ -330,12 +354,12 @@ fn pidfd(_: &Child) -> Option<File> {
 }
 
 #[cfg(target_os = "linux")]
-fn spawn(command: &mut Command) -> io::Result<Child> {
+fn spawn(command: &mut process::Command) -> io::Result<Child> {
     super::ours::spawn(command, super::ours::Kind::Tool)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn spawn(command: &mut Command) -> io::Result<Child> {
+fn spawn(command: &mut process::Command) -> io::Result<Child> {
     command.spawn()
 }
 

@@ -6,12 +6,12 @@ use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
 use super::style::{Style, Tone, fit, fold};
 use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked};
+use crate::place;
 use ralph_loop::check::{CheckEnd, CheckOutcome, CheckSpec, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, RestoreEnd, SnapshotEnd, Why};
 use ralph_loop::plan::tasks::TasksEnd;
 use ralph_loop::plan::{Item, Plan};
-use ralph_loop::run::Place;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::task_list::Estimate;
 use ralph_loop::text::{counted, printable};
@@ -108,8 +108,8 @@ impl Human {
         for check in &run.checks {
             self.line(&field("check", &check.command));
         }
-        if let Place::Worktree { branch, .. } = &run.place {
-            self.line(&field("place", &format!("a worktree, branch {branch}")));
+        if let Some(place) = place::description(&run.place) {
+            self.line(&field("place", &place));
         }
         if !run.git {
             self.line(&field("note", "not a git repository: no checkpoints and no stall detection"));

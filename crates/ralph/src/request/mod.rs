@@ -126,7 +126,7 @@ fn assemble(
     };
     let id = new_run_id();
     let (place, workspace) = match terms.worktree {
-        true => place::plan_worktree(project, &id)?,
+        true => place::worktree::plan(project, &id)?,
         false => (Place::Here, project.dir().to_path_buf()),
     };
     Ok(Run {

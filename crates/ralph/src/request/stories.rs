@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::fsx;
 use crate::git::{GitError, Repository};
 use crate::layout::{self, Home, Project};
-use crate::place;
+use crate::place::worktree;
 use crate::settings::Settings;
 use crate::stories::own_changes::OwnChanges;
 use crate::stories::{Backlog, Problem, Severity, Spec, backlog, state_file};
@@ -16,7 +16,6 @@ use ralph_loop::event::Branch;
 use ralph_loop::limits::{Backoff, Limits};
 use ralph_loop::plan::Plan;
 use ralph_loop::plan::stories::{StoriesPlan, Story};
-use ralph_loop::run::Place;
 use ralph_loop::story_id::{NoStoryId, StoryId};
 use ralph_loop::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,12 +176,12 @@ pub fn build(
 /// The branch for the commits of a run that names none: not the user's own, and not another one
 /// beside that of an earlier run.
 fn own_branch(run: &Run, project: &Project) -> Option<String> {
-    let of_a_run = match (&run.place, Repository::around(project.dir())?.branch()) {
-        (Place::Worktree { .. }, _) => true,
-        (Place::Here, Branch::Named(name)) => name.starts_with(place::BRANCHES),
-        (Place::Here, Branch::Detached) => false,
+    let of_a_run = match (run.place.own_tree(), Repository::around(project.dir())?.branch()) {
+        (Some(_), _) => true,
+        (None, Branch::Named(name)) => name.starts_with(worktree::BRANCHES),
+        (None, Branch::Detached) => false,
     };
-    (!of_a_run).then(|| place::branch(&run.id))
+    (!of_a_run).then(|| worktree::branch(&run.id))
 }
 
 /// What becomes of changes that are not committed when the run begins; an error if they would
@@ -194,10 +193,7 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, Stori
     if paths.is_empty() {
         return Ok(None);
     }
-    let own = match &run.place {
-        Place::Here => Some(OwnChanges::of(project, &repository)),
-        Place::Worktree { .. } => None,
-    };
+    let own = run.place.own_tree().is_none().then(|| OwnChanges::of(project, &repository));
     let is_own = |path: &[u8]| {
         own.as_ref().is_some_and(|own| own.contain(&repository.top.join(OsStr::from_bytes(path))))
     };
@@ -216,12 +212,12 @@ pub fn uncommitted(run: &Run, project: &Project) -> Result<Option<String>, Stori
     };
     let changes = format!("{}: {named}{more}", counted(paths.len() as u64, "uncommitted change"));
     let them = if paths.len() == 1 { "it" } else { "them" };
-    match (&run.place, &run.plan) {
-        (Place::Worktree { .. }, _) => Ok(Some(format!("{changes}, not in the worktree"))),
-        (Place::Here, Plan::Stories(StoriesPlan { commit: true, .. })) => {
+    match (run.place.own_tree(), &run.plan) {
+        (Some(_), _) => Ok(Some(format!("{changes}, not in the worktree"))),
+        (None, Plan::Stories(StoriesPlan { commit: true, .. })) => {
             Err(StoriesError::Uncommitted { changes, count: paths.len(), left_by: left_by(project) })
         }
-        (Place::Here, _) => {
+        (None, _) => {
             Ok(Some(format!("{changes}; every attempt starts with {them}, and an agent may commit {them}")))
         }
     }

@@ -1,11 +1,11 @@
 //! Why a run cannot begin, go on or be written to.
 
-use super::WorktreeError;
 use crate::engine::EngineError;
 use crate::git::GitError;
 use crate::journal::UnreadableRun;
 use crate::lock::LockError;
 use crate::place::PlaceError;
+use crate::place::PrepareError;
 use crate::request::root::RefusesRoot;
 use crate::worker::WorkerError;
 use ralph_loop::state::Illegal;
@@ -37,7 +37,7 @@ pub enum SessionError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     #[error(transparent)]
-    Worktree(#[from] WorktreeError),
+    Prepare(#[from] PrepareError),
     #[error("--branch needs a git repository: {}", .0.display())]
     BranchOutsideRepository(PathBuf),
     #[error(transparent)]

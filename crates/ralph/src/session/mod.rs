@@ -12,7 +12,6 @@ mod open;
 mod result;
 mod resume;
 mod workspace;
-mod worktree;
 
 pub use ended::{Ended, summary};
 pub use error::{CutShort, LifeError, SessionError};
@@ -22,7 +21,6 @@ pub use open::open;
 pub use result::result_of;
 pub use resume::resume;
 pub use workspace::lock_tree;
-pub use worktree::WorktreeError;
 
 use crate::engine::StopBy;
 use crate::process::KeeperProgram;

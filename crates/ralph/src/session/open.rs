@@ -2,13 +2,14 @@
 
 use super::life::{Life, attended, live};
 use super::workspace::{lock_workspace, make_worktree, prepare_project, switch_to};
-use super::{Ended, SessionError, SessionOptions, cannot_write, worktree};
+use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::catalog;
 use crate::engine::{Clock, Projections, wall_ms};
 use crate::fsx;
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project};
 use crate::lock::{RunLock, WorkspaceLock};
+use crate::place;
 use crate::report::Reporter;
 use crate::request::Asked;
 use crate::stories::added::AddedSpecs;
@@ -18,7 +19,6 @@ use crate::worker::record::Record;
 use ralph_loop::State;
 use ralph_loop::event::{Event, Fact, VERSION};
 use ralph_loop::plan::Plan;
-use ralph_loop::run::Place;
 use ralph_loop::text::printable;
 
 /// Begins a new run; its texts are kept beside the journal.
@@ -29,7 +29,7 @@ pub fn open(
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, SessionError> {
     prepare_home(home)?;
-    if run.place == Place::Here {
+    if run.place.own_tree().is_none() {
         prepare_project(&run)?;
     }
     let workspace_lock = lock_workspace(home, &run, options)?;
@@ -71,10 +71,10 @@ pub fn open(
     journal.append(&event).map_err(unwritable)?;
     let state = State::open(&event)?;
     // Not before the record leads to it, also after a power cut.
-    if run.place != Place::Here
+    if run.place.own_tree().is_some()
         && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| make_worktree(&run, &lock))
     {
-        worktree::discard(&run.place);
+        place::discard(&run.place);
         catalog::remove_record(&run_dir).map_err(unwritable)?;
         return Err(refused);
     }

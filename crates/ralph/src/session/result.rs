@@ -6,7 +6,6 @@ use crate::layout::RunDir;
 use crate::report::{ErrorReport, RunResult, TasksLeft, refusal_advice};
 use ralph_loop::event::{Event, StopKind, StopReason};
 use ralph_loop::plan::{Plan, PlanState};
-use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
 use ralph_loop::{Run, State};
@@ -38,10 +37,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
         total_duration: state.position.up_ms as f64 / 1000.0,
         iterations,
         tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
-        worktree_path: match &run.place {
-            Place::Here => String::new(),
-            Place::Worktree { path, .. } => path.display().to_string(),
-        },
+        worktree_path: run.place.own_tree().map_or_else(String::new, |path| path.display().to_string()),
         error,
         run: Some(run.id),
     })

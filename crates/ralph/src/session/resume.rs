@@ -16,7 +16,6 @@ use crate::worker::Takeover;
 use crate::worker::record::Record;
 use ralph_loop::ask::{Ask, Changes};
 use ralph_loop::event::{Fact, Step};
-use ralph_loop::run::Place;
 use ralph_loop::{Action, Run, State, next};
 
 /// Takes a run up where it was left, with these limits changed.
@@ -59,7 +58,7 @@ pub fn resume(
     root::check_all(&run)?;
     let workspace_lock = match replayed.state.position.steps_begun {
         // It was killed while its worktree was created, or right after that.
-        0 if run.place != Place::Here => {
+        0 if run.place.own_tree().is_some() => {
             let workspace_lock = lock_workspace(home, &run, options)?;
             make_worktree(&run, &lock)?;
             workspace_lock

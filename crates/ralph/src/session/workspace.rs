@@ -1,19 +1,18 @@
 //! The tree that a run works in: locked, writable, and with a place for ralph's own files.
 
-use super::{SessionError, SessionOptions, worktree};
+use super::{SessionError, SessionOptions};
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
 use crate::layout::{Home, Project};
 use crate::lock::{RunLock, WorkspaceLock};
-use crate::place::{self, PlaceError};
+use crate::place::{self, Access, PlaceError};
 use crate::process;
 use ralph_loop::Run;
-use ralph_loop::run::Place;
 use std::path::Path;
 
 /// Makes the worktree that a run works in, and prepares it.
 pub(super) fn make_worktree(run: &Run, lock: &RunLock) -> Result<(), SessionError> {
-    worktree::make(run, lock)?;
+    place::prepare(run, lock)?;
     prepare_project(run)
 }
 
@@ -30,7 +29,7 @@ pub(super) fn prepare_project(run: &Run) -> Result<(), SessionError> {
 }
 
 fn exclude_runtime_files(run: &Run) -> Result<(), SessionError> {
-    match place::find_repository(&run.tree()) {
+    match Access::to(run).find_repository() {
         Ok(repository) => {
             repository.exclude_runtime_files(&run.workspace).map_err(SessionError::CannotExclude)
         }
@@ -54,14 +53,11 @@ pub(super) fn lock_workspace(
 
 /// Keeps other runs out of a run's tree, and ends what the one before has left there.
 pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, SessionError> {
-    let tree = match &run.place {
-        Place::Here => {
-            let around = || Some(Repository::around(&run.workspace)?.top);
-            run.top.clone().or_else(around).unwrap_or_else(|| run.workspace.clone())
-        }
-        // It need not be there yet.
-        Place::Worktree { path, .. } => path.clone(),
-    };
+    let around = || Some(Repository::around(&run.workspace)?.top);
+    // A tree of its own need not be there yet.
+    let own = run.place.own_tree().map(Path::to_path_buf);
+    let top = own.or_else(|| run.top.clone()).or_else(around);
+    let tree = top.unwrap_or_else(|| run.workspace.clone());
     let lock = WorkspaceLock::acquire(home, &tree, &run.id)?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
         process::end_survivors(previous);

@@ -3,7 +3,8 @@
 use super::RALPH_HOME;
 use crate::error::{CliError, Code, continue_with};
 use crate::lock::LockError;
-use crate::session::{CutShort, SessionError, WorktreeError};
+use crate::place::PrepareError;
+use crate::session::{CutShort, SessionError};
 
 impl From<&SessionError> for CliError {
     fn from(error: &SessionError) -> CliError {
@@ -15,7 +16,7 @@ impl From<&SessionError> for CliError {
             SessionError::Lock(error) => error.into(),
             SessionError::Unreadable(error) => error.into(),
             SessionError::Place(error) => error.into(),
-            SessionError::Worktree(error) => error.into(),
+            SessionError::Prepare(error) => error.into(),
             SessionError::BranchOutsideRepository(_) => usage,
             SessionError::CannotSwitch(_) => {
                 usage.hint("choose another branch, or commit the changes that are in the way")
@@ -39,11 +40,11 @@ impl From<&SessionError> for CliError {
     }
 }
 
-impl From<&WorktreeError> for CliError {
-    fn from(error: &WorktreeError) -> CliError {
+impl From<&PrepareError> for CliError {
+    fn from(error: &PrepareError) -> CliError {
         match error {
-            WorktreeError::Place(error) => error.into(),
-            WorktreeError::CannotExclude(_) | WorktreeError::Git(_) | WorktreeError::CannotCreate(_) => {
+            PrepareError::Place(error) => error.into(),
+            PrepareError::CannotExclude(_) | PrepareError::Git(_) | PrepareError::CannotCreate(_) => {
                 CliError::from_error(error, Code::Failed)
             }
         }

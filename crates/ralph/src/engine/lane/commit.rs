@@ -4,6 +4,7 @@ use super::{Lane, Launch, Program, Shared, StartError, Thread};
 use crate::engine::own_commit::{self, OwnCommit, OwnCommitStep};
 use crate::engine::scm::{self, Task};
 use crate::fsx;
+use crate::place::Access;
 use crate::process::Stdio3;
 use ralph_loop::plan::Item;
 use ralph_loop::scm::TaskOutcome;
@@ -28,8 +29,8 @@ impl Thread {
     }
 
     pub(in crate::engine) fn survey(run: &Run, iteration: u32, agent: usize) -> Thread {
-        let tree = run.tree();
-        let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&tree));
+        let access = Access::to(run);
+        let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&access));
         Thread::Survey { handle, iteration, agent }
     }
 }

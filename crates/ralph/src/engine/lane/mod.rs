@@ -24,6 +24,7 @@ use super::compose::ComposeError;
 use super::step::AgentStep;
 use super::task_files::TaskFileError;
 use crate::git;
+use crate::place;
 use crate::process::{self, Keeper, KeeperEvent, ProcessError, Stdio3};
 use ralph_loop::Run;
 use ralph_loop::dialect::CommandLineError;
@@ -204,6 +205,7 @@ impl Lane {
         let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
         let env = env.collect();
         let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove: Vec::new() };
+        let command = place::command(&run.place, command);
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
             none => none.insert(shared.start_keeper()?),

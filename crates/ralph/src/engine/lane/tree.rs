@@ -5,7 +5,7 @@ use crate::git;
 use crate::git::known_head::KnownCommit;
 use crate::git::restore::Target;
 use crate::layout;
-use crate::place;
+use crate::place::Access;
 use crate::stories::added::AddedSpecs;
 use ralph_loop::event::AgentEnd;
 use ralph_loop::{Run, State};
@@ -18,11 +18,11 @@ impl Shared {
         let own_files = self.own_files(run, checkpoints.top());
         let needed = state.work.base.as_ref().map(|base| base.tree.clone());
         let (for_scm, for_answers) = (run.scm.is_some(), run.plan.repeats_empty_answers());
-        let (tree, recorded) = (run.tree(), checkpoints.repository().clone());
+        let (access, recorded) = (Access::to(run), checkpoints.repository().clone());
         let commit = move |known: &mut KnownCommit| match (for_scm, for_answers) {
             // There may be another repository below the top by now.
-            (true, _) if tree.dir != recorded.top => place::repository(&tree)?.commit(),
-            (true, _) => known.get(&recorded.top, || place::repository(&tree)?.commit()),
+            (true, _) if access.dir() != recorded.top => access.repository()?.commit(),
+            (true, _) => known.get(&recorded.top, || access.repository()?.commit()),
             (false, true) => known.get(&recorded.top, || recorded.commit()),
             (false, false) => None,
         };
@@ -71,8 +71,8 @@ impl Shared {
 impl Thread {
     /// Where a plan's work has to stay on one branch, git is asked which one the agent has left.
     pub(in crate::engine) fn branch(run: &Run, end: Box<AgentEnd>) -> Thread {
-        let tree = run.tree();
-        let branch = move || Some(place::repository(&tree)?.branch());
+        let access = Access::to(run);
+        let branch = move || Some(access.repository()?.branch());
         Thread::Branch { handle: tokio::task::spawn_blocking(branch), end }
     }
 }

@@ -1,48 +1,23 @@
-//! Where an agent works: here, or in a git worktree of the run's own.
+//! A git worktree of the run's own.
 //!
-//! A worktree lies in `.ralph/worktrees/<run>` on a branch `ralph/<run>`. The user's tree is
-//! not touched by such a run; merging its branch is the user's decision.
-//!
-//! Deliberately absent: making one. That is the session's, once the run is recorded.
+//! It lies in `.ralph/worktrees/<run>` on a branch `ralph/<run>`. The user's tree is not touched by
+//! such a run; merging its branch is the user's decision.
 
+use super::{Access, PlaceError, PrepareError};
 use crate::fsx;
 use crate::git::shadow::Shadow;
-use crate::git::{GitError, NoRepository, Repository};
+use crate::git::{GitError, Repository};
 use crate::layout::{Project, RunDir};
+use crate::lock::RunLock;
 use ralph_loop::Run;
-use ralph_loop::run::{Place, Tree};
-use std::io;
+use ralph_loop::run::Place;
 use std::path::{Path, PathBuf};
-use thiserror::Error;
-
-/// Why a run cannot work where it was asked to.
-#[derive(Debug, Error)]
-pub enum PlaceError {
-    /// Git does not take the directory for a repository.
-    #[error("{why}: {}", dir.display())]
-    NoRepository { why: NoRepository, dir: PathBuf },
-    #[error("--worktree needs a git repository: {}", .0.display())]
-    WorktreeOutsideRepository(PathBuf),
-    #[error("--worktree needs a commit to start from")]
-    WorktreeWithoutCommit,
-    #[error("cannot create the worktree")]
-    WorktreeBehindLink(#[source] io::Error),
-    #[error("the worktree's directory already exists: {}", .0.display())]
-    DirectoryExists(PathBuf),
-    #[error("the worktree's branch already exists: {0}")]
-    BranchExists(String),
-}
-
-impl PlaceError {
-    pub fn no_repository(why: NoRepository, dir: &Path) -> PlaceError {
-        PlaceError::NoRepository { why, dir: dir.to_path_buf() }
-    }
-}
+use std::time::Duration;
 
 /// Where the worktree of a run will be, and the directory in it that the run works in. Nothing is
 /// made yet: what is made has to be in the run's record first, or nothing would lead to it if
 /// ralph were killed meanwhile.
-pub fn plan_worktree(project: &Project, run_id: &str) -> Result<(Place, PathBuf), PlaceError> {
+pub fn plan(project: &Project, run_id: &str) -> Result<(Place, PathBuf), PlaceError> {
     let Some(repository) = Repository::around(project.dir()) else {
         return Err(PlaceError::WorktreeOutsideRepository(project.dir().to_path_buf()));
     };
@@ -72,60 +47,60 @@ pub fn branch(run_id: &str) -> String {
     format!("{BRANCHES}{run_id}")
 }
 
-/// The repository that a run works in. If its `.git` is gone there is none: another one around it
-/// is not the run's to touch.
-pub fn repository(tree: &Tree) -> Option<Repository> {
-    find_repository(tree).ok()
-}
-
-/// The same, or why there is none.
-pub fn find_repository(tree: &Tree) -> Result<Repository, NoRepository> {
-    let found = Repository::find(&tree.dir)?;
-    match &tree.top {
-        Some(top) if found.top != *top => Err(NoRepository::None),
-        Some(_) | None => Ok(found),
+/// Makes the worktree of a run that has begun nothing yet. One that is only half made, because the
+/// run was killed meanwhile, goes first. As long as git works on it, the run counts as alive.
+pub(super) fn make(
+    run: &Run,
+    path: &Path,
+    branch: &str,
+    origin: &Path,
+    lock: &RunLock,
+) -> Result<(), PrepareError> {
+    let repository = Repository::find(origin).map_err(|why| PlaceError::no_repository(why, origin))?;
+    repository.exclude_runtime_files(origin).map_err(PrepareError::CannotExclude)?;
+    if Access::to(run).repository().is_none() || !repository.has_whole_worktree(path) {
+        remove(path, branch, origin)?;
+        add(&repository, path, branch, origin, lock)?;
     }
+    // A directory that holds no tracked file is not in the new worktree.
+    fsx::dir(&run.workspace).map_err(PrepareError::CannotCreate)
 }
 
-/// The checkpoints of a run. Once there are some, they need no repository any more.
-pub fn shadow(run: &Run, run_dir: &RunDir) -> Option<Shadow> {
-    let new = || {
-        let repository = repository(&run.tree())?;
-        Some(Shadow::over(repository, run_dir.checkpoints(), run.largest_file))
-    };
-    Shadow::open(run_dir.checkpoints(), run.largest_file).or_else(new)
-}
-
-/// Whether the place of a run is still what it was made as.
-pub fn is_whole(run: &Run) -> bool {
-    match run.place {
-        Place::Here => run.workspace.is_dir(),
-        Place::Worktree { .. } => run.workspace.is_dir() && repository(&run.tree()).is_some(),
+/// Git reads all worktrees while it makes one, and stumbles over another that is being made at
+/// the same moment; then it is only too early.
+fn add(
+    repository: &Repository,
+    path: &Path,
+    branch: &str,
+    origin: &Path,
+    lock: &RunLock,
+) -> Result<(), GitError> {
+    const TRIES: u32 = 5;
+    let mut tries = 0;
+    loop {
+        let held = lock.as_fd().try_clone_to_owned().ok();
+        let Err(cause) = repository.add_worktree(path, branch, held) else { return Ok(()) };
+        // Git makes the branch before it finds that the rest cannot be done.
+        let _ = remove(path, branch, origin);
+        tries += 1;
+        if tries == TRIES {
+            return Err(cause);
+        }
+        std::thread::sleep(Duration::from_millis(50) * tries);
     }
 }
 
 /// Commits what a run has left uncommitted in its worktree, so that its branch is whole.
 /// Returns whether there was anything.
-pub fn commit_worktree(worktree: &Tree, run_id: &str) -> Result<bool, GitError> {
-    let Some(repository) = repository(worktree) else {
-        return Err(GitError::NoWorktree(worktree.dir.clone()));
+pub fn commit(worktree: &Access, run_id: &str) -> Result<bool, GitError> {
+    let Some(repository) = worktree.repository() else {
+        return Err(GitError::NoWorktree(worktree.dir().to_path_buf()));
     };
     if repository.changed_paths()?.is_empty() {
         return Ok(false);
     }
     repository.commit_all(&format!("ralph: uncommitted changes of run {run_id}\n\nRalph-Run: {run_id}"))?;
     Ok(true)
-}
-
-/// What a person can do with a worktree.
-pub fn advice(place: &Place) -> Vec<String> {
-    let Place::Worktree { path, branch, .. } = place else { return Vec::new() };
-    vec![
-        format!("worktree: {}", path.display()),
-        format!("show:     git diff HEAD...{branch}"),
-        format!("merge:    git merge {branch}"),
-        "remove:   ralph clean".to_string(),
-    ]
 }
 
 /// What would be lost with a worktree and its branch.
@@ -208,7 +183,7 @@ pub fn has_remains(place: &Place) -> bool {
 
 /// Removes a worktree and its branch, whatever is in them, also one that was only half made. Where
 /// git cannot read the repository, only the directory goes.
-pub fn remove_worktree(path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
+pub fn remove(path: &Path, branch: &str, origin: &Path) -> Result<(), GitError> {
     match Repository::around(origin) {
         Some(origin) => {
             origin.remove_worktree(path)?;

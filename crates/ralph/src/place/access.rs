@@ -1,0 +1,53 @@
+//! How ralph's own git gets at the tree of a run.
+
+use crate::git::{NoRepository, Repository};
+use crate::process::tool::Tool;
+use ralph_loop::Run;
+use ralph_loop::run::{Place, Tree};
+use std::path::Path;
+
+#[derive(Clone, Debug)]
+pub struct Access {
+    place: Place,
+    tree: Tree,
+}
+
+impl Access {
+    pub fn to(run: &Run) -> Access {
+        Access { place: run.place.clone(), tree: run.tree() }
+    }
+
+    /// For a process that was started in the place, and so has nothing more to go through.
+    pub fn from_inside(tree: Tree) -> Access {
+        Access { place: Place::Here, tree }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.tree.dir
+    }
+
+    /// The top of the repository that there was when the run began.
+    pub fn top(&self) -> Option<&Path> {
+        self.tree.top.as_deref()
+    }
+
+    /// The repository that a run works in. If its `.git` is gone there is none: another one around
+    /// it is not the run's to touch.
+    pub fn repository(&self) -> Option<Repository> {
+        self.find_repository().ok()
+    }
+
+    /// The same, or why there is none.
+    pub fn find_repository(&self) -> Result<Repository, NoRepository> {
+        let found = Repository::find_from(&self.place, &self.tree.dir)?;
+        match &self.tree.top {
+            Some(top) if found.top != *top => Err(NoRepository::None),
+            Some(_) | None => Ok(found),
+        }
+    }
+
+    /// A program that works in the tree.
+    pub fn tool<'a>(&self, tool: Tool<'a>) -> Tool<'a> {
+        tool.place(&self.place)
+    }
+}
