@@ -13,7 +13,7 @@ pub use access::Access;
 
 use crate::git::shadow::Shadow;
 use crate::git::{GitError, NoRepository};
-use crate::layout::RunDir;
+use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::Command;
 use ralph_loop::Run;
@@ -63,6 +63,14 @@ pub enum PrepareError {
 pub fn command(place: &Place, command: Command) -> Command {
     match place {
         Place::Here | Place::Worktree { .. } => command,
+    }
+}
+
+/// Where a new run is to work, and the directory for it. Nothing is made yet.
+pub fn choose(worktree: bool, project: &Project, run_id: &str) -> Result<(Place, PathBuf), PlaceError> {
+    match worktree {
+        true => worktree::plan(project, run_id),
+        false => Ok((Place::Here, project.dir().to_path_buf())),
     }
 }
 

@@ -28,7 +28,7 @@ use ralph_loop::limits::{
 };
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
-use ralph_loop::run::{Place, PromptOptions, Roles};
+use ralph_loop::run::{PromptOptions, Roles};
 use ralph_loop::scm::ScmSpec;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -125,10 +125,7 @@ fn assemble(
         }
     };
     let id = new_run_id();
-    let (place, workspace) = match terms.worktree {
-        true => place::worktree::plan(project, &id)?,
-        false => (Place::Here, project.dir().to_path_buf()),
-    };
+    let (place, workspace) = place::choose(terms.worktree, project, &id)?;
     Ok(Run {
         id,
         plan,
