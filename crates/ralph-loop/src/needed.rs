@@ -5,29 +5,16 @@
 use crate::Run;
 use crate::State;
 use crate::check::CheckResult;
-use crate::plan::prompt::PromptSource;
-use crate::plan::{Plan, PlanState};
+use crate::plan::tasks::TasksState;
 use std::path::Path;
 
 /// The texts that the next prompt can be made of, or the plan's files be compared with, by hash.
 pub fn needed_texts<'a>(run: &'a Run, state: &'a State) -> Vec<&'a str> {
-    let given = match &run.plan {
-        Plan::Prompt(plan) => match &plan.source {
-            PromptSource::Text { hash } => Some(hash),
-            PromptSource::File { .. } => None,
-        },
-        Plan::Stories(plan) => plan.template.as_ref(),
-        Plan::Tasks(_) => None,
-    };
-    let known: Vec<&str> = match &state.plan {
-        PlanState::Tasks(tasks) => tasks.texts().collect(),
-        PlanState::Prompt(_) | PlanState::Stories(_) => Vec::new(),
-    };
+    let known = state.plan.as_tasks().into_iter().flat_map(TasksState::texts);
     let tried = state.work.tried.as_ref().and_then(|tried| tried.diff.as_ref());
     let excerpts = results(state).filter_map(|result| result.excerpt.as_ref());
-    let texts =
-        given.into_iter().chain(&state.work.diff).chain(tried).chain(excerpts).chain(&state.asked.notes);
-    texts.map(String::as_str).chain(known).collect()
+    let texts = state.work.diff.iter().chain(tried).chain(excerpts).chain(&state.asked.notes);
+    run.plan.given_text().into_iter().chain(texts.map(String::as_str)).chain(known).collect()
 }
 
 /// The logs of checks that the next prompt can name.

@@ -79,10 +79,10 @@ impl Run {
     /// not among them.
     pub fn agents_for(&self, item: &Item) -> impl Iterator<Item = usize> + use<> {
         let Roles { review, fix } = self.roles;
-        let own = match item {
-            Item::Task { mode: Mode::Review, .. } => review,
-            Item::Task { mode: Mode::ReviewFix, .. } => fix,
-            Item::Task { mode: Mode::Implement, .. } | Item::Prompt | Item::Story { .. } => None,
+        let own = match item.mode() {
+            Some(Mode::Review) => review,
+            Some(Mode::ReviewFix) => fix,
+            Some(Mode::Implement) | None => None,
         };
         let all = (0..self.agents.len()).filter(move |agent| review != Some(*agent) && fix != Some(*agent));
         own.into_iter().chain(all)

@@ -36,6 +36,13 @@ pub enum PlanState {
     Tasks(TasksState),
 }
 
+/// Stories of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub done: usize,
+    pub of: usize,
+}
+
 /// The piece of work of one iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,6 +167,37 @@ impl Plan {
         }
     }
 
+    pub fn as_prompt(&self) -> Option<&PromptPlan> {
+        if let Plan::Prompt(plan) = self { Some(plan) } else { None }
+    }
+
+    pub fn as_stories(&self) -> Option<&StoriesPlan> {
+        if let Plan::Stories(plan) = self { Some(plan) } else { None }
+    }
+
+    pub fn as_tasks(&self) -> Option<&TasksPlan> {
+        if let Plan::Tasks(plan) = self { Some(plan) } else { None }
+    }
+
+    /// The text that it was given beside the journal, by hash.
+    pub fn given_text(&self) -> Option<&str> {
+        match self {
+            Plan::Prompt(plan) => plan.source.hash(),
+            Plan::Stories(plan) => plan.template.as_deref(),
+            Plan::Tasks(_) => None,
+        }
+    }
+
+    /// How many of its pieces of work are done; nothing where there is only one, or where they are
+    /// not known yet.
+    pub fn progress(&self, state: &PlanState) -> Option<Progress> {
+        match (self, state) {
+            (Plan::Stories(plan), PlanState::Stories(state)) => Some(plan.progress(state)),
+            (Plan::Tasks(plan), PlanState::Tasks(state)) => plan.progress(state),
+            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+        }
+    }
+
     pub fn start(&self) -> PlanState {
         match self {
             Plan::Prompt(_) => PlanState::Prompt(PromptState::default()),
@@ -279,6 +317,18 @@ impl Plan {
 }
 
 impl PlanState {
+    pub fn as_prompt(&self) -> Option<&PromptState> {
+        if let PlanState::Prompt(state) = self { Some(state) } else { None }
+    }
+
+    pub fn as_stories(&self) -> Option<&StoriesState> {
+        if let PlanState::Stories(state) = self { Some(state) } else { None }
+    }
+
+    pub fn as_tasks(&self) -> Option<&TasksState> {
+        if let PlanState::Tasks(state) = self { Some(state) } else { None }
+    }
+
     pub fn pick(&self) -> Pick {
         match self {
             PlanState::Prompt(state) => state.pick(),

@@ -22,6 +22,16 @@ pub enum PromptSource {
     File { path: PathBuf },
 }
 
+impl PromptSource {
+    /// Of a text that is kept beside the journal.
+    pub fn hash(&self) -> Option<&str> {
+        match self {
+            PromptSource::Text { hash } => Some(hash),
+            PromptSource::File { .. } => None,
+        }
+    }
+}
+
 /// What has to come together for the work to be done; green checks always belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,7 +4,7 @@
 //! is begun again from where the story started; after so many of them the run halts and asks
 //! for a person.
 
-use super::{Evidence, Item, Pick, PlanFact};
+use super::{Evidence, Item, Pick, PlanFact, Progress};
 use crate::check::CheckSpec;
 use crate::story_id::StoryId;
 use crate::text;
@@ -49,6 +49,11 @@ pub struct Story {
 pub const NO_SIGNAL: &str = "No completion signal in output";
 
 impl StoriesPlan {
+    pub(super) fn progress(&self, state: &StoriesState) -> Progress {
+        let done = self.todo.iter().filter(|story| state.done.contains(&story.id)).count();
+        Progress { done, of: self.todo.len() }
+    }
+
     pub fn story(&self, id: StoryId) -> Option<&Story> {
         self.todo.iter().find(|story| story.id == id)
     }
@@ -188,7 +193,7 @@ impl StoriesState {
             PlanFact::Resumed { had_stopped: true } if self.attempts_reset_by_resume() > 0 => {
                 self.retries = 0;
             }
-            PlanFact::Began(Item::Prompt | Item::Task { .. })
+            PlanFact::Began(_)
             | PlanFact::Done(..)
             | PlanFact::Resumed { .. }
             | PlanFact::Changed(_)

@@ -17,4 +17,4 @@ pub use agent_now::AgentNow;
 pub use history::{CheckReport, EndKind, Iteration};
 pub use moment::{Moment, Update, Wait};
 pub use moments::Moments;
-pub use run_view::{CheckView, Doing, Progress, RunView, Totals, Work};
+pub use run_view::{CheckView, Doing, RunView, Totals, Work};

@@ -8,7 +8,7 @@ use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
 use crate::next::wake_at;
 use crate::plan::prompt::PromptSource;
-use crate::plan::{Pick, Plan, PlanState};
+use crate::plan::{Pick, Progress};
 use crate::run::{Place, Run};
 use crate::state::{Flight, Resumable, State};
 use serde::{Deserialize, Serialize};
@@ -76,13 +76,6 @@ pub struct RunView {
     pub silence_ms: Option<u64>,
 }
 
-/// Stories of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    pub done: usize,
-    pub of: usize,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckView {
     pub command: String,
@@ -130,7 +123,7 @@ impl RunView {
             agent_began_at: totals.agent_began_at,
             judged: state.ledger.judged,
             max_iterations: state.ledger.limits.iterations,
-            progress: progress(run, state),
+            progress: run.plan.progress(&state.plan),
             story: match &state.work.pick {
                 Pick::Work(item) => item.story(),
                 Pick::Done | Pick::Stuck(_) => None,
@@ -175,21 +168,6 @@ fn iteration(state: &State) -> u32 {
     state.ledger.judged + u32::from(begun || first)
 }
 
-fn progress(run: &Run, state: &State) -> Option<Progress> {
-    match (&run.plan, &state.plan) {
-        (Plan::Stories(plan), PlanState::Stories(stories)) => {
-            let done = plan.todo.iter().filter(|story| stories.done.contains(&story.id)).count();
-            Some(Progress { done, of: plan.todo.len() })
-        }
-        (Plan::Tasks(plan), PlanState::Tasks(tasks)) => {
-            let list = &tasks.known.as_ref()?.list;
-            let done = list.stories.iter().filter(|story| story.is_done(plan.skip_review)).count();
-            Some(Progress { done, of: list.stories.len() })
-        }
-        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
-    }
-}
-
 fn doing(run: &Run, state: &State) -> Doing {
     let Some(Flight { step, since_ms, .. }) = state.first_flight() else {
         return Doing::Waiting { until_ms: wake_at(run, state) };
@@ -224,12 +202,9 @@ fn check_results(run: &Run, state: &State) -> Vec<CheckView> {
 }
 
 fn prompt_file(run: &Run, state: &State) -> Option<PathBuf> {
-    match (&run.plan, &state.plan) {
-        (Plan::Prompt(plan), PlanState::Prompt(state)) => match state.source(plan) {
-            PromptSource::File { path } => Some(path.clone()),
-            PromptSource::Text { .. } => None,
-        },
-        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
+    match state.plan.as_prompt()?.source(run.plan.as_prompt()?) {
+        PromptSource::File { path } => Some(path.clone()),
+        PromptSource::Text { .. } => None,
     }
 }
 

@@ -95,17 +95,11 @@ pub(super) fn prompt(
 
 /// The current value: the user may have changed it.
 fn source<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a PromptSource {
-    match &state.plan {
-        PlanState::Prompt(state) => state.source(plan),
-        PlanState::Stories(_) | PlanState::Tasks(_) => &plan.source,
-    }
+    state.plan.as_prompt().map_or(&plan.source, |state| state.source(plan))
 }
 
 fn completion<'a>(plan: &'a PromptPlan, state: &'a State) -> &'a Completion {
-    match &state.plan {
-        PlanState::Prompt(state) => state.completion(plan),
-        PlanState::Stories(_) | PlanState::Tasks(_) => &plan.completion,
-    }
+    state.plan.as_prompt().map_or(&plan.completion, |state| state.completion(plan))
 }
 
 /// A worker's prompt file may be empty.
@@ -144,10 +138,7 @@ fn story_text(
     let story = plan.story(id).ok_or(ComposeError::NothingToDo)?;
     let spec = read(&run.workspace.join(&story.spec))?;
     let template = plan.template.as_deref().map(|hash| texts.get(hash)).transpose()?;
-    let last_failure = match &state.plan {
-        PlanState::Stories(state) => state.last_failure.as_deref(),
-        PlanState::Prompt(_) | PlanState::Tasks(_) => None,
-    };
+    let last_failure = state.plan.as_stories().and_then(|state| state.last_failure.as_deref());
     let tried = state.work.tried.as_ref();
     let diff = tried.and_then(|tried| tried.diff.as_deref()).map(|hash| texts.get(hash)).transpose()?;
     let diff = diff.as_deref().map(|diff| head(diff, CONTEXT_CHARS));

@@ -2,6 +2,7 @@
 //!
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
+use super::plans;
 use super::{EDITED, Reporter, filled_in, left, low_disk};
 use crate::fsx;
 use ralph_loop::Run;
@@ -9,9 +10,9 @@ use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
 use ralph_loop::dialect::Blocker;
 use ralph_loop::event::AgentEnd;
+use ralph_loop::plan::Item;
 use ralph_loop::plan::tasks::TasksEnd;
-use ralph_loop::plan::{Item, Plan};
-use ralph_loop::text::{counted, printable};
+use ralph_loop::text::printable;
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
 use ralph_loop::view::{Moment, Update, Wait};
@@ -45,12 +46,12 @@ impl<'r> Logged<'r> {
 fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
     let (run, agent) = (update.run, update.agent_or("the agent"));
     match moment {
-        Moment::Opened => Some(format!("run {} started: {}", run.id, work(run))),
+        Moment::Opened => Some(format!("run {} started: {}", run.id, plans::amount_of_work(run))),
         Moment::Resumed => Some(format!("run {} resumed at iteration {}", run.id, update.state.iteration())),
         Moment::AgentBegan { iteration, attempt, item, .. } => {
             let name = update.agent().map_or("agent", |agent| &agent.name);
             let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-            Some(format!("iteration {iteration}{again}: {name} {}", on(run, item)))
+            Some(format!("iteration {iteration}{again}: {name} {}", plans::works_on(run, item)))
         }
         Moment::AgentEnded { end, .. } => Some(agent_ended(end, agent)),
         Moment::CheckEnded { check, outcome, end } => {
@@ -104,33 +105,12 @@ fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
     }
 }
 
-fn work(run: &Run) -> String {
-    match &run.plan {
-        Plan::Prompt(_) => format!("at most {}", counted(run.limits.iterations.into(), "iteration")),
-        Plan::Stories(plan) => format!("{} to do", counted(plan.todo.len() as u64, "story")),
-        Plan::Tasks(plan) => format!("the tasks in {}", plan.dir.display()),
-    }
-}
-
-fn on(run: &Run, item: &Item) -> String {
-    match (item, &run.plan) {
-        (Item::Story { id, attempt }, Plan::Stories(plan)) => {
-            let title = plan.story(*id).map_or("", |story| story.title.as_str());
-            format!("works on story {id}, {title} (attempt {attempt}/{})", plan.max_retries)
-        }
-        (Item::Task { id, mode }, _) => format!("works on {id} ({mode})"),
-        (Item::Story { .. } | Item::Prompt, _) => "works".into(),
-    }
-}
-
 fn tasks_read(run: &Run, end: &TasksEnd) -> Option<String> {
     let undone = end.violations.iter().map(|text| format!("reverted in the task list: {text}"));
     let reworded = end.reworded.iter().map(ToString::to_string);
     let edited = end.edited.then(|| EDITED.to_string());
-    let filled = match &run.plan {
-        Plan::Tasks(plan) if !end.filled.is_empty() => Some(filled_in(plan, &end.filled)),
-        Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_) => None,
-    };
+    let plan = run.plan.as_tasks().filter(|_| !end.filled.is_empty());
+    let filled = plan.map(|plan| filled_in(plan, &end.filled));
     let lines: Vec<String> = filled.into_iter().chain(undone).chain(reworded).chain(edited).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
@@ -146,10 +126,7 @@ fn judged(run: &Run, judgement: &Judgement, agent: &str) -> String {
     match (&judgement.item, &judgement.settlement) {
         (Item::Story { id, .. }, Settlement::Settled) => format!("story {id} is done"),
         (Item::Story { id, attempt }, Settlement::Retry { why }) => {
-            let of = match &run.plan {
-                Plan::Stories(plan) => plan.max_retries,
-                Plan::Prompt(_) | Plan::Tasks(_) => 0,
-            };
+            let of = run.plan.as_stories().map_or(0, |plan| plan.max_retries);
             format!("story {id} failed: {why} (attempt {attempt}/{of})")
         }
         (_, Settlement::Settled) if judgement.verdict == (Verdict::Green { checks: 0 }) => {

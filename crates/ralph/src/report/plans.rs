@@ -4,7 +4,7 @@ use super::style::{Style, Tone, fit};
 use ralph_loop::plan::prompt::Completion;
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
-use ralph_loop::plan::{Item, Plan, PlanState};
+use ralph_loop::plan::{Item, Plan};
 use ralph_loop::task_list::{ReviewStatus, Story};
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
@@ -113,8 +113,10 @@ pub(super) fn title(
 pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: Style) -> Vec<String> {
     match (&judgement.item, &run.plan, &judgement.settlement) {
         (Item::Story { id, .. }, Plan::Stories(plan), Settlement::Settled) => {
-            let PlanState::Stories(stories) = &state.plan else { return Vec::new() };
-            let left = plan.todo.iter().filter(|story| !stories.done.contains(&story.id)).count();
+            let left = run
+                .plan
+                .progress(&state.plan)
+                .map_or(plan.todo.len(), |progress| progress.of - progress.done);
             vec![format!("{} story {id} is done, {left} left", style.ok())]
         }
         (Item::Story { id, attempt }, Plan::Stories(plan), Settlement::Retry { why }) => {
@@ -134,6 +136,27 @@ pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: St
     }
 }
 
+/// How much there is to do, in a line of a log.
+pub(super) fn amount_of_work(run: &Run) -> String {
+    match &run.plan {
+        Plan::Prompt(_) => format!("at most {}", counted(run.limits.iterations.into(), "iteration")),
+        Plan::Stories(plan) => format!("{} to do", counted(plan.todo.len() as u64, "story")),
+        Plan::Tasks(plan) => format!("the tasks in {}", plan.dir.display()),
+    }
+}
+
+/// What an agent does, in a line of a log.
+pub(super) fn works_on(run: &Run, item: &Item) -> String {
+    match (item, &run.plan) {
+        (Item::Story { id, attempt }, Plan::Stories(plan)) => {
+            let title = plan.story(*id).map_or("", |story| story.title.as_str());
+            format!("works on story {id}, {title} (attempt {attempt}/{})", plan.max_retries)
+        }
+        (Item::Task { id, mode }, _) => format!("works on {id} ({mode})"),
+        (Item::Story { .. } | Item::Prompt, _) => "works".into(),
+    }
+}
+
 /// The status of a story in a task list.
 fn standing(story: &Story, red: bool) -> &'static str {
     match story.review_status() {
@@ -148,8 +171,5 @@ fn standing(story: &Story, red: bool) -> &'static str {
 
 /// A story of the task list, as far as it is known.
 fn task<'s>(state: &'s State, id: &str) -> Option<&'s Story> {
-    match &state.plan {
-        PlanState::Tasks(tasks) => tasks.known.as_ref()?.list.story(id),
-        PlanState::Prompt(_) | PlanState::Stories(_) => None,
-    }
+    state.plan.as_tasks()?.known.as_ref()?.list.story(id)
 }

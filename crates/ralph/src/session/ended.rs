@@ -8,7 +8,6 @@ use crate::place;
 use crate::report::{RunResult, StoriesLeft, Summary, refusal_advice};
 use crate::stories::backlog;
 use crate::worker::Worker;
-use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::state::Stopped;
 use ralph_loop::{Run, State};
 
@@ -40,17 +39,7 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
         name: name.to_string(),
         reason: stopped.reason,
         success: state.is_success(stopped.reason),
-        stories: match (&run.plan, &state.plan) {
-            (Plan::Stories(plan), PlanState::Stories(stories)) => {
-                let todo = plan.todo.iter().map(|story| story.id);
-                let left = todo.filter(|id| !stories.done.contains(id)).collect();
-                let mut others = backlog::not_done(&Project::at(run.workspace.clone()), &stories.done);
-                others.retain(|id| plan.story(*id).is_none());
-                let (failed, of, commits) = (stories.failed(), plan.todo.len(), plan.commit);
-                Some(StoriesLeft { failed, of, left, others, commits })
-            }
-            (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
-        },
+        stories: stories_left(run, state),
         tasks: tasks_left(run, state),
         note: stopped.note.clone(),
         refused: refusal_advice(run, state),
@@ -63,4 +52,14 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
         checked: !run.checks.is_empty(),
         place: place::advice(&run.place),
     }
+}
+
+fn stories_left(run: &Run, state: &State) -> Option<StoriesLeft> {
+    let (plan, stories) = (run.plan.as_stories()?, state.plan.as_stories()?);
+    let todo = plan.todo.iter().map(|story| story.id);
+    let left = todo.filter(|id| !stories.done.contains(id)).collect();
+    let mut others = backlog::not_done(&Project::at(run.workspace.clone()), &stories.done);
+    others.retain(|id| plan.story(*id).is_none());
+    let (failed, of, commits) = (stories.failed(), plan.todo.len(), plan.commit);
+    Some(StoriesLeft { failed, of, left, others, commits })
 }

@@ -5,7 +5,6 @@ use crate::journal::{self, UnreadableRun};
 use crate::layout::RunDir;
 use crate::report::{ErrorReport, RunResult, TasksLeft, refusal_advice};
 use ralph_loop::event::{Event, StopKind, StopReason};
-use ralph_loop::plan::{Plan, PlanState};
 use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
 use ralph_loop::{Run, State};
@@ -44,8 +43,5 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
 }
 
 pub(super) fn tasks_left(run: &Run, state: &State) -> Option<TasksLeft> {
-    match (&run.plan, &state.plan) {
-        (Plan::Tasks(plan), PlanState::Tasks(tasks)) => TasksLeft::of(plan, tasks),
-        (Plan::Prompt(_) | Plan::Stories(_) | Plan::Tasks(_), _) => None,
-    }
+    TasksLeft::of(run.plan.as_tasks()?, state.plan.as_tasks()?)
 }

@@ -61,9 +61,7 @@ impl TasksState {
                         (found, plan.rules_for_others())
                     }
                     (_, Pick::Work(Item::Task { id, mode })) => (self.known.as_ref()?, plan.rules(*mode, id)),
-                    (_, Pick::Work(Item::Prompt | Item::Story { .. }) | Pick::Done | Pick::Stuck(_)) => {
-                        return None;
-                    }
+                    (_, Pick::Work(_) | Pick::Done | Pick::Stuck(_)) => return None,
                 };
                 Some(FileWork::Compare(Comparison {
                     before,

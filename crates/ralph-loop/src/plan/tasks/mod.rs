@@ -13,6 +13,7 @@ mod state;
 pub use file_work::{Comparison, FileWork};
 pub use state::TasksState;
 
+use super::Progress;
 use crate::review::{ReviewRules, Reworded};
 use crate::task_list::{Mode, Story, TaskList, field};
 use crate::text::clip;
@@ -43,6 +44,13 @@ fn yes() -> bool {
 }
 
 impl TasksPlan {
+    /// Not known before the list was read.
+    pub(super) fn progress(&self, state: &TasksState) -> Option<Progress> {
+        let list = &state.known.as_ref()?.list;
+        let done = list.stories.iter().filter(|story| story.is_done(self.skip_review)).count();
+        Some(Progress { done, of: list.stories.len() })
+    }
+
     pub fn rules<'a>(&self, mode: Mode, story: &'a str) -> ReviewRules<'a> {
         ReviewRules { mode, story: Some(story), skip_review: self.skip_review, review_cap: self.review_cap }
     }

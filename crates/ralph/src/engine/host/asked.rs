@@ -5,7 +5,6 @@ use crate::control::{Command, CommandResult, LONGEST_NOTE, Request, Sender};
 use ralph_loop::ask::{Ask, Changes, MOST_NOTES};
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::Fact;
-use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 
 impl RealHost<'_> {
@@ -81,13 +80,8 @@ fn weigh(run: &Run, state: &State, command: Command, sender: &Sender) -> Result<
 /// Why a run cannot be changed like this.
 pub fn why_not(run: &Run, changes: &Changes) -> Option<String> {
     let of_prompt = changes.prompt_file.is_some() || changes.done_pattern.is_some();
-    match &run.plan {
-        Plan::Prompt(_) => {}
-        Plan::Stories(_) | Plan::Tasks(_) if of_prompt => {
-            let why = format!("{} runs have no prompt file and no done pattern", run.plan.name());
-            return Some(why);
-        }
-        Plan::Stories(_) | Plan::Tasks(_) => {}
+    if of_prompt && run.plan.as_prompt().is_none() {
+        return Some(format!("{} runs have no prompt file and no done pattern", run.plan.name()));
     }
     let pattern = changes.done_pattern.as_deref().map(DonePattern::new)?;
     pattern.err().map(|cause| cause.to_string())

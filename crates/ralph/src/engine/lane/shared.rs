@@ -6,7 +6,7 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperProgram, ProcessError};
 use crate::texts::Texts;
-use ralph_loop::plan::{Pick, Plan};
+use ralph_loop::plan::Pick;
 use ralph_loop::{Run, State};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -87,10 +87,7 @@ impl Shared {
 
     /// What a run writes by itself, relative to the top of the work tree.
     pub(super) fn own_files(&self, run: &Run, top: &Path) -> Vec<String> {
-        let progress_txt = match run.plan {
-            Plan::Stories(_) => Some(self.project.progress_txt()),
-            Plan::Prompt(_) | Plan::Tasks(_) => None,
-        };
+        let progress_txt = run.plan.as_stories().map(|_| self.project.progress_txt());
         self.project.own_files_below(top, progress_txt.into_iter().chain(run.log.clone()))
     }
 }
