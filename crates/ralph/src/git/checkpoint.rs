@@ -3,21 +3,21 @@
 //! Each snapshot is a git tree in the run's [`Shadow`]; nothing is written when nothing has
 //! changed. Left out, and named: files over a size, unreadable files, repositories inside.
 //!
-//! From the third snapshot on, git is not started if a scan of the files finds nothing changed, and
-//! only looks into the directories in which the scan has found something.
+//! From the third snapshot on, no git is asked if a scan of the files finds nothing changed, and
+//! those that have been started before ([`LongLived`]) record what the scan has found.
 
 use super::Repository;
-use super::ahead::{Ahead, DiffOf};
 use super::known_head::{KnownCommit, KnownHead};
+use super::long_lived::{DiffOf, LongLived, Recorded};
 use super::private::Private;
 use super::restore::{self, PutAside, RestoreError, Target};
 use super::scan::{Changed, Difference, Ignored, Scan, Unfit};
-use super::shadow::{Changes, Shadow, ShadowError};
+use super::shadow::{Changes, FOR_A_PROMPT, Shadow, ShadowError};
 use ralph_loop::event::{Head, SnapshotEnd};
 use ralph_loop::prompt::CONTEXT_CHARS;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub struct Checkpoints {
     shadow: Shadow,
@@ -33,7 +33,8 @@ pub struct Checkpoints {
     /// Bytes that were recorded since they were last tidied.
     untidied: u64,
     outside: Outside,
-    ahead: Ahead,
+    long_lived: LongLived,
+    index: Index,
     known_head: KnownHead,
     known_commit: KnownCommit,
 }
@@ -90,13 +91,21 @@ impl Outside {
 /// What has changed since the newest tree.
 enum Found {
     Nothing,
-    /// It is in the index already; so many bytes.
-    Added(u64),
-    /// It is to be recorded. The index may have changed even if this is empty.
-    Listed {
-        changes: Changes,
-        index_changed: bool,
+    /// It has been recorded as this tree; so many bytes.
+    Recorded {
+        tree: String,
+        bytes: u64,
     },
+    /// It is to be recorded.
+    Listed(Changes),
+}
+
+/// What the shadow's index is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Index {
+    Newest,
+    /// Of a tree before the newest one: that was recorded without it.
+    Older,
 }
 
 /// Four bytes a character at most; one more tells that there was more.
@@ -131,7 +140,8 @@ impl Checkpoints {
             most,
             untidied: 0,
             outside: Outside::default(),
-            ahead: Ahead::default(),
+            long_lived: LongLived::default(),
+            index: Index::Newest,
             known_head: KnownHead::default(),
             known_commit: KnownCommit::default(),
         }
@@ -157,9 +167,10 @@ impl Checkpoints {
 
     /// Puts the tree back to where a piece of work began.
     pub fn put_back(&mut self, project: &Path, target: &Target<'_>) -> Result<PutAside, RestoreError> {
-        self.ahead.dismiss();
-        if self.last.take().is_none() {
-            self.shadow.set_up(project)?;
+        self.long_lived.dismiss();
+        match self.last.take() {
+            Some(last) => self.catch_up(&last.tree)?,
+            None => drop(self.shadow.set_up(project)?),
         }
         restore::put_back(&self.shadow, self.shadow.repository(), target)
     }
@@ -184,8 +195,8 @@ impl Checkpoints {
     ) -> Result<Snapshot, ShadowError> {
         let mut made = None;
         if self.last.is_none() {
-            self.ahead.dismiss();
-            self.outside = Outside::default();
+            self.long_lived.dismiss();
+            (self.outside, self.index) = (Outside::default(), Index::Newest);
             made = self.shadow.set_up(project)?;
         }
         // Before anything is recorded: what changes from here on is found the next time.
@@ -194,7 +205,7 @@ impl Checkpoints {
         let found = self.find(last.as_ref(), scan.as_ref())?;
         let (last, recorded) = match (found, made) {
             // As it is in the user's own index.
-            (Found::Listed { changes, .. }, Some(tree)) if self.base.is_none() && changes.is_empty() => {
+            (Found::Listed(changes), Some(tree)) if self.base.is_none() && changes.is_empty() => {
                 self.base = Some(tree.clone());
                 (Last { tree, diff: None, left_out: LeftOut::of(&changes) }, Some(0))
             }
@@ -223,34 +234,57 @@ impl Checkpoints {
 
     /// Finds what has changed since the newest tree, with as little help from git as is safe.
     fn find(&mut self, last: Option<&Last>, scan: Option<&Scan>) -> Result<Found, ShadowError> {
-        let mut index_changed = false;
         if let (Some(last), Some(scan), Some(before)) = (last, scan, &self.outside.scan)
             && self.shadow.exists()
         {
             match scan.since(before, self.shadow.top(), self.shadow.largest_file()) {
                 Difference::Nothing => return Ok(Found::Nothing),
-                Difference::In(changed)
-                    if last.left_out.is_nothing()
-                        && !self.is_private(&changed)
-                        && !self.has_submodules()? =>
-                {
-                    match self.ahead.add(&self.shadow, &changed.dirs) {
-                        Ok(true) => return Ok(Found::Added(changed.bytes)),
-                        Ok(false) => {
-                            self.learn_ignored(scan, changed);
-                            return Ok(Found::Nothing);
-                        }
-                        // It may have added something all the same.
-                        Err(_) => index_changed = true,
+                Difference::In(changed) => {
+                    if let Some(found) = self.record_changed(last, scan, &changed)? {
+                        return Ok(found);
                     }
                 }
-                Difference::In(_) | Difference::Unclear => {}
+                Difference::Unclear => {}
             }
         }
-        self.ahead.release_index();
+        // Patterns may have changed.
+        self.long_lived.dismiss();
+        if let Some(last) = last {
+            self.catch_up(&last.tree)?;
+        }
         let (changes, ignored) = self.shadow.changes_and_ignored()?;
         self.outside.ignored = Some(ignored);
-        Ok(Found::Listed { changes, index_changed })
+        Ok(Found::Listed(changes))
+    }
+
+    /// Records files without the index. Nothing if that cannot be done.
+    fn record_changed(
+        &mut self,
+        last: &Last,
+        scan: &Scan,
+        changed: &Changed,
+    ) -> Result<Option<Found>, ShadowError> {
+        if !last.left_out.is_nothing() || self.is_private(changed) || self.has_submodules()? {
+            return Ok(None);
+        }
+        let Ok(Recorded { tree, ignored }) = self.long_lived.record(&last.tree, changed) else {
+            return Ok(None);
+        };
+        self.learn_ignored(scan, ignored);
+        if tree == last.tree {
+            return Ok(Some(Found::Nothing));
+        }
+        self.index = Index::Older;
+        Ok(Some(Found::Recorded { tree, bytes: changed.bytes }))
+    }
+
+    /// The index is of the newest tree again.
+    fn catch_up(&mut self, newest: &str) -> Result<(), ShadowError> {
+        if self.index == Index::Older {
+            self.shadow.reset_index(newest)?;
+            self.index = Index::Newest;
+        }
+        Ok(())
     }
 
     fn has_submodules(&mut self) -> Result<bool, ShadowError> {
@@ -265,11 +299,10 @@ impl Checkpoints {
         entries.iter().any(|entry| private.holds(entry))
     }
 
-    /// Git has looked at new files and added none of them: they are ignored. One that was not there
-    /// all the time may not have been looked at.
-    fn learn_ignored(&mut self, scan: &Scan, changed: Changed) {
+    /// One that was not there all the time may have been another when git was asked.
+    fn learn_ignored(&mut self, scan: &Scan, paths: Vec<PathBuf>) {
         let top = self.shadow.top();
-        let seen = changed.new_files.into_iter().filter(|path| scan.still_holds(top, path));
+        let seen = paths.into_iter().filter(|path| scan.still_holds(top, path));
         if let Some(ignored) = &mut self.outside.ignored {
             ignored.insert_files(seen);
         }
@@ -284,30 +317,41 @@ impl Checkpoints {
         own_files: &[String],
     ) -> Result<(Last, Option<u64>), ShadowError> {
         let is_first = last.is_none();
-        let (left_out, bytes) = match (found, last) {
-            (Found::Nothing, Some(last)) => return Ok((last, None)),
-            (Found::Listed { changes, index_changed: false }, Some(last)) if changes.is_empty() => {
-                return Ok((Last { left_out: LeftOut::of(&changes), ..last }, None));
-            }
-            (Found::Nothing, None) => (LeftOut::default(), 0),
-            (Found::Added(bytes), last) => (last.map(|last| last.left_out).unwrap_or_default(), bytes),
-            (Found::Listed { changes, .. }, _) => {
-                self.shadow.add(&changes)?;
-                (LeftOut::of(&changes), changes.bytes)
-            }
-        };
         let of_base =
             |base: &String| DiffOf { from: base.clone(), own_files: own_files.to_vec(), most: CONTEXT_BYTES };
         let asked = self.base.as_ref().filter(|_| with_diff).map(of_base);
-        let (tree, diff) = self.ahead.tree_and_diff(&self.shadow, asked.as_ref())?;
+        let (tree, diff, left_out, bytes) = match (found, last) {
+            (Found::Nothing, Some(last)) => return Ok((last, None)),
+            (Found::Listed(changes), Some(last)) if changes.is_empty() => {
+                return Ok((Last { left_out: LeftOut::of(&changes), ..last }, None));
+            }
+            (Found::Recorded { tree, bytes }, last) => {
+                let diff = asked.as_ref().map(|asked| self.diff(asked, &tree)).transpose()?;
+                (tree, diff, last.map(|last| last.left_out).unwrap_or_default(), bytes)
+            }
+            (found @ (Found::Nothing | Found::Listed(_)), _) => {
+                let changes = if let Found::Listed(changes) = found { changes } else { Changes::default() };
+                self.shadow.add(&changes)?;
+                let (tree, diff) = self.shadow.tree_and_diff(asked.as_ref())?;
+                (tree, diff, LeftOut::of(&changes), changes.bytes)
+            }
+        };
         let diff = diff.map(|diff| String::from_utf8_lossy(&diff).into_owned());
         let diff = diff.filter(|diff| !diff.is_empty());
         self.base.get_or_insert_with(|| tree.clone());
         if !is_first {
             // Agents that have changed files will change more.
-            self.ahead.start(&self.shadow, asked.as_ref());
+            self.long_lived.start(&self.shadow, asked.as_ref());
         }
         Ok((Last { tree, diff, left_out }, Some(bytes)))
+    }
+
+    fn diff(&mut self, asked: &DiffOf, tree: &str) -> Result<Vec<u8>, ShadowError> {
+        let DiffOf { from, own_files, most } = asked;
+        match self.long_lived.diff(asked, tree) {
+            Ok(diff) => Ok(diff),
+            Err(_) => self.shadow.diff_without(own_files, (from, tree), FOR_A_PROMPT, *most),
+        }
     }
 
     /// Keeps what is recorded small.
@@ -322,6 +366,9 @@ impl Checkpoints {
             return Ok(false);
         }
         self.untidied = 0;
+        // Objects move, and those that only an older index names may go.
+        self.long_lived.dismiss();
+        self.catch_up(tree)?;
         let needed: Vec<&str> = self.base.as_deref().into_iter().chain(needed).collect();
         self.shadow.tidy(self.most, &needed)
     }

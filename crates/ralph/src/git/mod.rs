@@ -3,7 +3,6 @@
 //! Everything here works without git as well: a directory that is no repository simply
 //! has no [`Repository`].
 
-mod ahead;
 pub mod changed;
 pub mod checkpoint;
 mod exchange;
@@ -12,6 +11,7 @@ mod git_dir;
 pub mod kept;
 pub mod known_head;
 mod left_out;
+mod long_lived;
 mod private;
 pub mod restore;
 mod scan;

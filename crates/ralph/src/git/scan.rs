@@ -2,8 +2,8 @@
 //!
 //! Two scans tell, without git, whether a snapshot can differ from the one before. The rule is that
 //! of git's own index: equal times prove nothing of a file that was changed shortly before it was
-//! looked at, because it may have been changed again within the same tick of the clock. Such a file
-//! counts as changed, and git reads it.
+//! looked at, because it may have been changed again within the same tick of the clock. Of a few such
+//! files the content is compared; the others count as changed, and git reads them.
 //!
 //! Deliberately absent: patterns of ignored files. Only git interprets those; what it has named
 //! as ignored is skipped here.
@@ -32,6 +32,10 @@ const MOST_NEW: usize = 100;
 
 /// Times closer than this to the scan prove nothing. Git takes one second.
 const RECENT_SECONDS: i64 = 2;
+
+/// So many files that were just changed are read to compare them, and so many bytes.
+const MOST_RECENT: usize = 64;
+const MOST_RECENT_BYTES: u64 = 1 << 20;
 
 const GITIGNORE: &str = ".gitignore";
 
@@ -67,6 +71,8 @@ pub(super) struct Scan {
     dirs: BTreeMap<PathBuf, BTreeMap<OsString, Stamp>>,
     /// Seconds since the epoch at which it was begun.
     at: i64,
+    /// Hashes of files that were changed shortly before, if they are few.
+    contents: BTreeMap<PathBuf, u64>,
 }
 
 /// Why a work tree cannot be compared.
@@ -87,7 +93,7 @@ impl From<io::Error> for Unfit {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Difference {
     Nothing,
-    /// Files directly in these directories, which git knows not to be ignored.
+    /// These files, which are not ignored unless they are new.
     In(Changed),
     /// Git has to find out.
     Unclear,
@@ -95,10 +101,26 @@ pub(super) enum Difference {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changed {
-    pub(super) dirs: BTreeSet<PathBuf>,
+    pub(super) files: Vec<ChangedFile>,
+    /// Those among them that were not there before.
     pub(super) new_files: Vec<PathBuf>,
     /// The size of all files to be read.
     pub(super) bytes: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ChangedFile {
+    /// Relative to the top.
+    pub(super) path: PathBuf,
+    /// None if it is gone.
+    pub(super) now: Option<Mode>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Plain,
+    Executable,
+    Link,
 }
 
 /// What a file looks like from outside.
@@ -137,6 +159,15 @@ impl Stamp {
         self.modified.0.max(self.changed.0) > at - RECENT_SECONDS
     }
 
+    /// What a tree has for it.
+    fn recorded_mode(&self) -> Mode {
+        match self.kind {
+            Kind::Link => Mode::Link,
+            Kind::File | Kind::Special if self.mode & 0o100 != 0 => Mode::Executable,
+            Kind::File | Kind::Special => Mode::Plain,
+        }
+    }
+
     fn of(meta: &Metadata) -> Stamp {
         let of_type = meta.file_type();
         let special =
@@ -173,7 +204,26 @@ impl Scan {
             }
             ahead = below;
         }
-        Ok(Scan { dirs, at })
+        let mut scan = Scan { dirs, at, contents: BTreeMap::new() };
+        scan.contents = scan.recent_contents(top);
+        Ok(scan)
+    }
+
+    fn recent_contents(&self, top: &Path) -> BTreeMap<PathBuf, u64> {
+        let all = self.dirs.iter().flat_map(|(dir, files)| files.iter().map(move |file| (dir, file)));
+        let recent = all.filter(|(_, (_, stamp))| stamp.is_recent(self.at) && stamp.kind == Kind::File);
+        let recent: Vec<_> = recent.take(MOST_RECENT + 1).collect();
+        let bytes: u64 = recent.iter().map(|(_, (_, stamp))| stamp.size).sum();
+        if recent.len() > MOST_RECENT || bytes > MOST_RECENT_BYTES {
+            return BTreeMap::new();
+        }
+        let paths = recent.into_iter().map(|(dir, (name, _))| dir.join(name));
+        paths.filter_map(|path| content_hash(&top.join(&path)).map(|hash| (path, hash))).collect()
+    }
+
+    /// Whether a file that looks as it did in this scan has the same content.
+    fn has_same_content(&self, top: &Path, path: &Path) -> bool {
+        self.contents.get(path).is_some_and(|hash| content_hash(&top.join(path)) == Some(*hash))
     }
 
     /// Forgets what git has found to be ignored since.
@@ -198,10 +248,10 @@ impl Scan {
     /// What differs from an earlier scan of the same tree. `largest_file` is what can be recorded.
     pub(super) fn since(&self, earlier: &Scan, top: &Path, largest_file: u64) -> Difference {
         let (mut changed, mut differs) = (Changed::default(), false);
-        for gone in earlier.dirs.keys().filter(|dir| !self.dirs.contains_key(*dir)) {
+        for (dir, files) in earlier.dirs.iter().filter(|(dir, _)| !self.dirs.contains_key(*dir)) {
             differs = true;
-            let above = gone.ancestors().find(|above| self.dirs.contains_key(*above));
-            changed.dirs.extend(above.map(Path::to_path_buf));
+            let gone = |name: &OsString| ChangedFile { path: dir.join(name), now: None };
+            changed.files.extend(files.keys().map(gone));
         }
         for (dir, files) in &self.dirs {
             let Some(before) = earlier.dirs.get(dir) else { return Difference::Unclear };
@@ -210,7 +260,12 @@ impl Scan {
             for (name, stamp) in gone.chain(there) {
                 let known = before.get(name);
                 let looks_the_same = known == stamp;
-                if looks_the_same && stamp.is_some_and(|stamp| !stamp.is_recent(earlier.at)) {
+                let path = dir.join(name);
+                if looks_the_same
+                    && stamp.is_some_and(|stamp| {
+                        !stamp.is_recent(earlier.at) || earlier.has_same_content(top, &path)
+                    })
+                {
                     continue;
                 }
                 differs |= !looks_the_same;
@@ -218,19 +273,18 @@ impl Scan {
                     return Difference::Unclear;
                 }
                 if let Some(stamp) = stamp {
-                    let path = dir.join(name);
                     if !can_be_recorded(&top.join(&path), stamp, largest_file) {
                         return Difference::Unclear;
                     }
                     changed.bytes = changed.bytes.saturating_add(stamp.size);
                     if known.is_none() {
-                        changed.new_files.push(path);
+                        changed.new_files.push(path.clone());
                     }
                 }
-                changed.dirs.insert(dir.clone());
+                changed.files.push(ChangedFile { path, now: stamp.map(Stamp::recorded_mode) });
             }
         }
-        match (changed.dirs.is_empty(), changed.new_files.len()) {
+        match (changed.files.is_empty() && !differs, changed.new_files.len()) {
             (true, _) => Difference::Nothing,
             // Git can look at files that may have changed without writing anything.
             (false, _) if !differs => Difference::Unclear,
@@ -328,6 +382,10 @@ fn can_be_recorded(path: &Path, stamp: &Stamp, largest_file: u64) -> bool {
     }
 }
 
+fn content_hash(path: &Path) -> Option<u64> {
+    Some(hash(&fsx::read_regular(path).ok()?))
+}
+
 fn hash(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(content);
@@ -361,7 +419,8 @@ mod tests {
             fs::write(top.join(file(number)), "changed").unwrap();
             let now = Scan::of(top, &ignored).unwrap();
             let Difference::In(changed) = now.since(&before, top, 1 << 20) else { panic!("{number}") };
-            assert_eq!(changed.dirs, [PathBuf::from(file(number)).parent().unwrap().to_path_buf()].into());
+            let paths: Vec<PathBuf> = changed.files.into_iter().map(|file| file.path).collect();
+            assert_eq!(paths, [PathBuf::from(file(number))]);
             before = now;
             before.settle();
         }

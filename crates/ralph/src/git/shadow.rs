@@ -6,8 +6,8 @@
 //! branch, index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
-use super::ahead::DiffOf;
 use super::kept::Kept;
+use super::long_lived::DiffOf;
 use super::private::Private;
 use super::scan::Ignored;
 use super::{
@@ -324,17 +324,38 @@ impl Shadow {
     }
 
     pub(super) fn write_tree(&self) -> Result<String, ShadowError> {
-        Ok(trimmed(&checked("write-tree", self.write_tree_tool())?))
+        Ok(trimmed(&checked("write-tree", self.git().args(["write-tree"]))?))
     }
 
-    pub(super) fn write_tree_tool(&self) -> Tool<'static> {
-        self.git().args(["write-tree"])
+    /// The tree of the index and, if it is asked for, its difference from an earlier one, at the same
+    /// time.
+    pub(super) fn tree_and_diff(
+        &self,
+        diff: Option<&DiffOf>,
+    ) -> Result<(String, Option<Vec<u8>>), ShadowError> {
+        let difference = |diff: &DiffOf| {
+            let tool = self.git().args(["diff", "--cached"]).args(FOR_A_PROMPT).arg(&diff.from);
+            checked("diff", tool.args(all_but(&diff.own_files)).keep(diff.most))
+        };
+        std::thread::scope(|both| {
+            let diff = diff.map(|diff| both.spawn(move || difference(diff)));
+            let tree = self.write_tree();
+            let diff = diff.map(|diff| diff.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            Ok((tree?, diff.transpose()?))
+        })
     }
 
-    /// The difference of the index from an earlier tree apart from ralph's own files.
-    pub(super) fn diff_tool(&self, diff: &DiffOf) -> Tool<'static> {
-        let tool = self.git().args(["diff", "--cached"]).args(FOR_A_PROMPT).arg(&diff.from);
-        tool.args(all_but(&diff.own_files)).keep(diff.most)
+    /// The same differences between pairs of trees that it is told one after the other. Unlike the
+    /// command for people, it finds no renames unless it is asked to.
+    pub(super) fn diff_many_tool(&self, diff: &DiffOf) -> Tool<'static> {
+        let tool = self.git().args(["diff-tree", "--stdin", "-r", "-M"]).args(FOR_A_PROMPT);
+        tool.args(all_but(&diff.own_files))
+    }
+
+    /// Makes the index that of a tree. What it knows of files that are the same there stays.
+    pub(super) fn reset_index(&self, tree: &str) -> Result<(), ShadowError> {
+        checked("read-tree", self.git().args(["read-tree", "--reset", tree]))?;
+        Ok(())
     }
 
     /// The difference between two trees, at most so many bytes of it.

@@ -15,6 +15,7 @@
 #[cfg(target_os = "linux")]
 mod client;
 mod detach;
+pub mod dialog;
 #[cfg(not(target_os = "linux"))]
 mod groups;
 /// Not used on Linux, but kept compiling and tested there.

@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, ExitStatus, Stdio};
+use std::process::{self, Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -194,6 +194,22 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// Its input and its output. Nothing reads what it says beside that.
+    pub(super) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        let child = self.child.as_mut()?;
+        drop(child.stderr.take());
+        Some((child.stdin.take()?, child.stdout.take()?))
+    }
+
+    /// When a question that is asked now is no longer waited for.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timeout.map(|limit| Instant::now() + limit)
+    }
+
+    pub(super) fn broken(&self, source: io::Error) -> ToolError {
+        ToolError::Broken { program: self.program.clone(), source }
+    }
+
     pub fn finish(mut self, input: &[u8]) -> Result<ToolOutput, ToolError> {
         self.end(input, self.timeout)
     }
@@ -235,9 +251,9 @@ fn talk(
     keep: usize,
     deadline: Option<Instant>,
 ) -> io::Result<Option<ToolOutput>> {
-    let mut stdin = Feed { pipe: pipe(child.stdin.take())?, left: input };
-    let mut stdout = Drain { pipe: pipe(child.stdout.take())?, bytes: Vec::new(), keep };
-    let mut stderr = Drain { pipe: pipe(child.stderr.take())?, bytes: Vec::new(), keep: usize::MAX };
+    let mut stdin = Feed::of(pipe(child.stdin.take())?, input);
+    let mut stdout = Drain::of(pipe(child.stdout.take())?, keep);
+    let mut stderr = Drain::of(pipe(child.stderr.take())?, usize::MAX);
     let end = pidfd(child);
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -261,7 +277,7 @@ fn talk(
 
 /// Sleeps until something can be read or written. What it is does not matter: trying all of
 /// them is cheap, because none blocks.
-fn sleep(readable: [&Option<File>; 3], writable: &Option<File>, limit: Option<Duration>) {
+pub(super) fn sleep(readable: [&Option<File>; 3], writable: &Option<File>, limit: Option<Duration>) {
     let readable = readable.into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN));
     let writable = writable.iter().map(|file| PollFd::new(file, PollFlags::OUT));
     let mut descriptors: Vec<PollFd<'_>> = readable.chain(writable).collect();
@@ -271,23 +287,34 @@ fn sleep(readable: [&Option<File>; 3], writable: &Option<File>, limit: Option<Du
 }
 
 /// Input on its way; closed when all is written or the program wants no more.
-struct Feed<'a> {
-    pipe: Option<File>,
-    left: &'a [u8],
+pub(super) struct Feed<'a> {
+    pub(super) pipe: Option<File>,
+    pub(super) left: &'a [u8],
 }
 
-impl Feed<'_> {
+impl<'a> Feed<'a> {
+    pub(super) fn of(pipe: Option<File>, left: &'a [u8]) -> Feed<'a> {
+        Feed { pipe, left }
+    }
+
     fn write(&mut self) -> io::Result<()> {
-        while let Some(pipe) = &mut self.pipe {
-            if self.left.is_empty() {
-                self.pipe = None;
-                break;
-            }
+        self.write_open()?;
+        if self.left.is_empty() {
+            self.pipe = None;
+        }
+        Ok(())
+    }
+
+    /// The same for an input that stays open.
+    pub(super) fn write_open(&mut self) -> io::Result<()> {
+        while let Some(pipe) = self.pipe.as_mut().filter(|_| !self.left.is_empty()) {
             match pipe.write(self.left) {
                 Ok(written) => self.left = &self.left[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.left = &[],
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    (self.left, self.pipe) = (&[], None);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -296,16 +323,20 @@ impl Feed<'_> {
 }
 
 /// Output so far; closed at its end.
-struct Drain {
-    pipe: Option<File>,
-    bytes: Vec<u8>,
+pub(super) struct Drain {
+    pub(super) pipe: Option<File>,
+    pub(super) bytes: Vec<u8>,
     keep: usize,
 }
 
 impl Drain {
+    pub(super) fn of(pipe: Option<File>, keep: usize) -> Drain {
+        Drain { pipe, bytes: Vec::new(), keep }
+    }
+
     /// Reads what there is, but no more than a pipe holds: a daemon that the program left
     /// may write for ever.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..PIPE / CHUNK {
             let Some(pipe) = &mut self.pipe else { break };
             match pipe.read(buffer) {
@@ -325,13 +356,13 @@ impl Drain {
         Ok(())
     }
 
-    fn is_cut(&self) -> bool {
+    pub(super) fn is_cut(&self) -> bool {
         self.bytes.len() >= self.keep
     }
 }
 
 /// Our end of a pipe, not blocking.
-fn pipe(end: Option<impl Into<OwnedFd>>) -> io::Result<Option<File>> {
+pub(super) fn pipe(end: Option<impl Into<OwnedFd>>) -> io::Result<Option<File>> {
     let Some(end) = end else { return Ok(None) };
     let end = end.into();
     rustix::io::ioctl_fionbio(&end, true)?;

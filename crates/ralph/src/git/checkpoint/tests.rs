@@ -250,8 +250,6 @@ fn after_a_failure_the_next_snapshot_is_whole() {
     bench.check("a change");
     let (objects, aside) = (bench.taken.shadow.dir().join("objects"), bench.top.with_file_name("aside"));
     bench.write("a", "lost?\n");
-    // The index can be written, the tree cannot.
-    bench.taken.ahead.add(&bench.taken.shadow, &[PathBuf::new()].into()).unwrap();
     bench.write("deep/b", "failed\n");
     fs::rename(&objects, &aside).unwrap();
     let top = bench.top.clone();
@@ -260,37 +258,110 @@ fn after_a_failure_the_next_snapshot_is_whole() {
     bench.check("after a failure");
 }
 
+/// Most changes are recorded without the index, which follows when it is needed.
 #[test]
-fn the_git_that_waits_does_not_stand_in_the_way_of_others() {
+fn the_index_is_behind_and_catches_up() {
     let mut bench = Bench::new();
-    // Not needed after all, it must not add what it finds.
-    for text in ["1\n", "22\n", "333\n"] {
-        bench.write("a", text);
-        bench.check("a change");
-        bench.write("b", text);
-        bench.taken.ahead.dismiss();
-        bench.check("a change that it was not asked for");
+    bench.write("a", "1\n");
+    bench.check("the gits are not there yet");
+    bench.write("a", "22\n");
+    bench.check("without the index");
+    assert_eq!(bench.taken.index, Index::Older);
+    // Back to what the index has: it must not be taken for the newest tree.
+    bench.write("a", "1\n");
+    bench.write(".gitignore", "*.log\n");
+    bench.check("with the index");
+    assert_eq!(bench.taken.index, Index::Newest);
+    for (name, text) in [("a", "333\n"), ("deep/b", "4444\n"), ("deep/er/new", "new\n")] {
+        bench.write(name, text);
+        bench.check(name);
     }
-    for text in ["1\n", "22\n", "333\n"] {
-        bench.write("a", text);
-        bench.check("with the git that waits");
+    assert_eq!(bench.taken.index, Index::Older);
+    let (newest, top) = (bench.taken.last.as_ref().unwrap().tree.clone(), bench.top.clone());
+    bench.taken.tidy(&newest, None, TIDY_BYTES).unwrap();
+    assert_eq!(bench.taken.index, Index::Newest);
+    assert_eq!(bench.taken.shadow.write_tree().unwrap(), newest);
+    // Another life of the run finds whatever index there is.
+    bench.write("a", "55555\n");
+    bench.check("after tidying");
+    bench.write("a", "666666\n");
+    bench.check("once more");
+    let shadow =
+        Shadow::over(Repository::around(&top).unwrap(), bench.taken.shadow.dir().to_path_buf(), LARGEST);
+    bench.taken = Checkpoints::of(shadow, bench.taken.base.clone(), true, 0);
+    bench.check("in another life");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn gits_that_die_are_not_missed() {
+    let mut bench = Bench::new();
+    for round in 0..4 {
+        for text in ["1\n", "22\n", "333\n"] {
+            bench.write("a", &text.repeat(round + 1));
+            bench.check("a change");
+        }
+        assert_eq!(bench.taken.index, Index::Older, "{round}");
+        let mut killed = 0;
+        for pid in children_of(&bench.taken.shadow) {
+            killed += 1;
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        assert_eq!(killed, 5);
+        bench.write("deep/b", &"x\n".repeat(round + 1));
+        bench.check("without them");
     }
-    let lock = bench.taken.shadow.dir().join("index.lock");
-    let deadline = SystemTime::now() + Duration::from_secs(20);
-    while !lock.exists() {
-        assert!(SystemTime::now() < deadline, "it does not wait");
-        std::thread::sleep(Duration::from_millis(5));
+}
+
+/// Gits that work on this shadow: others are of other tests.
+#[cfg(target_os = "linux")]
+fn children_of(shadow: &Shadow) -> Vec<rustix::process::Pid> {
+    let dir = shadow.dir().display().to_string();
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let of_shadow = |entry: &fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&format!("--git-dir={dir}\0"))
+    };
+    let pids = entries.filter(of_shadow).filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(rustix::process::Pid::from_raw).collect()
+}
+
+/// Any changes in any order, with and without the gits that stay.
+#[test]
+fn random_changes_are_recorded_as_git_would() {
+    const NAMES: [&str; 9] =
+        ["a", "deep/b", "deep/er/down/c", "deep/er/d", "e.log", "deep/f.log", "g", "new/h", "new/er/i"];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % limit as u64).unwrap()
+    };
+    let mut bench = Bench::new();
+    let mut without_index = 0;
+    for round in 0..150 {
+        for _ in 0..=below(3) {
+            let (name, path) = {
+                let name = NAMES[below(NAMES.len())];
+                (name, bench.top.join(name))
+            };
+            match below(7) {
+                0 if path.symlink_metadata().is_ok() => fs::remove_file(&path).unwrap(),
+                1 if path.is_file() => bench.mode(name, if below(2) == 0 { 0o755 } else { 0o644 }),
+                _ => bench.write(name, &"line\n".repeat(below(5))),
+            }
+        }
+        if below(10) == 0 {
+            bench.taken.long_lived.dismiss();
+        }
+        if below(3) == 0 {
+            bench.settle();
+        }
+        bench.check(&format!("round {round}"));
+        without_index += usize::from(bench.taken.index == Index::Older);
     }
-    bench.taken.ahead.dismiss();
-    assert!(!lock.exists());
-    for round in 0..40 {
-        bench.taken.ahead.start(&bench.taken.shadow, None);
-        std::thread::sleep(Duration::from_micros(100 * round));
-        bench.taken.ahead.dismiss();
-        assert!(!lock.exists(), "round {round}");
-    }
-    bench.write("new/dir/file", "without\n");
-    bench.check("without it");
+    assert!(without_index > 50, "{without_index}");
 }
 
 /// Returns once the file system's clock shows another time than that of the last change.
