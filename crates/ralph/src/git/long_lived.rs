@@ -6,14 +6,15 @@
 //! changed. None of them holds a lock, and each ends with ralph.
 //!
 //! Deliberately absent: the index, which is then behind the newest tree, and everything that is not
-//! a plain file under a plain name. Whoever meets those asks git in the usual way.
+//! a plain file under a plain name. For those git is asked in the usual way.
 
 use super::scan::{Changed, Mode};
 use super::shadow::Shadow;
 use crate::process::dialog::{Dialog, Reply};
 use crate::process::tool::{Tool, ToolError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
@@ -60,21 +61,49 @@ struct Gits {
     new_trees: Dialog,
     ignored: Dialog,
     diff: Option<(DiffOf, Dialog)>,
+    top: Top,
+    /// The trees that were written last, by id: the next change is mostly to them.
+    written: BTreeMap<String, Entries>,
+}
+
+/// What a tree consists of, by name.
+type Entries = BTreeMap<Vec<u8>, Entry>;
+
+/// The directory that they work in. Another one in its place is not seen by them.
+#[derive(PartialEq, Eq)]
+struct Top {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+}
+
+impl Top {
+    fn of(path: &Path) -> Top {
+        let identity = path.metadata().ok().map(|found| (found.dev(), found.ino()));
+        Top { path: path.to_path_buf(), identity }
+    }
 }
 
 impl LongLived {
     /// Has them started for the next snapshot, unless they are there.
     pub(super) fn start(&mut self, shadow: &Shadow, diff: Option<&DiffOf>) {
-        match &self.0 {
-            Phase::Starting(_) => return,
-            Phase::Ready(gits) if gits.diff.as_ref().map(|(of, _)| of) == diff => return,
-            Phase::Ready(_) | Phase::Absent => {}
-        }
-        let tools = Tools::of(shadow, diff);
-        self.0 = Phase::Starting(std::thread::spawn(|| tools.start().ok()));
+        self.0 = match std::mem::take(&mut self.0) {
+            Phase::Absent => {
+                let tools = Tools::of(shadow, diff);
+                Phase::Starting(std::thread::spawn(|| tools.start().ok()))
+            }
+            // The one that compares is used up by what is too long for a prompt.
+            Phase::Ready(mut gits) if gits.diff.as_ref().map(|(of, _)| of) != diff => {
+                let diff = Tools::of(shadow, diff).diff;
+                Phase::Starting(std::thread::spawn(|| {
+                    gits.diff = start_diff(diff).ok()?;
+                    Some(*gits)
+                }))
+            }
+            phase @ (Phase::Starting(_) | Phase::Ready(_)) => phase,
+        };
     }
 
-    /// Whoever changes what they rely on (patterns, packs) ends them.
+    /// For a change of what they rely on: patterns, packs.
     pub(super) fn dismiss(&mut self) {
         if let Phase::Starting(thread) = std::mem::take(&mut self.0) {
             // Otherwise they would be started after this.
@@ -122,7 +151,12 @@ impl Drop for LongLived {
     }
 }
 
+fn start_diff(diff: Option<(DiffOf, Tool<'static>)>) -> Result<Option<(DiffOf, Dialog)>, ToolError> {
+    diff.map(|(of, tool)| Dialog::start(tool).map(|dialog| (of, dialog))).transpose()
+}
+
 struct Tools {
+    top: Top,
     blobs: Tool<'static>,
     trees: Tool<'static>,
     new_trees: Tool<'static>,
@@ -133,6 +167,7 @@ struct Tools {
 impl Tools {
     fn of(shadow: &Shadow, diff: Option<&DiffOf>) -> Tools {
         Tools {
+            top: Top::of(shadow.top()),
             blobs: shadow.git().args(["hash-object", "-w", "--no-filters", "--stdin-paths"]),
             trees: shadow.git().args(["cat-file", "--batch"]),
             new_trees: shadow.git().args(["mktree", "-z", "--missing", "--batch"]),
@@ -142,13 +177,14 @@ impl Tools {
     }
 
     fn start(self) -> Result<Gits, ToolError> {
-        let diff = self.diff.map(|(of, tool)| Dialog::start(tool).map(|dialog| (of, dialog)));
         Ok(Gits {
             blobs: Dialog::start(self.blobs)?,
             trees: Dialog::start(self.trees)?,
             new_trees: Dialog::start(self.new_trees)?,
             ignored: Dialog::start(self.ignored)?,
-            diff: diff.transpose()?,
+            diff: start_diff(self.diff)?,
+            top: self.top,
+            written: BTreeMap::new(),
         })
     }
 }
@@ -158,6 +194,8 @@ impl Tools {
 struct Dir {
     /// None for a file that is gone.
     files: BTreeMap<Vec<u8>, Option<Entry>>,
+    /// Files that are known not to be ignored, although no tree has them yet.
+    new: BTreeSet<Vec<u8>>,
     dirs: BTreeMap<Vec<u8>, Dir>,
 }
 
@@ -178,6 +216,9 @@ const LONGEST_ANSWER: usize = 64 << 20;
 
 impl Gits {
     fn record(&mut self, before: &str, changed: &Changed) -> Result<Recorded, Unable> {
+        if Top::of(&self.top.path) != self.top {
+            return Err(Unable);
+        }
         let ignored = self.ignored_among(&changed.new_files)?;
         let mut root = Dir::default();
         let mut written = Vec::new();
@@ -192,7 +233,11 @@ impl Gits {
                 written.push(plain_name(&file.path)?);
             }
             let entry = mode.map(|mode| Entry { mode, id: String::new() });
-            root.of_parent(&file.path)?.files.insert(name(&file.path)?, entry);
+            let dir = root.of_parent(&file.path)?;
+            dir.files.insert(name(&file.path)?, entry);
+            if changed.new_files.contains(&file.path) {
+                dir.new.insert(name(&file.path)?);
+            }
         }
         let mut ids = self.write_blobs(&written)?.into_iter();
         for file in changed.files.iter().filter(|file| file.now.is_some() && !ignored.contains(&file.path)) {
@@ -200,9 +245,10 @@ impl Gits {
                 entry.id = ids.next().ok_or(Unable)?;
             }
         }
-        let tree = match self.write_dir(Some(before), root)? {
+        let mut known = std::mem::take(&mut self.written);
+        let tree = match self.write_dir(Some(before), root, &mut known)? {
             Some(tree) => tree,
-            None => self.write_tree(&BTreeMap::new())?,
+            None => self.write_tree(Entries::new())?,
         };
         Ok(Recorded { tree, ignored })
     }
@@ -235,10 +281,20 @@ impl Gits {
     }
 
     /// The id of a directory's new tree; nothing if nothing is left in it.
-    fn write_dir(&mut self, before: Option<&str>, dir: Dir) -> Result<Option<String>, Unable> {
-        let mut entries = before.map_or_else(|| Ok(BTreeMap::new()), |tree| self.read_tree(tree))?;
+    fn write_dir(
+        &mut self,
+        before: Option<&str>,
+        dir: Dir,
+        known: &mut BTreeMap<String, Entries>,
+    ) -> Result<Option<String>, Unable> {
+        let mut entries = match before {
+            Some(tree) => known.remove(tree).map_or_else(|| self.read_tree(tree), Ok)?,
+            None => Entries::new(),
+        };
         for (name, entry) in dir.files {
             match entry {
+                // It was there, and is in no tree: it is ignored, or was not there when git looked.
+                Some(_) if !entries.contains_key(&name) && !dir.new.contains(&name) => return Err(Unable),
                 Some(entry) => entries.insert(name, entry),
                 None => entries.remove(&name),
             };
@@ -249,15 +305,15 @@ impl Gits {
                 Some(_) => return Err(Unable),
                 None => None,
             };
-            match self.write_dir(before.as_deref(), below)? {
+            match self.write_dir(before.as_deref(), below, known)? {
                 Some(id) => entries.insert(name, Entry { mode: TREE, id }),
                 None => entries.remove(&name),
             };
         }
-        if entries.is_empty() { Ok(None) } else { self.write_tree(&entries).map(Some) }
+        if entries.is_empty() { Ok(None) } else { self.write_tree(entries).map(Some) }
     }
 
-    fn read_tree(&mut self, tree: &str) -> Result<BTreeMap<Vec<u8>, Entry>, Unable> {
+    fn read_tree(&mut self, tree: &str) -> Result<Entries, Unable> {
         let question = format!("{tree}\n");
         let content = |answer: &[u8]| {
             let end = answer.iter().position(|byte| *byte == b'\n')?;
@@ -276,9 +332,9 @@ impl Gits {
         parse_tree(&answer[content], tree.len() / 2)
     }
 
-    fn write_tree(&mut self, entries: &BTreeMap<Vec<u8>, Entry>) -> Result<String, Unable> {
+    fn write_tree(&mut self, entries: Entries) -> Result<String, Unable> {
         let mut question = Vec::new();
-        for (name, Entry { mode, id }) in entries {
+        for (name, Entry { mode, id }) in &entries {
             let kind = if *mode == TREE { "tree" } else { "blob" };
             question.extend(format!("{mode} {kind} {id}\t").into_bytes());
             question.extend(name);
@@ -287,7 +343,9 @@ impl Gits {
         question.push(0);
         let whole = |answer: &[u8]| answer.ends_with(b"\n");
         let answer = ask(&mut self.new_trees, &question, whole)?;
-        id(str::from_utf8(&answer).map_err(|_| Unable)?)
+        let id = id(str::from_utf8(&answer).map_err(|_| Unable)?)?;
+        self.written.insert(id.clone(), entries);
+        Ok(id)
     }
 
     fn diff(&mut self, diff: &DiffOf, tree: &str) -> Result<Vec<u8>, Unable> {
@@ -345,8 +403,8 @@ fn id(line: &str) -> Result<String, Unable> {
 }
 
 /// `mode name`, a zero byte, and the raw id, again and again.
-fn parse_tree(mut content: &[u8], id_bytes: usize) -> Result<BTreeMap<Vec<u8>, Entry>, Unable> {
-    let mut entries = BTreeMap::new();
+fn parse_tree(mut content: &[u8], id_bytes: usize) -> Result<Entries, Unable> {
+    let mut entries = Entries::new();
     while !content.is_empty() {
         let space = content.iter().position(|byte| *byte == b' ').ok_or(Unable)?;
         let end = content.iter().position(|byte| *byte == 0).filter(|end| *end > space).ok_or(Unable)?;

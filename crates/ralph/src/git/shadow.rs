@@ -352,7 +352,8 @@ impl Shadow {
         tool.args(all_but(&diff.own_files))
     }
 
-    /// Makes the index that of a tree. What it knows of files that are the same there stays.
+    /// Makes the index that of a tree. What it knows of files that are the same there stays, and so
+    /// does which paths are not checked out.
     pub(super) fn reset_index(&self, tree: &str) -> Result<(), ShadowError> {
         checked("read-tree", self.git().args(["read-tree", "--reset", tree]))?;
         Ok(())
@@ -423,8 +424,7 @@ impl Shadow {
                 done.written += 1;
             }
         }
-        // Unlike a plain one, this remembers which paths are not checked out.
-        checked("read-tree", self.git().args(["read-tree", "--reset", &prepared.to]))?;
+        self.reset_index(&prepared.to)?;
         if done.written > 0 {
             let checkout = ["checkout-index", "-f", "-u", "-z", "--stdin"];
             checked("checkout-index", self.git().args(checkout).stdin(&written))?;
@@ -539,6 +539,8 @@ const CONFIG: &str = "\
 \tfsmonitor = false
 \tlooseCompression = 1
 \tautocrlf = false
+\texcludesFile = /dev/null
+\tattributesFile = /dev/null
 \tsafecrlf = false
 [gc]
 \tauto = 0

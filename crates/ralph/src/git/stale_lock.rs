@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Far longer than git holds a lock.
 const LEFTOVER_GIT: Duration = Duration::from_secs(2);
 
-/// Removes the locks that nobody gives back. Returns whether there was any lock, so that what
+/// Removes the locks that no git gives back. Returns whether there was any lock, so that what
 /// failed for it is worth trying again.
 pub fn take_over(locks: &[PathBuf]) -> bool {
     let found: Vec<_> = locks.iter().filter_map(|lock| Some((lock, identity(lock)?))).collect();

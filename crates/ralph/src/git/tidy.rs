@@ -154,7 +154,10 @@ impl Shadow {
         // Before the objects are gone: what is noted can be relied on.
         let left: String = trees.iter().rev().map(|tree| format!("{tree}\n")).collect();
         fsx::write_whole(&self.trees_file(), left.as_bytes())?;
-        for path in entries(&self.packs())? {
+        let mut paths = entries(&self.packs())?;
+        // A pack without its index is no pack; an index without its pack stops every git.
+        paths.sort_by_key(|path| path.extension().is_none_or(|end| end != "idx"));
+        for path in paths {
             if pack.is_empty() || !file_name(&path).is_some_and(|name| name.starts_with(&pack)) {
                 fsx::remove(&path)?;
             }

@@ -313,6 +313,38 @@ fn gits_that_die_are_not_missed() {
     }
 }
 
+/// Gits that stay would go on in the directory that was moved away.
+#[test]
+fn another_directory_in_the_place_of_the_project_is_seen() {
+    let mut bench = Bench::new();
+    for text in ["1\n", "22\n"] {
+        bench.write("a", text);
+        bench.check("a change");
+    }
+    assert_eq!(bench.taken.index, Index::Older);
+    let old = bench.top.with_file_name("moved away");
+    fs::rename(&bench.top, &old).unwrap();
+    let copied = std::process::Command::new("cp").arg("-a").args([&old, &bench.top]).status().unwrap();
+    assert!(copied.success());
+    bench.write("a", "another one\n");
+    bench.check("in the copy");
+}
+
+/// A log that is written to all the time may be there for a scan and not for the git before it.
+#[test]
+fn a_file_that_no_tree_has_is_not_taken_for_a_recorded_one() {
+    let mut bench = Bench::new();
+    for text in ["1\n", "22\n"] {
+        bench.write("a", text);
+        bench.check("a change");
+    }
+    bench.write("x.log", "ignored\n");
+    bench.taken.outside.ignored = Some(Ignored::default());
+    bench.taken.outside.scan = Scan::of(&bench.top, &Ignored::default()).ok();
+    bench.write("x.log", "still ignored\n");
+    bench.check("an ignored file that was never judged");
+}
+
 /// Gits that work on this shadow: others are of other tests.
 #[cfg(target_os = "linux")]
 fn children_of(shadow: &Shadow) -> Vec<rustix::process::Pid> {
