@@ -1,10 +1,10 @@
 //! A run read back from its journal, whole, for the commands that look at history.
 
+use crate::git::NoRepository;
 use crate::git::shadow::Shadow;
-use crate::git::{NoRepository, Repository};
 use crate::journal::{self, Replayed, UnreadableRun};
 use crate::layout::{Home, RunDir};
-use crate::place::{self, PlaceError};
+use crate::place::{self, Access, PlaceError};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::view::{Iteration, Moment, Moments};
@@ -94,8 +94,8 @@ impl RunHistory {
             if let Some(top) = Shadow::top_of(&self.run_dir.checkpoints()).filter(|top| !top.exists()) {
                 return HistoryError::DirectoryGone { run: run(), top };
             }
-            match Repository::find(&self.run.workspace) {
-                Err(why @ NoRepository::Untrusted { .. }) => {
+            match Access::to(&self.run).find_repository() {
+                Err(why @ (NoRepository::Untrusted { .. } | NoRepository::Unanswered(_))) => {
                     PlaceError::no_repository(why, &self.run.workspace).into()
                 }
                 Ok(_) | Err(NoRepository::None) => {

@@ -239,7 +239,7 @@ fn act(args: &[OsString]) -> ExitCode {
     if cli.command.runs_agents()
         && let Err(cause) = process::become_subreaper()
     {
-        return fail(&CliError::from_error(&cause, Code::Failed), Format::Human);
+        return fail(&CliError::from_error(&cause, Code::Failed), Format::asked_for(args));
     }
     let (format, done) = match &cli.command {
         Command::Run(args) => (args.common.output.format, run::run(args)),

@@ -203,12 +203,7 @@ impl AgentStep {
     /// The agent is gone, and everything it had started.
     pub(super) fn finish(mut self, ended: ProgramEnd, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
         let ProgramEnd { exit, by, swept } = ended;
-        self.drain(buffer, reporter);
-        let (program, complaint) = (self.program, &mut self.complaint);
-        self.stderr_lines.finish(&mut |line| {
-            self.reader.feed_stderr(&line);
-            hear_stderr(&line, program, complaint, reporter);
-        });
+        self.read_rest(buffer, reporter);
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         reporter.rest();
         if let Some(cause) = self.problem {
@@ -233,6 +228,16 @@ impl AgentStep {
             estimate,
             gone: None,
         }))
+    }
+
+    /// Reads what is left of its output, of which the last line need not be a whole one.
+    fn read_rest(&mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) {
+        self.drain(buffer, reporter);
+        let AgentStep { reader, program, complaint, stderr_lines, .. } = self;
+        stderr_lines.finish(&mut |line| {
+            reader.feed_stderr(&line);
+            hear_stderr(&line, *program, complaint, reporter);
+        });
     }
 
     /// No process of the step is left to write: what is in the pipes is all there is. A process that
@@ -260,7 +265,7 @@ impl AgentStep {
 
     /// The agent is lost. What it had cost is known as far as its stream has said.
     pub(super) fn lost(mut self, why: String, buffer: &mut [u8], reporter: &mut dyn Reporter) -> End {
-        self.drain(buffer, reporter);
+        self.read_rest(buffer, reporter);
         let seen = self.reader.finish(&mut |event| reporter.agent(&event));
         End::Lost { why, cost: seen.cost, estimate: price::estimate(self.price, &seen) }
     }

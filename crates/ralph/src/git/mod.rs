@@ -49,6 +49,9 @@ pub enum NoRepository {
     /// It belongs to another user; the command that makes git trust it.
     #[error("git refuses this repository: it belongs to another user")]
     Untrusted { trust: String },
+    /// It says nothing about the repository.
+    #[error("git does not answer: {0}")]
+    Unanswered(String),
 }
 
 impl NoRepository {
@@ -77,7 +80,13 @@ impl Repository {
     /// The same, as it is seen from a place.
     pub fn find_from(place: &Place, dir: &Path) -> Result<Repository, NoRepository> {
         let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT)).place(place);
-        let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|_| NoRepository::None)?;
+        let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|cause| match cause {
+            // Without git there is no repository either.
+            ToolError::NotStarted { .. } => NoRepository::None,
+            ToolError::Broken { .. } | ToolError::TimedOut { .. } => {
+                NoRepository::Unanswered(cause.to_string())
+            }
+        })?;
         let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
         top.map(|top| Repository::at(place, top)).ok_or_else(|| NoRepository::told_by(&answer))
     }
@@ -194,7 +203,7 @@ impl Repository {
             return Condition::Gone;
         }
         match Repository::find_from(&self.place, &self.top) {
-            Err(NoRepository::Untrusted { .. }) => Condition::Whole,
+            Err(NoRepository::Untrusted { .. } | NoRepository::Unanswered(_)) => Condition::Whole,
             // Another one may lie around it, and a commit that HEAD names may be missing.
             Ok(found) if found.top == self.top => {
                 let names_commit = self.succeeds(&["rev-parse", "--verify", "-q", "HEAD"]);
@@ -207,7 +216,8 @@ impl Repository {
     /// Whether something is missing of what its refs, its logs and its index name.
     fn lacks_objects(&self) -> bool {
         let check = ["fsck", "--connectivity-only", "--no-dangling", "--no-progress"];
-        !self.local().args(check).run().is_ok_and(|answer| answer.success())
+        // One that does not answer has found nothing missing.
+        self.local().args(check).run().is_ok_and(|answer| !answer.success())
     }
 
     /// How its objects are named.

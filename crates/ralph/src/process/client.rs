@@ -102,7 +102,8 @@ impl Keeper {
         let process = ours::spawn(&mut command, Kind::Keeper).map_err(ProcessError::Start)?;
         let keeper = Keeper { process, socket, state: State::Idle, run: None, body: Vec::new() };
         if let Some(lock) = lock {
-            keeper.send(wire::HOLD, &[lock])?;
+            // There is no keeper yet whose end could be waited for.
+            keeper.send(wire::HOLD, &[lock]).map_err(|cause| ProcessError::Start(io::Error::other(cause)))?;
         }
         Ok(keeper)
     }

@@ -120,7 +120,7 @@ fn assemble(
         Ok(repository) => Some(repository),
         Err(NoRepository::None) => None,
         // Neither ralph nor the agent could use it.
-        Err(why @ NoRepository::Untrusted { .. }) => {
+        Err(why @ (NoRepository::Untrusted { .. } | NoRepository::Unanswered(_))) => {
             return Err(PlaceError::no_repository(why, project.dir()).into());
         }
     };

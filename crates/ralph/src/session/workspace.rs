@@ -33,7 +33,7 @@ fn exclude_runtime_files(run: &Run) -> Result<(), SessionError> {
         Ok(repository) => {
             repository.exclude_runtime_files(&run.workspace).map_err(SessionError::CannotExclude)
         }
-        Err(why @ NoRepository::Untrusted { .. }) => {
+        Err(why @ (NoRepository::Untrusted { .. } | NoRepository::Unanswered(_))) => {
             Err(PlaceError::no_repository(why, &run.workspace).into())
         }
         Err(NoRepository::None) => Ok(()),

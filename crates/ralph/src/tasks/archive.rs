@@ -275,7 +275,9 @@ fn commit(project: &Project, tasks: &TasksDir, archive: &Path) -> Commit {
     let repository = match Repository::find(project.dir()) {
         Ok(repository) => repository,
         Err(NoRepository::None) => return Commit::Needless("not a git repository"),
-        Err(cause @ NoRepository::Untrusted { .. }) => return Commit::Failed(cause.to_string()),
+        Err(cause @ (NoRepository::Untrusted { .. } | NoRepository::Unanswered(_))) => {
+            return Commit::Failed(cause.to_string());
+        }
     };
     let files = [archive.to_path_buf(), tasks.prd(), tasks.list(), tasks.progress(), tasks.prompt()];
     let name = archive.file_name().unwrap_or_default().to_string_lossy();

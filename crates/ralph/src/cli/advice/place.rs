@@ -23,7 +23,7 @@ impl From<&PlaceError> for CliError {
 /// The command that makes git trust a repository.
 fn trust(why: &NoRepository) -> Option<String> {
     match why {
-        NoRepository::None => None,
+        NoRepository::None | NoRepository::Unanswered(_) => None,
         NoRepository::Untrusted { trust } => Some(format!("if you trust it: {trust}")),
     }
 }
