@@ -31,7 +31,8 @@ pub struct Run {
     pub place: Place,
     /// Whether that directory belongs to a git work tree.
     pub git: bool,
-    /// The top of that work tree; not known of runs of earlier versions.
+    /// The top of the work tree that the user started it in; not known of runs of earlier versions.
+    /// [`Run::tree`] has the one that it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<PathBuf>,
     /// Record the tree before each iteration.

@@ -89,7 +89,7 @@ impl Stage {
     }
 
     /// Of the checks of this iteration that have ended.
-    pub fn check_results(&self) -> &[CheckResult] {
+    pub fn results(&self) -> &[CheckResult] {
         match self {
             Stage::Answered { results, .. } => results,
             Stage::Between(_) | Stage::Working | Stage::Failed { .. } => &[],
@@ -101,14 +101,6 @@ impl Stage {
         match self {
             Stage::Answered { .. } | Stage::Failed { .. } => true,
             Stage::Between(_) | Stage::Working => false,
-        }
-    }
-
-    /// The results of the checks that have ended.
-    pub fn results(&self) -> &[CheckResult] {
-        match self {
-            Stage::Answered { results, .. } => results,
-            Stage::Between(_) | Stage::Working | Stage::Failed { .. } => &[],
         }
     }
 

@@ -195,7 +195,7 @@ fn doing(run: &Run, state: &State) -> Doing {
 
 fn check_results(run: &Run, state: &State) -> Vec<CheckView> {
     let command = |index: usize| run.checks.get(index).map(|check| check.command.clone());
-    let results = state.work.stage.check_results().iter();
+    let results = state.work.stage.results().iter();
     let views = results
         .filter_map(|result| Some(CheckView { command: command(result.index)?, outcome: result.outcome }));
     views.collect()

@@ -102,9 +102,9 @@ pub struct Command {
     /// is relative to `cwd`.
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
-    /// Set on top of the keeper's environment.
+    /// Set on top of the environment of the process that starts it.
     pub env: Vec<(OsString, OsString)>,
-    /// Removed from the keeper's environment.
+    /// Removed from that environment.
     pub env_remove: Vec<OsString>,
 }
 

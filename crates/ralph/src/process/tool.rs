@@ -152,9 +152,8 @@ impl<'a> Tool<'a> {
         self.spawn(stdin)?.finish(input)
     }
 
-    /// Starts a program ahead of time, up to where it waits for its input. Its timeout begins with
-    /// [`Waiting::finish`].
-    pub fn start(self) -> Result<Waiting, ToolError> {
+    /// Starts a program that waits for its input. Its timeout begins with each question.
+    pub(super) fn start(self) -> Result<Waiting, ToolError> {
         self.spawn(Stdio::piped())
     }
 
@@ -210,7 +209,7 @@ impl Waiting {
         ToolError::Broken { program: self.program.clone(), source }
     }
 
-    pub fn finish(mut self, input: &[u8]) -> Result<ToolOutput, ToolError> {
+    fn finish(mut self, input: &[u8]) -> Result<ToolOutput, ToolError> {
         self.end(input, self.timeout)
     }
 

@@ -174,7 +174,7 @@ impl RealHost<'_> {
         End::Snapshot(match taken {
             Err(cause) => problem(cause.to_string()),
             Ok((checkpoints, taken)) => {
-                self.shared.put_back(checkpoints);
+                self.shared.return_checkpoints(checkpoints);
                 match taken {
                     Err(cause) => problem(cause.to_string()),
                     Ok(snapshot) => {
@@ -195,7 +195,7 @@ impl RealHost<'_> {
         let warning = match older_gone {
             Ok(false) => return,
             Ok(true) => "checkpoints exceed their size limit (keepCheckpoints): removed the oldest".into(),
-            Err(cause) => format!("cannot remove old checkpoints: {cause}"),
+            Err(cause) => format!("cannot tidy the checkpoints: {cause}"),
         };
         if !std::mem::replace(&mut self.tidying_warned, true) {
             self.reporter.warn(&warning);
@@ -206,7 +206,7 @@ impl RealHost<'_> {
         let put_aside = match restored {
             Err(cause) => Err(cause.to_string()),
             Ok((checkpoints, put_aside)) => {
-                self.shared.put_back(checkpoints);
+                self.shared.return_checkpoints(checkpoints);
                 put_aside.map_err(|cause| cause.to_string())
             }
         };

@@ -81,7 +81,8 @@ impl Shared {
         self.checkpoints.is_some()
     }
 
-    pub(in crate::engine) fn put_back(&mut self, checkpoints: Checkpoints) {
+    /// They were lent to a thread.
+    pub(in crate::engine) fn return_checkpoints(&mut self, checkpoints: Checkpoints) {
         self.checkpoints = Some(checkpoints);
     }
 
