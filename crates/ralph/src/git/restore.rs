@@ -204,7 +204,8 @@ impl Repository {
         if let Branch::Named(name) = branch {
             names.push(format!("refs/heads/{name}.lock"));
         }
-        stale_lock::take_over(&names.iter().filter_map(|name| self.git_path(name)).collect::<Vec<_>>())
+        let locks: Vec<_> = names.iter().filter_map(|name| self.git_path(name)).collect();
+        stale_lock::take_over(&self.top, &locks)
     }
 
     /// A commit by ralph that is on no branch.

@@ -191,7 +191,7 @@ impl Shadow {
     /// A git of a life that was killed may still be at it, for a moment; what is left of one
     /// that was killed itself is removed.
     fn take_over_index(&self) {
-        stale_lock::take_over(&[self.dir.join("index.lock")]);
+        stale_lock::take_over(self.top(), &[self.dir.join("index.lock")]);
     }
 
     /// What the user ignores by ways that only the user's own git directory knows.

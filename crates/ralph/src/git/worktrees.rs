@@ -117,8 +117,8 @@ impl Repository {
             fsx::remove(&lock).map_err(GitError::Io)?;
         }
         // All branches share this one: it may be that of a git of the user's.
-        let shared =
-            || stale_lock::take_over(&self.git_path("packed-refs.lock").into_iter().collect::<Vec<_>>());
-        delete().or_else(|cause| if shared() { delete() } else { Err(cause) })
+        let shared = self.git_path("packed-refs.lock").into_iter().collect::<Vec<_>>();
+        let taken_over = || stale_lock::take_over(&self.top, &shared);
+        delete().or_else(|cause| if taken_over() { delete() } else { Err(cause) })
     }
 }

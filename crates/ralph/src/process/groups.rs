@@ -149,6 +149,12 @@ pub fn runs_around(_pid: Pid) -> Vec<String> {
     Vec::new()
 }
 
+/// Not known without `/proc`.
+#[cfg(not(target_os = "linux"))]
+pub fn is_git_at_work(_: &std::path::Path) -> bool {
+    false
+}
+
 #[cfg(not(target_os = "linux"))]
 pub fn become_subreaper() -> Result<(), ProcessError> {
     Ok(())

@@ -47,9 +47,11 @@ use rustix::process::WaitStatus;
 #[cfg(target_os = "linux")]
 pub use self::client::Keeper;
 #[cfg(not(target_os = "linux"))]
-pub use self::groups::{Keeper, become_subreaper, end_survivors, keeper_main, runs_around};
+pub use self::groups::{Keeper, become_subreaper, end_survivors, is_git_at_work, keeper_main, runs_around};
 #[cfg(target_os = "linux")]
 pub use self::keeper::keeper_main;
+#[cfg(target_os = "linux")]
+pub use self::procfs::is_git_at_work;
 #[cfg(target_os = "linux")]
 pub use self::reaper::become_subreaper;
 #[cfg(target_os = "linux")]

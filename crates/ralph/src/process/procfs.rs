@@ -4,6 +4,7 @@
 //! again until nothing changes.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, RawPid};
 
@@ -41,6 +42,19 @@ impl Stat {
     pub(super) fn is_dead(self) -> bool {
         matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
+}
+
+/// Whether a git works in a directory or below it, apart from those that ralph has started on a git
+/// directory of its own.
+pub fn is_git_at_work(tree: &Path) -> bool {
+    all().any(|pid| {
+        let of = |name: &str| format!("/proc/{pid}/{name}");
+        let is_git = fs::read(of("comm")).is_ok_and(|name| name.trim_ascii() == b"git");
+        is_git
+            && fs::read_link(of("cwd")).is_ok_and(|dir| dir.starts_with(tree))
+            && fs::read(of("cmdline"))
+                .is_ok_and(|line| !line.split(|byte| *byte == 0).any(|word| word.starts_with(b"--git-dir=")))
+    })
 }
 
 /// Who is whose child.
