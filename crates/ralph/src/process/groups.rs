@@ -8,11 +8,13 @@
 #![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::thread;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid};
@@ -83,8 +85,13 @@ impl Keeper {
 
     /// Waits for the next word. Nothing is lost when the future is dropped.
     pub async fn event(&mut self) -> KeeperEvent {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    /// Likewise, for a task that waits for several keepers at once.
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<KeeperEvent> {
         // The keeper itself holds a sender, so the channel does not end.
-        self.events.recv().await.unwrap_or(KeeperEvent::Gone { swept: 0 })
+        self.events.poll_recv(cx).map(|event| event.unwrap_or(KeeperEvent::Gone { swept: 0 }))
     }
 
     pub fn finish(self) {}
