@@ -31,7 +31,7 @@ pub(crate) enum Failure {
     },
     /// A leftover did not start; it said this.
     Leftover(String),
-    /// Whoever read the output has gone. That is the reader's right, so it is no error.
+    /// The reader of the output is gone. It may go at any time, so this is no error.
     OutputClosed,
 }
 
@@ -58,7 +58,7 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         if !matches!(self, Failure::OutputClosed) {
             let message = format!("fake-agent: error: {self}\n");
-            // There is nobody left to tell when stderr is closed as well.
+            // With stderr closed as well, there is nowhere left to report to.
             let _ = io::stderr().write_all(message.as_bytes());
         }
         ExitCode::from(self.code())

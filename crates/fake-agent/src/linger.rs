@@ -152,7 +152,7 @@ fn await_ready(mut heard: PipeReader) -> Result<(), Failure> {
     }
 }
 
-/// Monotonic, because a leftover must also end when somebody sets the clock back.
+/// Monotonic, because a leftover must also end when the clock is set back.
 fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);

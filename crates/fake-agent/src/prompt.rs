@@ -1,4 +1,4 @@
-//! The prompt on stdin, read only when somebody asks for it.
+//! The prompt on stdin, read only when a script needs it.
 //!
 //! An agent that reads stdin without need would hang wherever stdin is left open.
 
@@ -11,7 +11,7 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// All of stdin. A terminal gives nothing: nobody sits there to type a prompt.
+    /// All of stdin. A terminal gives nothing: no user is there to type a prompt.
     pub(crate) fn bytes(&mut self) -> Result<&[u8], Failure> {
         if self.read.is_none() {
             self.read = Some(read_stdin().map_err(Failure::system("read the prompt"))?);

@@ -10,7 +10,7 @@ pub(crate) const POLITE: [i32; 2] = [SIGTERM, SIGINT];
 /// The same, and what a closing terminal sends to those that are left.
 pub(crate) const POLITE_AND_HANGUP: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 
-/// Gives each signal a handler that only sets a flag which nobody reads. Sleeps and
+/// Gives each signal a handler that only sets a flag that is never read. Sleeps and
 /// writes that such a signal interrupts are taken up again by the standard library.
 pub(crate) fn ignore(signals: &[i32]) -> Result<(), Failure> {
     for signal in signals {

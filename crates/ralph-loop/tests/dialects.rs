@@ -1,7 +1,7 @@
 //! Agents' real output, read whole and in pieces.
 //!
 //! `captures/` holds what real agents printed, each with the exit code it ended with. Those called
-//! `described` follow an agent's documentation: nobody could run Amp, and no scripted model makes
+//! `described` follow an agent's documentation: Amp could not be run, and no scripted model makes
 //! Codex do all that it can. Each event is shown as one line, so that a snapshot reads like the
 //! run it tells of.
 

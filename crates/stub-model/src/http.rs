@@ -93,7 +93,7 @@ impl Connection {
                 return Err(malformed("a body too large"));
             }
             body.extend(self.bytes(size)?);
-            // The line end after the data; after the last chunk also trailers, which nobody sends.
+            // The line end after the data; after the last chunk also trailers, which no client sends.
             self.line()?;
             if size == 0 {
                 return Ok(body);

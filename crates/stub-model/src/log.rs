@@ -1,6 +1,6 @@
 //! What was asked and what it got.
 //!
-//! A request is in the log before its answer begins, so whoever sees it there knows that the
+//! A request is in the log before its answer begins, so a test that sees it there knows that the
 //! client is waiting for the model.
 
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl Log {
         if let Some(file) = &self.file
             && let Ok(line) = serde_json::to_string(&seen)
         {
-            // A log that cannot be written is missed by whoever reads it; the model goes on.
+            // If the log cannot be written, its readers notice; the model goes on.
             let _ = writeln!(file.lock().unwrap_or_else(PoisonError::into_inner), "{line}");
         }
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(seen);

@@ -45,7 +45,7 @@ impl Left {
 impl Drop for Left {
     fn drop(&mut self) {
         for pid in self.pids() {
-            // A process id may belong to somebody else by now; only ours is meant.
+            // A process id may belong to another process by now; only ours is meant.
             if is_agent(pid) {
                 let _ = kill_process(pid, Signal::KILL);
             }

@@ -40,7 +40,7 @@ enum What {
     Woke,
     /// The timer that the policy asked for.
     Due,
-    /// Somebody asks by the worker's name.
+    /// The user asks by the worker's name.
     Asks(&'static str),
     /// The agent shows no sign of life.
     Silent,
@@ -216,7 +216,7 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             (_, Some(Step::Plan { .. })) => story.word("list:A=new"),
             (_, Some(Step::Message { .. })) => story.word("message"),
             (_, Some(Step::Scm { .. } | Step::CommitWorktree)) => story.word("did"),
-            // Nobody but a person ends a pause.
+            // Only the user ends a pause.
             (None, None) if paused => story.word("continue"),
             (Some(_), None) if paused => {}
             (_, None) => story.word("due"),
@@ -240,7 +240,7 @@ fn most_events(run: &Run, chances: usize) -> usize {
     1 + 4 * steps + iterations + interventions + stops
 }
 
-/// What holds for every record, whoever wrote it.
+/// What holds for every record, regardless of how it was written.
 fn assert_lawful(run: &Run, events: &[Event]) {
     let judged: Vec<_> = events.iter().filter_map(|event| judgement(&event.fact)).collect();
     let numbers: Vec<u32> = judged.iter().map(|judgement| judgement.iteration).collect();
@@ -298,8 +298,8 @@ fn rested_ms(events: &[Event]) -> u64 {
 /// Attempts at a story, as `story::run` gives them.
 const ATTEMPTS: usize = 3;
 
-/// Iterations that a run may use up; those of a story that halted it are given back to whoever
-/// resumes.
+/// Iterations that a run may use up; those of a story that halted it are given back when
+/// the run is resumed.
 fn allowed(run: &Run, events: &[Event]) -> usize {
     let failed = |note: &String| note.ends_with(&format!("failed {ATTEMPTS} times"));
     let (mut halted, mut given_back) = (false, 0);

@@ -35,7 +35,7 @@ fn an_outage_is_endured_up_to_its_limit() {
     check("max-outage:5", "start down due down due", "agent 1.3");
     check("max-outage:5", "start down due down due down", "wait until 5s");
     check("max-outage:5", "start down due down due down 5s woke", "stop outage");
-    // Whoever answers ends it.
+    // An agent that answers ends it.
     check("max-outage:5 checks:1", "start down due talk red 9s down", "wait until 10s");
 }
 
@@ -96,7 +96,7 @@ fn another_agent_stands_in_for_one_without_a_network() {
     check("agents:2", "start offline due", "ask (no network)");
     check("agents:2", "start offline due down", "agent 1 by 1");
     check("agents:2 max-outage:5", "start offline", "wait until 5s");
-    // With nobody to stand in, it waits.
+    // With no agent to take over, it waits.
     check("agents:2 max-outage:600", "start limited:600 offline", "wait until 600s");
 }
 

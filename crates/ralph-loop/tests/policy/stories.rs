@@ -42,12 +42,12 @@ fn a_story_is_committed_once_it_is_done_and_before_anything_else() {
     check(commits, done, "judged 1 done, left 1");
     check(commits, &format!("{done} left"), "snapshot 2");
     check(TWO, done, "judged 1 done, snapshot 2");
-    // What is put back is nobody's to commit.
+    // What is put back is not committed.
     check(commits, "start tree:A@main told:FAIL-1.1@main", "judged 1 retry (too hard), restore 2");
     // The last one is, too.
     let last = format!("{done} left tree:B@main told:DONE-1.2@main");
     check(commits, &last, "judged 2 done, left 2");
-    // Whoever takes the run up begins with it.
+    // A resumed run begins with it.
     check(commits, &format!("{done} resumed"), "left 1");
 }
 

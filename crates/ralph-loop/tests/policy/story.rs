@@ -28,8 +28,8 @@
 //! | `silent` `silent:tool`  | the agent, or its tool, has been silent for too long     |
 //! | `offline` `online`      | the agent waits for the network; it gets through again   |
 //! | `badkey` `root`         | the agent tries a refused key; ends as it may not be root|
-//! | `pause` `continue`      | somebody asks by the worker's name; also `leave` `kill`  |
-//! | `set:n=7` `set:done=X`  | somebody changes a limit, the done pattern               |
+//! | `pause` `continue`      | the user asks by the worker's name; also `leave` `kill`  |
+//! | `set:n=7` `set:done=X`  | the user changes a limit, the done pattern               |
 //! | `say:X` `matched`       | a note for the next prompt; the agent's output matches      |
 //! | `disk:100`              | so many bytes are free from now on; no event             |
 //! | `stop` `resumed` `woke` | a signal; a new process takes the run up; a timer        |
@@ -174,7 +174,7 @@ pub fn run(asked: &str) -> Run {
                 Plan::Stories(plan) => plan.commit = true,
                 Plan::Prompt(_) | Plan::Tasks(_) => panic!("`commit` after `stories`"),
             },
-            _ => panic!("nobody can ask for `{word}`"),
+            _ => panic!("`{word}` does not describe a run"),
         }
     }
     for check in &mut run.checks {

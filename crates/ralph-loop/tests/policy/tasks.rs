@@ -149,7 +149,7 @@ fn a_check_does_no_more_to_the_list_than_its_agent_may() {
     check(two, &format!("{resumed} list:A=right0 green green"), "compare");
     let judged = format!("{resumed} list:A=right0 green green list:A=right0");
     check(two, &judged, "judged 1 done, read");
-    // What a check that was cut short has left is nobody else's.
+    // What a check that was cut short has left counts as the check's.
     check(two, &format!("{answered} resumed"), "compare");
     check(two, &format!("{answered} green resumed"), "compare");
     check(two, &format!("{answered} green resumed list:A=waiting"), "check 1.1");
@@ -183,7 +183,7 @@ fn other_eyes_review() {
     let eyes = "tasks:5 git n:15 reviewer";
     check(eyes, "start list:A=new tree:X", "implement A in 1");
     check(eyes, "start list:A=waiting tree:X", "review A in 1 by 1");
-    // While its service refuses, somebody else does.
+    // While its service refuses, another agent does.
     let refused = "start list:A=waiting tree:X limited:60 list:A=waiting list:A=waiting";
     check(eyes, refused, "review A in 1");
 }

@@ -1,7 +1,7 @@
 //! `ralph pause`, `kill`, `set`, `say`: asking something of a worker or a run.
 //!
 //! A loop that is there is asked over its socket and writes its journal itself. Where none is,
-//! whoever asks holds the run's lock for a moment and writes in its place.
+//! the command holds the run's lock for a moment and writes in its place.
 
 use super::args::{ProjectArgs, TotalArgs};
 use super::home;

@@ -88,7 +88,7 @@ fn is_down(error: &Value, told: &str) {
 #[test]
 fn codex_without_a_network_is_an_outage() {
     let Some(stage) = Stage::set(Real::Codex, &json!([])) else { return };
-    // Where nobody listens any more.
+    // A port that no process listens on any more.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = format!("model_providers.stub.base_url=\"http://{closed}/v1\"");
     let args = ["make it", "--max-outage", "1", "--", "codex", "-c", &config, CODEX_BYPASS];

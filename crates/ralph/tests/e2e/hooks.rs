@@ -1,4 +1,4 @@
-//! ralph's hooks in the real programs: loaded, heard, obeyed, and nobody else's business.
+//! ralph's hooks in the real programs: loaded, run, obeyed, and without effect outside of a run.
 
 use crate::stage::{Real, Stage};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use crate::stage::{DONE, Real, Stage};
 use serde_json::{Value, json};
 
-/// Claude would have asked, and there is nobody to ask.
+/// Claude would have asked, and there is no user to ask.
 #[test]
 fn claude_is_denied_a_tool_and_ralph_tells() {
     let Some((stage, events)) = try_to_write(Real::Claude) else { return };

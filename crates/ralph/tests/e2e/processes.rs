@@ -73,7 +73,7 @@ fn two_signals_end_it_while_its_model_thinks(real: Real) {
     stage.asked_only_the_model();
 }
 
-/// Five minutes and a bit, which nobody else sleeps.
+/// Five minutes and a bit; no other process sleeps as long.
 fn nap() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("300.{}{:03}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

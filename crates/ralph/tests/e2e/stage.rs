@@ -134,7 +134,7 @@ impl Stage {
         command.current_dir(self.root.join("project")).env_clear().stdin(Stdio::null());
         command.env("PATH", path).env("HOME", self.root.join("user")).env("RALPH_HOME", self.home());
         command.env("TMPDIR", self.root.join("tmp")).env("LANG", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1");
-        // Whoever asks for another host is heard and refused.
+        // A request for another host arrives here and is refused.
         let url = self.server.url();
         command.env("HTTPS_PROXY", url).env("HTTP_PROXY", url).env("NO_PROXY", "127.0.0.1,localhost");
         match self.real {
@@ -204,7 +204,7 @@ impl Stage {
         RALPH
     }
 
-    /// The agent in somebody's own hands, to its end; what it printed.
+    /// The agent as a user runs it by hand, to its end; what it printed.
     #[track_caller]
     pub fn person(&self, args: &[&str]) -> String {
         let mut command = self.command(self.real.program());

@@ -35,7 +35,7 @@ pub fn death_fits(round: &Round<'_>, life: &Life, death: Death, facts: &[Event])
     let expected = match reason {
         StopReason::Completed => 0,
         StopReason::Interrupted if round.signalled => 130,
-        // Nobody survives everything; but not before the fourth.
+        // A run may give up when its keeper keeps dying, but not before the fourth time.
         StopReason::Error if note.contains("keeps dying") && round.keeper_hits > 3 => 1,
         _ => return Err(format!("ralph stopped as {}: {note}", reason.word())),
     };
@@ -94,8 +94,8 @@ pub fn record_holds(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
     Ok(())
 }
 
-/// The agent's own book: whoever was judged has worked, nobody worked ahead, nobody more
-/// often than it was begun, and no two at a time.
+/// The agent's own book: every judged iteration had an agent, none ran ahead, none ran more
+/// often than it was begun, and no two ran at a time.
 pub fn ledger_agrees(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
     let text = fs::read_to_string(round.stage.path("ledger")).unwrap_or_default();
     let mut starts: BTreeMap<u32, usize> = BTreeMap::new();

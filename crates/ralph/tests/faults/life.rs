@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 pub struct Life {
-    /// None for a worker, which is nobody's child.
+    /// None for a worker, which is not a child of this process.
     child: Option<Child>,
     pub ralph: Process,
     pidfd: OwnedFd,
@@ -26,7 +26,7 @@ pub struct Life {
 pub enum Death {
     Exit(i32),
     Signal(i32),
-    /// Nobody but its parent is told how.
+    /// Only its parent learns how it ended.
     Unknown,
 }
 
@@ -49,7 +49,7 @@ impl Life {
         Ok(Life { child: Some(child), ralph, pidfd, began: Instant::now(), stdout, stderr })
     }
 
-    /// A process that somebody else has started, who prints to `LOG.out` and `LOG.err`.
+    /// A process that was started elsewhere and prints to `LOG.out` and `LOG.err`.
     pub fn of(ralph: Process, log: &Path) -> Option<Life> {
         let pidfd = pidfd_open(ralph.pid, PidfdFlags::empty()).ok()?;
         let (stdout, stderr) = (log.with_extension("out"), log.with_extension("err"));

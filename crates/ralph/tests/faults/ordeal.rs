@@ -39,7 +39,7 @@ pub struct Ordeal {
 /// What the worker is called.
 pub const NAME: &str = "hand";
 
-/// Somebody who steers a worker.
+/// A user who steers a worker.
 struct Worker {
     asks: VecDeque<Ask>,
     paused: bool,
@@ -54,7 +54,7 @@ impl Worker {
     fn next(&mut self) -> Option<Ask> {
         let ask = self.asks.pop_front();
         match ask {
-            // Whoever lets it go on after a signal begins another life.
+            // A worker that continues after a signal begins another life.
             Some(Ask::Pause | Ask::Continue) if self.leaving => None,
             _ if self.paused => Some(Ask::Continue),
             _ => ask,
@@ -257,7 +257,7 @@ impl Ordeal {
         lived
     }
 
-    /// What somebody asks of the worker, beside all else that happens to it.
+    /// What the user asks of the worker, besides all else that happens to it.
     fn ask(&mut self, ask: Ask, tally: &mut Tally) -> Result<(), String> {
         let paused = self.worker.as_ref().is_some_and(|worker| worker.paused);
         if matches!(ask, Ask::Nothing) || (matches!(ask, Ask::Continue) && !paused) {

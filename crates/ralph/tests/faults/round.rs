@@ -33,7 +33,7 @@ pub struct Shot {
     pub delay: Duration,
     /// Since the target was first seen.
     aim: Duration,
-    /// Wait for processes that nobody waits for.
+    /// Wait for processes that no other process waits for.
     pub amid_leftovers: bool,
     /// Between the two halves of a double fault.
     pub gap: Duration,

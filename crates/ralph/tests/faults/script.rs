@@ -66,7 +66,7 @@ impl Part {
         Part { dialect, ready, done, manners, script }
     }
 
-    /// The verdict on an iteration in which nobody killed the agent or a check.
+    /// The verdict on an iteration in which neither the agent nor a check was killed.
     pub fn verdict(&self, iteration: u32) -> Verdict {
         match self.manner(iteration) {
             Manner::Fails => Verdict::AgentFailed { why: "exit code 1".into() },

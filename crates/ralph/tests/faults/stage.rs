@@ -133,7 +133,7 @@ impl Stage {
         let file = self.path("pids");
         let listed = fs::read_to_string(&file).unwrap_or_default();
         let listed = listed.lines().filter_map(|line| Process::of(procs::pid(line)?));
-        // The number may be somebody else's by now. The file's name is in its arguments.
+        // The id may belong to another process by now. The file's name is in its arguments.
         let file = file.display().to_string();
         found.extend(listed.filter(|process| process.arguments().contains(&file)));
         found.dedup();

@@ -219,7 +219,7 @@ impl History {
                 let amid_checks = *what == PlanStep::ReadTasks && self.after.is_some();
                 let before = if amid_checks { &self.after } else { &self.known };
                 if end.edited || before.as_ref().is_some_and(|before| *before != list) {
-                    return Err("the list was changed by nobody".into());
+                    return Err("the list was changed, but no step changed it".into());
                 }
                 if !amid_checks {
                     self.known = Some(list);
@@ -311,7 +311,7 @@ impl History {
                 return Err(format!("{id} ended as {:?}, with {reviews} reviews", fields(story)));
             }
             if !self.approved.contains_key(id) {
-                return Err(format!("{id} was approved by nobody"));
+                return Err(format!("{id} was approved without a review"));
             }
             if known.story(id).map(fields) != Some(fields(story)) {
                 return Err(format!("{id} is not what the journal tells"));
@@ -319,7 +319,7 @@ impl History {
         }
         match list.stories.len() == STORIES.len() {
             true => Ok(()),
-            false => Err("there are stories that nobody has asked for".into()),
+            false => Err("there are stories that were not asked for".into()),
         }
     }
 

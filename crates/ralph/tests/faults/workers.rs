@@ -1,6 +1,6 @@
 //! A round of a worker: one of `ralph tasks` or `ralph stories`, in the background and with a name.
 //!
-//! Its tmux server is killed as well, and somebody pauses it, lets it go on, changes its limit and
+//! Its tmux server is killed as well, and a user pauses it, lets it go on, changes its limit and
 //! talks to it at random moments. Its files tell the truth in the end.
 
 use crate::fault::Tally;

@@ -95,7 +95,7 @@ fn it_ends_what_a_crashed_run_has_left() {
     kill_process(running.pid(), Signal::STOP).unwrap();
     kill_process(keeper, Signal::KILL).unwrap();
     running.kill();
-    assert!(!sandbox.alive().is_empty(), "nobody was there to end them");
+    assert!(!sandbox.alive().is_empty(), "no process was left to end them");
     let ran = doctor(&sandbox, &[], None).exits(0);
     let id = sandbox.only_run();
     let ran = ran.says("1 crashed, ").says(&format!("continue the newest: ralph resume {id}"));

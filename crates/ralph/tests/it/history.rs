@@ -354,7 +354,7 @@ fn what_has_grown_too_large_or_stands_in_the_way_is_spared() {
     assert!(sandbox.has("was-a-file/x.o") && !sandbox.has("plain"));
 }
 
-/// Runs ralph as somebody who may not read everything.
+/// Runs ralph as a user who may not read everything.
 fn as_nobody(sandbox: &Sandbox, args: &[&str]) -> Ran {
     let mut command = sandbox.command("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", RALPH]).args(args);

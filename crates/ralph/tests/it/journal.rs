@@ -152,7 +152,7 @@ fn the_journal_itself_can_be_shown() {
     result.stops(0, "completed", 2);
 }
 
-/// Facts may be added, not changed: whoever changes one breaks the runs of everybody.
+/// Facts may be added, not changed: a change to one breaks every recorded run.
 #[test]
 fn a_journal_of_version_1_is_still_understood() {
     let sandbox = Sandbox::bare();

@@ -53,7 +53,7 @@ fn a_workspace_is_free_after_loop_and_keeper_were_killed_at_once() {
     kill_process(ralph, Signal::STOP).unwrap();
     kill_process(keeper, Signal::KILL).unwrap();
     running.kill();
-    assert!(!sandbox.alive().is_empty(), "nobody was there to end the agent");
+    assert!(!sandbox.alive().is_empty(), "no process was left to end the agent");
     sandbox.run(&["-p", "x"], &done).exits(0);
     sandbox.nothing_is_left();
 }

@@ -355,7 +355,7 @@ fn with_runs() -> String {
 fn an_agent_that_is_not_installed_comes_with_what_to_install() {
     let sandbox = Sandbox::bare();
     let mut command = sandbox.command(crate::support::RALPH);
-    // Whoever tests this may have the real one.
+    // The machine that tests this may have the real one.
     command.args(["run", "-p", "x"]).env("PATH", "/usr/bin:/bin");
     let ran = sandbox.spawn(command).end();
     insta::assert_snapshot!("not_installed", both(&sandbox, &ran));

@@ -271,7 +271,7 @@ fn a_run_killed_between_a_commit_and_its_record_commits_once() {
     let ran = run(&sandbox, &[]);
     assert_eq!(ran.code, None, "it was killed\n{}", ran.stderr);
     assert_eq!(subjects(&sandbox), ["work"]);
-    assert_eq!(outcomes(&sandbox), [json!(null); 0], "nobody could record it");
+    assert_eq!(outcomes(&sandbox), [json!(null); 0], "no process was left to record it");
     sandbox.sh("rm .git/hooks/post-commit");
     sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", 1);
     assert_eq!(subjects(&sandbox), ["work"]);
@@ -337,8 +337,8 @@ fn another_program_than_git_gets_the_message_as_one_argument() {
     assert_eq!(called, "<commit><-am><two \"words\"\nand $HOME>\n<push><--force><far>\n");
 }
 
-/// The record is cut after the fact; the world is as the finished run left it. Whoever takes
-/// the run up then must find the commits that are there.
+/// The record is cut after the fact; the world is as the finished run left it. The
+/// resumed run must find the commits that are there.
 #[test]
 fn a_journal_cut_anywhere_leads_to_one_commit_an_iteration() {
     let sandbox = with_tasks(&["commit"]);

@@ -90,7 +90,7 @@ fn another_agent_takes_over_from_one_that_is_refused_for_good() {
     sandbox.program("second", &format!("cat > asked; echo '{DONE}'"));
     sandbox.ralph(&["run", "-p", "do it", "-n", "1", "--fallback-agent", "second"]).exits(0);
     assert_eq!(sandbox.read("asked"), "do it");
-    // With nobody to take over, the run ends with the first refusal and says what to do.
+    // With no agent to take over, the run ends with the first refusal and says what to do.
     let ran = sandbox.ralph(&["run", "-p", "do it"]).exits(1);
     ran.says("authentication: API error 404: no such model").says("choose a model");
 }

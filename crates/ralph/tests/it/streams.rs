@@ -142,12 +142,12 @@ fn a_workers_output_is_kept_up_to_the_cap_and_can_be_followed_all_the_while() {
     assert_eq!(outputs.len(), 2, "{files:?}");
     let bytes: u64 = outputs.iter().map(|name| fs::metadata(yard.file("agent", name)).unwrap().len()).sum();
     assert!(bytes < 400_000, "{bytes}");
-    // Whoever comes later gets the newest part, and is told so.
+    // A later reader gets the newest part, and a line that says so.
     let logs = yard.0.ralph(&["logs", "agent"]).exits(0).stdout;
     assert!(logs.starts_with("[ralph] older output is no longer kept (keepStreams)\n"), "{logs:.200}");
     assert!(!logs.contains("line 1.0000 ") && logs.contains("line 6.0000 ") && logs.contains("line 6.0999 "));
     assert!(logs.contains("loop complete after 6 iterations\n"));
-    // Whoever followed has every line, once and in order.
+    // The reader that followed has every line, once and in order.
     yard.0.ralph(&["rm", "agent"]).exits(0);
     following.end().exits(0);
     let followed = yard.0.read("followed");

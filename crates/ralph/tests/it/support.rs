@@ -493,7 +493,7 @@ impl Ran {
     pub fn says(self, text: &str) -> Ran {
         assert!(
             self.stdout.contains(text) || self.stderr.contains(text),
-            "nobody says {text:?}\n--- stdout\n{}\n--- stderr\n{}",
+            "neither stdout nor stderr has {text:?}\n--- stdout\n{}\n--- stderr\n{}",
             self.stdout,
             self.stderr
         );

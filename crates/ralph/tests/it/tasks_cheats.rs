@@ -227,7 +227,7 @@ fn with_checks_of_the_agents(checks: &[&str]) -> Sandbox {
     sandbox
 }
 
-/// Whoever resumes runs the checks again, on a list that a person may have changed meanwhile.
+/// A resumed run runs the checks again, on a list that the user may have changed meanwhile.
 #[test]
 fn a_check_approves_nothing_when_it_runs_again_and_what_a_person_did_before_it_counts() {
     const CHECKS: [&str; 2] = ["sh test.sh", "true"];
@@ -296,7 +296,7 @@ fn a_git_filter_says_nothing_in_the_reviewers_place() {
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
 }
 
-/// Whoever writes the list while the reviewer is at work would pass for the reviewer.
+/// A process that writes the list while the reviewer runs would pass for the reviewer.
 #[test]
 fn what_a_git_filter_has_started_does_not_live_to_see_the_reviewer() {
     let sandbox = project(&list(&[new("US-001")]));

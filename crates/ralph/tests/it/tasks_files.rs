@@ -129,7 +129,7 @@ fn ralph_archive_after_a_completed_loop_gives_the_archive_structure_and_a_clean_
     ];
     run(&sandbox, &[], &acts.each_ref().map(Act::makes)).stops(0, "completed", 6);
     let before = sandbox.read("ralph/tasks.json");
-    // Somebody's own work is neither committed nor lost.
+    // The user's own work is neither committed nor lost.
     sandbox.write("theirs", "unstaged");
     sandbox.write("staged", "staged");
     sandbox.sh("git add staged");

@@ -146,7 +146,7 @@ fn at_the_cap_with_red_checks_the_run_halts_and_asks_for_a_person() {
     let why = "US-001 reached its review cap of 2 and its checks still fail: a person has to look at it";
     assert_eq!(result["error"]["message"], why);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 2]));
-    // Whoever resumes has seen to it: one more fix, one more review.
+    // A user who resumes has looked at it: one more fix, one more review.
     let resumed = sandbox.ralph(&["resume", "--format", "json"]);
     resumed.stops(0, "completed", 3);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([true, "approved", 3]));

@@ -117,7 +117,7 @@ fn what_a_person_adds_after_an_agent_was_ended_is_there_when_the_run_goes_on() {
     sandbox.until_fact("the first signal", |fact| fact == "stop_asked");
     running.signal(Signal::INT);
     running.end().exits(130);
-    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]), "nobody judged that agent");
+    assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]), "that agent was not judged");
     sandbox.write("ralph/tasks.json", text(&list(&[new("US-001"), new("US-002")])));
     sandbox.ralph(&["resume", "--format", "json"]).stops(1, "max_iterations", 1);
     assert_eq!(fields(&seen(&sandbox, 2), "US-002"), json!([false, null, 0]));
@@ -182,7 +182,7 @@ fn killed_in(before: &Value, dirty: &Value, after: &[Value], wanted: &[&str]) {
     sandbox.soon_nothing_is_left();
     let iterations = after.len() as u64;
     sandbox.ralph(&["resume", "--format", "json"]).stops(0, "completed", iterations);
-    // Nobody judged what the killed agent wrote: the next one finds the list as it was.
+    // What the killed agent wrote was not judged: the next one finds the list as it was.
     assert_eq!(
         fields(&seen(&sandbox, 2), "US-001"),
         json!([before["passes"], before["reviewStatus"], before["reviewCount"]])

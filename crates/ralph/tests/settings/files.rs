@@ -9,7 +9,7 @@ fn refused(content: &str) -> String {
     project.settings(content);
     let answer = project.ralph(&["config", "show"]);
     assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{content}");
-    // The same words whoever reads the settings.
+    // Every command reports it in the same words.
     let run = project.ralph(&["run", "x", "--", "/bin/true"]);
     assert_eq!((run.code, &run.err), (2, &answer.err), "{content}");
     answer.err

@@ -293,7 +293,7 @@ fn what_a_worker_printed_goes_with_its_run_and_how_it_ended_stays() {
     yard.0.ralph(&["logs", "loud"]).exits(1).says("no output is kept for worker 'loud'");
 }
 
-/// Removing takes a while, and somebody may want to go on with the run just then.
+/// Removing takes a while, and the user may want to resume the run just then.
 #[test]
 fn a_run_that_is_being_removed_cannot_be_taken_up() {
     let sandbox = Sandbox::git();

@@ -1,4 +1,4 @@
-//! Input that nobody means to give.
+//! Input given by mistake.
 
 use super::stage::Stage;
 use serde_json::json;

@@ -23,7 +23,7 @@ fn interrupted_in_an_attempt_the_tree_goes_back_first_and_the_same_story_comes_a
             stage.let_go("1.2#1");
         }
         running.end().exits(130);
-        // Asked once, the attempt is waited for, and fails; asked twice, nobody judges it.
+        // Asked once, the attempt is waited for, and fails; asked twice, it is not judged.
         let failed = u32::from(signals == 1);
         assert_eq!(stage.state(), format!("1.1 / 1.2 / {failed}"));
         stage.sandbox.ralph(&["resume"]).exits(0);
@@ -50,7 +50,7 @@ fn killed_in_an_attempt_it_is_the_same() {
     assert_eq!(
         stage.progress(),
         ["[DONE] Story 1.1 - Part 1 1 - TIME"],
-        "an attempt that nobody judged is none"
+        "an attempt that was not judged does not count"
     );
     assert!(stage.log().iter().any(|line| line.ends_with("resumed at iteration 1")), "{:?}", stage.log());
 }
@@ -161,7 +161,7 @@ fn stories_whose_work_is_undone_are_done_no_more() {
         stage.sandbox.ralph(&["undo", &id, "--tree", back]).exits(0);
         assert!(stage.sandbox.has("1.3"));
         assert_eq!(stage.state(), "1.1 1.2 1.3 / - / 0");
-        // What somebody else has made of it stays.
+        // What the user has made of it stays.
         let theirs = r#"{"completed_stories": ["1.3"], "current_story": null, "retry_count": 0}"#;
         stage.sandbox.write(".ralph/state.json", theirs);
         let told = stage.sandbox.ralph(&["undo", &id]).exits(0);

@@ -343,7 +343,7 @@ fn a_lock_that_another_program_holds_on_the_state_holds_up_nobody() {
     lock.lock().unwrap();
     yard.0.ralph(&["pause", "agent"]).exits(0);
     yard.0.ralph(&["set", "agent", "-n", "8"]).exits(0);
-    assert!(yard.status("agent").contains("Status: paused\n"), "whoever asks the journal knows it");
+    assert!(yard.status("agent").contains("Status: paused\n"), "the journal has it");
     assert_eq!(yard.state("agent")["status"], "running", "the file is as it was");
     lock.unlock().unwrap();
     until("the newest state", || yard.state("agent")["max_iterations"] == 8);

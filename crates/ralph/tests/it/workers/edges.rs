@@ -68,7 +68,7 @@ fn pausing_during_backoff_wait_immediately_stops_the_wait() {
     yard.until_log("agent", "[FAIL] iteration 1 failed (exit: 1), retrying in 3600s (attempt 1/5)");
     yard.0.ralph(&["pause", "agent"]).exits(0);
     assert_eq!(yard.state("agent")["status"], "paused");
-    // Whoever resumes does not wait for the rest of the hour.
+    // A resumed worker does not wait for the rest of the hour.
     yard.0.ralph(&["resume", "agent"]).exits(0);
     yard.until_log("agent", "[FAIL] iteration 2 failed");
 }

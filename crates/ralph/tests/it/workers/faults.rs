@@ -142,7 +142,7 @@ fn a_worker_that_crashed_can_be_paused_and_killed() {
     assert_eq!(yard.judged(), [1, 2]);
 }
 
-/// Stopped, not dead: it answers nobody.
+/// Stopped, not dead: it answers no request.
 #[test]
 fn a_loop_that_does_not_answer_can_still_be_killed() {
     let yard = Yard::new();
