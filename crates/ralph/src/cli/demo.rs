@@ -13,7 +13,7 @@ use crate::git;
 use crate::layout::{Home, Project};
 use crate::report::say;
 use crate::request::prompt::{self, PromptRequest};
-use crate::request::{Asked, Terms};
+use crate::request::{RequestedRun, Terms};
 use crate::session::{self, SessionOptions};
 use crate::settings;
 use clap::Args;
@@ -61,11 +61,11 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let trouble = |cause: io::Error| CliError::failed("cannot set up the demo").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
-    let asked = asked(&set_up(&root).map_err(trouble)?)?;
+    let requested = requested_run(&set_up(&root).map_err(trouble)?)?;
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {
-        session::open(&home, asked, &SessionOptions::of_program(false), reporter)
+        session::open(&home, requested, &SessionOptions::of_program(false), reporter)
     });
     if args.keep {
         // Standard output may be a program's, which expects JSON there and nothing else.
@@ -97,8 +97,8 @@ fn set_up(root: &Path) -> io::Result<Scratch> {
     Ok(Scratch { project, agent })
 }
 
-/// As `ralph run` would be asked for it, with the default settings and not the user's.
-fn asked(scratch: &Scratch) -> Result<Asked, CliError> {
+/// As `ralph run` would request it, with the default settings and not the user's.
+fn requested_run(scratch: &Scratch) -> Result<RequestedRun, CliError> {
     let request = PromptRequest {
         task: Some(PROMPT.into()),
         terms: Terms {
@@ -109,12 +109,12 @@ fn asked(scratch: &Scratch) -> Result<Asked, CliError> {
         ..PromptRequest::default()
     };
     let settings = settings::defaults().map_err(|error| refused(&error))?;
-    let mut asked = prompt::build(&request, &settings, &Project::at(scratch.project.clone()))?;
-    asked.run.id = "demo".into();
-    for agent in &mut asked.run.agents {
+    let mut requested = prompt::build(&request, &settings, &Project::at(scratch.project.clone()))?;
+    requested.run.id = "demo".into();
+    for agent in &mut requested.run.agents {
         agent.name = "claude (scripted, built in)".into();
     }
-    Ok(asked)
+    Ok(requested)
 }
 
 /// First it looks, then it fixes one of two bugs and says it is done, then it reads the feedback.

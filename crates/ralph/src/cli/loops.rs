@@ -9,7 +9,7 @@ use crate::engine::{FirstPrompt, first_prompt};
 use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::{Out, say};
-use crate::request::{self, Asked, Terms};
+use crate::request::{self, RequestedRun, Terms};
 use crate::session::{self, SessionOptions};
 use crate::settings::{self, Settings};
 use crate::worker;
@@ -153,13 +153,13 @@ impl LoopArgs {
     }
 
     /// Runs what was asked for to its end, or shows how it would begin.
-    pub fn live(&self, asked: Asked, settings: &Settings) -> Result<ExitCode, CliError> {
+    pub fn live(&self, requested: RequestedRun, settings: &Settings) -> Result<ExitCode, CliError> {
         if self.dry_run {
-            return dry_run(&asked, self.output.verbose);
+            return dry_run(&requested, self.output.verbose);
         }
         let (home, dir) = (home()?, self.project.dir()?);
-        let ignored = self.watch.tool_timeout.and_then(|_| request::tool_timeout_warning(&asked.run));
-        for warning in request::warnings(&asked.run).into_iter().chain(ignored) {
+        let ignored = self.watch.tool_timeout.and_then(|_| request::tool_timeout_warning(&requested.run));
+        for warning in request::warnings(&requested.run).into_iter().chain(ignored) {
             say(&format!("ralph: warning: {warning}"));
         }
         let options = SessionOptions::of_program(self.share_workspace);
@@ -167,7 +167,7 @@ impl LoopArgs {
             (self.stream_agent_output || settings.stream_agent_output) && !self.no_stream_agent_output;
         let stream = if streams { Stream::Shown } else { Stream::Hidden };
         let ended =
-            report_on(&self.output, stream, |reporter| session::open(&home, asked, &options, reporter));
+            report_on(&self.output, stream, |reporter| session::open(&home, requested, &options, reporter));
         if let Err(error) = catalog::prune(&home, &dir, settings.keep_runs) {
             say(&format!("ralph: warning: {error}"));
         }
@@ -178,8 +178,8 @@ impl LoopArgs {
 /// Lines of a prompt that a dry run shows.
 const PREVIEW_LINES: usize = 20;
 
-fn dry_run(asked: &Asked, whole: bool) -> Result<ExitCode, CliError> {
-    let Asked { run, texts, .. } = asked;
+fn dry_run(requested: &RequestedRun, whole: bool) -> Result<ExitCode, CliError> {
+    let RequestedRun { run, texts, .. } = requested;
     let first =
         first_prompt(run, texts).map_err(|cause| CliError::failed("cannot start the run").cause(cause))?;
     let mut out = Out::stdout();

@@ -64,8 +64,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     habits::completion_response(args.completion_response.as_deref())?;
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
-    let asked = prompt::build(&args.request(), &settings, &project)?;
-    args.common.live(asked, &settings)
+    let requested = prompt::build(&args.request(), &settings, &project)?;
+    args.common.live(requested, &settings)
 }
 
 impl RunArgs {

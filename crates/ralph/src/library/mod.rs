@@ -112,15 +112,15 @@ impl Config {
         let project = Project::at(self.directory()?);
         let loaded = settings::load(&project, self.settings_file.as_deref())?;
         let (settings, mut warnings) = (self.agent.adapt(loaded.settings), loaded.warnings);
-        let (mut asked, about_plan) = self.plan.build(self.terms(&ralph), &settings, &project)?;
+        let (mut requested, about_plan) = self.plan.build(self.terms(&ralph), &settings, &project)?;
         warnings.extend(about_plan);
-        warnings.extend(request::warnings(&asked.run));
-        warnings.extend(self.tool_timeout.and_then(|_| request::tool_timeout_warning(&asked.run)));
-        let server = self.agent.serve(&home, &mut asked.run)?;
-        let id = asked.run.id.clone();
+        warnings.extend(request::warnings(&requested.run));
+        warnings.extend(self.tool_timeout.and_then(|_| request::tool_timeout_warning(&requested.run)));
+        let server = self.agent.serve(&home, &mut requested.run)?;
+        let id = requested.run.id.clone();
         let way = Way { keeper: KeeperProgram::At(ralph), share_workspace: self.share_workspace };
         RunHandle::start(id.clone(), warnings, way, move |options, reporter| {
-            let ended = session::open(&home, asked, options, reporter);
+            let ended = session::open(&home, requested, options, reporter);
             drop(server);
             let run_dir = home.run(&id);
             if ended.is_err() && !run_dir.journal().exists() {

@@ -3,9 +3,9 @@
 use super::{Config, Error};
 use crate::layout::Project;
 use crate::request::prompt::{self, PromptRequest};
-use crate::request::stories::{self, StoriesAsked, StoriesError, StoriesRequest};
+use crate::request::stories::{self, RequestedStories, StoriesError, StoriesRequest};
 use crate::request::tasks::{self, TasksRequest};
-use crate::request::{Asked, Terms};
+use crate::request::{RequestedRun, Terms};
 use crate::settings::Settings;
 use crate::stories::state_file;
 use ralph_loop::story_id::StoryId;
@@ -96,11 +96,11 @@ impl Plan {
         terms: Terms,
         settings: &Settings,
         project: &Project,
-    ) -> Result<(Asked, Vec<String>), Error> {
+    ) -> Result<(RequestedRun, Vec<String>), Error> {
         match self {
             Plan::Prompt(prompt) => {
-                let asked = prompt::build(&prompt.request(terms), settings, project)?;
-                Ok((asked, Vec::new()))
+                let requested = prompt::build(&prompt.request(terms), settings, project)?;
+                Ok((requested, Vec::new()))
             }
             Plan::Stories(stories) => stories.build(terms, settings, project),
             Plan::Tasks(tasks) => Ok((tasks::build(&tasks.request(terms), settings, project)?, Vec::new())),
@@ -128,7 +128,7 @@ impl Stories {
         terms: Terms,
         settings: &Settings,
         project: &Project,
-    ) -> Result<(Asked, Vec<String>), Error> {
+    ) -> Result<(RequestedRun, Vec<String>), Error> {
         let request = StoriesRequest {
             only: self.only,
             from: self.from,
@@ -138,11 +138,12 @@ impl Stories {
             branch: self.branch.clone(),
             terms,
         };
-        let StoriesAsked { asked, warnings: about_specs } = stories::build(&request, settings, project)?;
+        let RequestedStories { requested, warnings: about_specs } =
+            stories::build(&request, settings, project)?;
         let mut warnings = state_file::load(project).map_err(StoriesError::CannotReadState)?.notes;
         warnings.extend(about_specs);
-        warnings.extend(stories::uncommitted(&asked.run, project)?);
-        Ok((asked, warnings))
+        warnings.extend(stories::uncommitted(&requested.run, project)?);
+        Ok((requested, warnings))
     }
 }
 

@@ -78,9 +78,9 @@ impl Terms {
     }
 }
 
-/// A run, and what it needs before it begins.
+/// A run as it was requested, and what it needs before it begins.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RequestedRun {
     pub run: Run,
     /// Texts that it refers to by hash.
     pub texts: Vec<String>,

@@ -1,6 +1,6 @@
 //! A run of one prompt: what `ralph run` and the library ask for.
 
-use super::{Asked, RequestError, Terms, checks, limits};
+use super::{RequestError, RequestedRun, Terms, checks, limits};
 use crate::fsx;
 use crate::layout::{self, Project};
 use crate::settings::Settings;
@@ -68,11 +68,15 @@ pub struct PromptRequest {
     pub terms: Terms,
 }
 
-pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> Result<Asked, PromptError> {
-    let (source, prompt) = prompt_source(asked)?;
-    let terms = &asked.terms;
+pub fn build(
+    request: &PromptRequest,
+    settings: &Settings,
+    project: &Project,
+) -> Result<RequestedRun, PromptError> {
+    let (source, prompt) = prompt_source(request)?;
+    let terms = &request.terms;
     let checks = checks::checks(&terms.checks, terms, settings, project.dir())?;
-    let completion = completion(asked, settings, &checks)?;
+    let completion = completion(request, settings, &checks)?;
     let limits = Limits {
         iterations: iterations(terms, settings)?,
         iterations_are_the_goal: completion == Completion::Never,
@@ -80,19 +84,19 @@ pub fn build(asked: &PromptRequest, settings: &Settings, project: &Project) -> R
     };
     let plan = Plan::Prompt(PromptPlan { source, completion });
     let run = super::assemble(plan, checks, limits, terms, settings, project)?;
-    Ok(Asked { run, texts: prompt.into_iter().collect(), branch: None })
+    Ok(RequestedRun { run, texts: prompt.into_iter().collect(), branch: None })
 }
 
 /// What is wrong with the prompt of a worker without a plan's name, without making anything.
-pub fn check_spawned(asked: &PromptRequest) -> Result<(), PromptError> {
-    prompt_source(asked)?;
-    let most = asked.terms.max_iterations;
+pub fn check_spawned(request: &PromptRequest) -> Result<(), PromptError> {
+    prompt_source(request)?;
+    let most = request.terms.max_iterations;
     most.map(drop).ok_or(PromptError::NoLimit)
 }
 
-fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>), PromptError> {
-    let words = [("TASK", asked.task.as_ref()), ("--prompt", asked.prompt.as_ref())];
-    let files = [("--prompt-file", asked.prompt_file.as_ref()), ("--spec", asked.spec.as_ref())];
+fn prompt_source(request: &PromptRequest) -> Result<(PromptSource, Option<String>), PromptError> {
+    let words = [("TASK", request.task.as_ref()), ("--prompt", request.prompt.as_ref())];
+    let files = [("--prompt-file", request.prompt_file.as_ref()), ("--spec", request.spec.as_ref())];
     let mut given: Vec<&'static str> = Vec::new();
     given.extend(words.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name));
     given.extend(files.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name));
@@ -101,14 +105,14 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         given.remove(0);
     }
     match given[..] {
-        [] if asked.terms.unplanned => return Err(PromptError::NoPromptFile),
+        [] if request.terms.unplanned => return Err(PromptError::NoPromptFile),
         [] => return Err(PromptError::NoPrompt),
         [_] => {}
         _ => return Err(PromptError::SeveralPrompts(given)),
     }
     if let Some((flag, path)) = files.iter().find_map(|(flag, path)| Some((*flag, (*path)?))) {
         let unreadable = |cause: io::Error| {
-            let unplanned = asked.terms.unplanned;
+            let unplanned = request.terms.unplanned;
             if unplanned && cause.kind() == io::ErrorKind::NotFound {
                 return PromptError::FileNotFound(path.clone());
             }
@@ -116,7 +120,7 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
         };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = fsx::read_regular(&path).map_err(unreadable)?;
-        if text.iter().all(u8::is_ascii_whitespace) && !asked.terms.unplanned {
+        if text.iter().all(u8::is_ascii_whitespace) && !request.terms.unplanned {
             return Err(PromptError::EmptyFile(path));
         }
         return Ok((PromptSource::File { path }, None));
@@ -129,25 +133,25 @@ fn prompt_source(asked: &PromptRequest) -> Result<(PromptSource, Option<String>)
 }
 
 fn completion(
-    asked: &PromptRequest,
+    request: &PromptRequest,
     settings: &Settings,
     checks: &[CheckSpec],
 ) -> Result<Completion, PromptError> {
-    if asked.checks_only {
+    if request.checks_only {
         if checks.is_empty() {
             return Err(PromptError::NothingToCheck);
         }
         return Ok(Completion::ChecksOnly);
     }
-    if let Some(pattern) = &asked.done_pattern {
+    if let Some(pattern) = &request.done_pattern {
         DonePattern::new(pattern)?;
         return Ok(Completion::Pattern(pattern.clone()));
     }
     // Such a worker has no criterion unless it is given one.
-    if asked.terms.unplanned && asked.completion_response.is_none() {
+    if request.terms.unplanned && request.completion_response.is_none() {
         return Ok(if checks.is_empty() { Completion::Never } else { Completion::ChecksOnly });
     }
-    let word = asked.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
+    let word = request.completion_response.as_ref().unwrap_or(&settings.completion_response).trim();
     if word.is_empty() {
         return Err(PromptError::EmptyResponse);
     }

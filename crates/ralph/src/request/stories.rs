@@ -1,6 +1,6 @@
 //! A run over the stories in `specs/`: what `ralph stories` asks for.
 
-use super::{Asked, RequestError, Terms, assemble, checks, limits};
+use super::{RequestError, RequestedRun, Terms, assemble, checks, limits};
 use crate::catalog;
 use crate::fsx;
 use crate::git::{GitError, Repository};
@@ -110,9 +110,9 @@ pub struct StoriesRequest {
     pub terms: Terms,
 }
 
-/// A run that was asked for, and what there is to say about it before it begins.
-pub struct StoriesAsked {
-    pub asked: Asked,
+/// A run of stories as it was requested, and the warnings to show before it begins.
+pub struct RequestedStories {
+    pub requested: RequestedRun,
     pub warnings: Vec<String>,
 }
 
@@ -120,11 +120,11 @@ pub struct StoriesAsked {
 const TIMEOUT_MS: u64 = 1_800_000;
 
 pub fn build(
-    asked: &StoriesRequest,
+    request: &StoriesRequest,
     settings: &Settings,
     project: &Project,
-) -> Result<StoriesAsked, StoriesError> {
-    if asked.branch.is_some() && asked.terms.worktree {
+) -> Result<RequestedStories, StoriesError> {
+    if request.branch.is_some() && request.terms.worktree {
         return Err(StoriesError::BranchWithWorktree);
     }
     let mut warnings = Vec::new();
@@ -132,25 +132,25 @@ pub fn build(
     let state = state_file::look(project).map_err(StoriesError::CannotReadState)?.state;
     let mut backlog = read_backlog(project, &order)?;
     // One that is asked for by its id runs again, and needs its spec.
-    backlog.forgive_done(state.completed_stories.iter().filter(|id| asked.only != Some(**id)));
-    warnings.extend(sort_out(&mut backlog, asked)?);
+    backlog.forgive_done(state.completed_stories.iter().filter(|id| request.only != Some(**id)));
+    warnings.extend(sort_out(&mut backlog, request)?);
     let done = state.completed_stories;
-    let todo = choose(&backlog, &order, &done, asked, &mut warnings)?;
+    let todo = choose(&backlog, &order, &done, request, &mut warnings)?;
     let (template, texts) = match read_template(project)? {
         Some(text) => (Some(layout::hash(text.as_bytes())), vec![text]),
         None => (None, Vec::new()),
     };
-    let commit = asked.commit || settings.stories.commit;
-    let max_retries = asked.max_retries.unwrap_or(settings.stories.max_retries);
+    let commit = request.commit || settings.stories.commit;
+    let max_retries = request.max_retries.unwrap_or(settings.stories.max_retries);
     let limits = Limits {
-        iterations: asked.terms.max_iterations.unwrap_or_else(|| most_attempts(todo.len(), max_retries)),
-        iterations_are_the_goal: asked.terms.max_iterations.is_some(),
+        iterations: request.terms.max_iterations.unwrap_or_else(|| most_attempts(todo.len(), max_retries)),
+        iterations_are_the_goal: request.terms.max_iterations.is_some(),
         // Attempts are the plan's to count, and they follow each other without a wait.
-        max_failures: asked.terms.max_failures.unwrap_or(u32::MAX),
-        stall_after: asked.terms.stall_after.unwrap_or(0),
+        max_failures: request.terms.max_failures.unwrap_or(u32::MAX),
+        stall_after: request.terms.stall_after.unwrap_or(0),
         backoff: Backoff { base_ms: 0, cap_ms: 0 },
-        agent_timeout_ms: Some(limits(&asked.terms, settings).agent_timeout_ms.unwrap_or(TIMEOUT_MS)),
-        ..limits(&asked.terms, settings)
+        agent_timeout_ms: Some(limits(&request.terms, settings).agent_timeout_ms.unwrap_or(TIMEOUT_MS)),
+        ..limits(&request.terms, settings)
     };
     let plan = Plan::Stories(StoriesPlan {
         todo: todo.into(),
@@ -161,16 +161,17 @@ pub fn build(
         template,
         commit,
     });
-    let commands: Vec<String> = settings.stories.verify.iter().chain(&asked.terms.checks).cloned().collect();
-    let checks = checks::checks(&commands, &asked.terms, settings, project.dir())?;
-    let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
+    let commands: Vec<String> =
+        settings.stories.verify.iter().chain(&request.terms.checks).cloned().collect();
+    let checks = checks::checks(&commands, &request.terms, settings, project.dir())?;
+    let mut run = assemble(plan, checks, limits, &request.terms, settings, project)?;
     run.log = run.log.or_else(|| Some(project.log()));
     warnings.extend(missing_instructions(run.agents.first().map(|agent| agent.dialect), project));
     if commit && !run.git {
         return Err(StoriesError::CommitOutsideRepository(project.dir().to_path_buf()));
     }
-    let branch = asked.branch.clone().or_else(|| own_branch(&run, project).filter(|_| commit));
-    Ok(StoriesAsked { asked: Asked { run, texts, branch }, warnings })
+    let branch = request.branch.clone().or_else(|| own_branch(&run, project).filter(|_| commit));
+    Ok(RequestedStories { requested: RequestedRun { run, texts, branch }, warnings })
 }
 
 /// The branch for the commits of a run that names none: not the user's own, and not another one
@@ -250,11 +251,11 @@ pub fn read_backlog(project: &Project, order: &[StoryId]) -> Result<Backlog, Sto
 }
 
 /// Warnings stay warnings; an error ends it here, or costs the stories that it concerns.
-fn sort_out(backlog: &mut Backlog, asked: &StoriesRequest) -> Result<Vec<String>, StoriesError> {
-    let concerns = |problem: &&Problem| asked.only.is_none_or(|id| problem.stories.contains(&id));
+fn sort_out(backlog: &mut Backlog, request: &StoriesRequest) -> Result<Vec<String>, StoriesError> {
+    let concerns = |problem: &&Problem| request.only.is_none_or(|id| problem.stories.contains(&id));
     let (errors, warnings): (Vec<_>, Vec<_>) =
         backlog.problems.iter().filter(concerns).partition(|problem| problem.severity == Severity::Error);
-    if !errors.is_empty() && !asked.keep_going {
+    if !errors.is_empty() && !request.keep_going {
         return Err(StoriesError::Problems(errors.into_iter().cloned().collect()));
     }
     let skipped: BTreeSet<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
@@ -269,7 +270,7 @@ fn choose(
     backlog: &Backlog,
     order: &[StoryId],
     done: &[StoryId],
-    asked: &StoriesRequest,
+    request: &StoriesRequest,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Story>, StoriesError> {
     let (done, known): (BTreeSet<StoryId>, BTreeMap<StoryId, &Spec>) = (
@@ -282,23 +283,23 @@ fn choose(
         [] => backlog.specs.iter().collect(),
         order => order.iter().filter_map(spec).collect(),
     };
-    if let Some(id) = asked.only {
+    if let Some(id) = request.only {
         specs = vec![spec(&id).ok_or(StoriesError::Unknown(id))?];
     } else {
-        if let Some(id) = asked.from {
+        if let Some(id) = request.from {
             let at = specs.iter().position(|spec| spec.id == id).ok_or(StoriesError::Unknown(id))?;
             specs.drain(..at);
         }
         specs.retain(|spec| !done.contains(&spec.id));
     }
     let chosen: BTreeSet<StoryId> = specs.iter().map(|spec| spec.id).collect();
-    let overrides = asked.only.is_some() || asked.from.is_some();
+    let overrides = request.only.is_some() || request.from.is_some();
     let story = |spec: &Spec| {
         let mut depends_on = spec.depends_on.clone();
         if overrides {
             // Those that this run will not do.
             depends_on.retain(|needed| {
-                let met = done.contains(needed) || (asked.only.is_none() && chosen.contains(needed));
+                let met = done.contains(needed) || (request.only.is_none() && chosen.contains(needed));
                 if !met {
                     warnings.push(format!("story {} starts although {needed} is not done", spec.id));
                 }

@@ -1,6 +1,6 @@
 //! A run over a task list: what `ralph tasks` asks for.
 
-use super::{Asked, RequestError, Terms, agents, assemble, checks, limits};
+use super::{RequestError, RequestedRun, Terms, agents, assemble, checks, limits};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
@@ -101,55 +101,59 @@ pub struct TasksRequest {
 /// The seed's number of iterations.
 const ITERATIONS: u32 = 15;
 
-pub fn build(asked: &TasksRequest, settings: &Settings, project: &Project) -> Result<Asked, TasksError> {
-    let dir = dir(asked.dir.as_deref(), project)?;
+pub fn build(
+    request: &TasksRequest,
+    settings: &Settings,
+    project: &Project,
+) -> Result<RequestedRun, TasksError> {
+    let dir = dir(request.dir.as_deref(), project)?;
     let here = TasksDir::at(project.dir().join(&dir));
-    let list = match &asked.imported {
+    let list = match &request.imported {
         Some(list) => in_order(list.clone(), "").map_err(|why| invalid(&here, why))?,
         None => read(project, &here)?,
     };
-    let branch = (!asked.stay && !asked.terms.worktree)
+    let branch = (!request.stay && !request.terms.worktree)
         .then(|| list.branch_name().trim().to_owned())
         .filter(|name| !name.is_empty());
     let branch = branch.map(|branch| switching(project, &branch)).transpose()?.flatten();
     // What stands on the branch that is left may be older, and asks for other proof.
     let there = branch.as_deref().map(|branch| on_branch(project, branch, &here)).transpose()?.flatten();
     let list = match (there, &branch) {
-        (Some(list), Some(branch)) => can_be_done(list, asked, project, &here, |file| {
+        (Some(list), Some(branch)) => can_be_done(list, request, project, &here, |file| {
             Repository::around(project.dir())?.content_on(branch, file)
         })
         .map_err(|why| TasksError::CannotRun { why, branch: Some(branch.clone()) }),
         (None, _) | (_, None) => {
-            can_be_done(list, asked, project, &here, |file| fsx::read_regular(file).ok())
+            can_be_done(list, request, project, &here, |file| fsx::read_regular(file).ok())
                 .map_err(|why| TasksError::CannotRun { why, branch: None })
         }
     }?;
     let plan = Plan::Tasks(TasksPlan {
         dir,
-        skip_review: asked.skip_review,
-        review_cap: asked.review_cap.unwrap_or(DEFAULT_REVIEW_CAP),
+        skip_review: request.skip_review,
+        review_cap: request.review_cap.unwrap_or(DEFAULT_REVIEW_CAP),
         commit_left: settings.tasks.commit_left,
         hooks: settings.tasks.hooks,
     });
     let limits = Limits {
-        iterations: asked.terms.max_iterations.unwrap_or(ITERATIONS),
-        ..limits(&asked.terms, settings)
+        iterations: request.terms.max_iterations.unwrap_or(ITERATIONS),
+        ..limits(&request.terms, settings)
     };
     // The commands as they are now: no agent can soften them.
     let verify = list.verify_commands().into_iter().map(String::from);
-    let commands: Vec<String> = verify.chain(asked.terms.checks.iter().cloned()).collect();
-    let checks = checks::checks(&commands, &asked.terms, settings, project.dir())?;
+    let commands: Vec<String> = verify.chain(request.terms.checks.iter().cloned()).collect();
+    let checks = checks::checks(&commands, &request.terms, settings, project.dir())?;
     let specialist =
         |name: Option<&String>| name.map(|name| agents::stand_in(name, settings, project.dir())).transpose();
-    let review = specialist(asked.review_agent.as_ref().or(settings.agents.review.as_ref()))?;
+    let review = specialist(request.review_agent.as_ref().or(settings.agents.review.as_ref()))?;
     let fix = specialist(settings.agents.fix.as_ref())?;
-    let mut run = assemble(plan, checks, limits, &asked.terms, settings, project)?;
+    let mut run = assemble(plan, checks, limits, &request.terms, settings, project)?;
     let mut employ = |agent: Option<AgentSpec>| {
         run.agents.push(agent?);
         Some(run.agents.len() - 1)
     };
     run.roles = Roles { review: employ(review), fix: employ(fix) };
-    Ok(Asked { run, texts: Vec::new(), branch })
+    Ok(RequestedRun { run, texts: Vec::new(), branch })
 }
 
 /// Relative to the project, and without links: it is the same place in a worktree.
@@ -216,7 +220,7 @@ fn line_of(list: &TaskList, text: &str, id: &str) -> Option<usize> {
 /// `content` is that of a file where the run will find it.
 fn can_be_done(
     list: TaskList,
-    asked: &TasksRequest,
+    request: &TasksRequest,
     project: &Project,
     dir: &TasksDir,
     content: impl Fn(&Path) -> Option<Vec<u8>>,
@@ -226,7 +230,7 @@ fn can_be_done(
         let line = line.map_or_else(String::new, |line| format!(":{line}"));
         format!("{}{line}", project.shown(file).display())
     };
-    let stuck = dead_ends(&list, asked.skip_review).into_iter();
+    let stuck = dead_ends(&list, request.skip_review).into_iter();
     let in_circles = stuck.filter(|stuck| matches!(stuck.why, Why::Cycle { .. })).map(|stuck| {
         let line = line_of(&list, &text(&dir.list()), stuck.story);
         format!("{}: story {stuck}: it can never start", shown(&dir.list(), line))

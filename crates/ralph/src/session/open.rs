@@ -11,7 +11,7 @@ use crate::layout::{Home, Project};
 use crate::lock::{RunLock, WorkspaceLock};
 use crate::place;
 use crate::report::Reporter;
-use crate::request::Asked;
+use crate::request::RequestedRun;
 use crate::stories::added::AddedSpecs;
 use crate::texts::Texts;
 use crate::worker::Takeover;
@@ -24,7 +24,7 @@ use ralph_loop::text::printable;
 /// Begins a new run; its texts are kept beside the journal.
 pub fn open(
     home: &Home,
-    Asked { run, texts, branch }: Asked,
+    RequestedRun { run, texts, branch }: RequestedRun,
     options: &SessionOptions,
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, SessionError> {

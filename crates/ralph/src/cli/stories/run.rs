@@ -6,7 +6,7 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Project;
 use crate::report::{Out, say};
-use crate::request::stories::{self, StoriesRequest};
+use crate::request::stories::{self, RequestedStories, StoriesRequest};
 use crate::stories::{backlog, progress_txt, state_file};
 use crate::template::{self, StoryGaps};
 use clap::Args;
@@ -45,20 +45,20 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
-    let asked = stories::build(&args.request(), &settings, &project)?;
+    let RequestedStories { requested, warnings } = stories::build(&args.request(), &settings, &project)?;
     // Only a run that begins may put a damaged state aside.
     let state = if args.common.dry_run { state_file::look(&project) } else { state_file::load(&project) };
     let notes = state.map_err(|cause| CliError::from_error(&cause, Code::Usage))?.notes;
-    for warning in notes.iter().chain(&asked.warnings) {
+    for warning in notes.iter().chain(&warnings) {
         say(&printable(&format!("ralph: warning: {warning}")));
     }
     if args.common.dry_run {
-        return dry_run(&asked.asked.run, asked.asked.texts.first(), args.common.output.verbose);
+        return dry_run(&requested.run, requested.texts.first(), args.common.output.verbose);
     }
-    if let Some(warning) = stories::uncommitted(&asked.asked.run, &project)? {
+    if let Some(warning) = stories::uncommitted(&requested.run, &project)? {
         say(&printable(&format!("ralph: warning: {warning}")));
     }
-    args.common.live(asked.asked, &settings)
+    args.common.live(requested, &settings)
 }
 
 impl RunArgs {

@@ -50,13 +50,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let dir = TasksDir::at(project.dir().join(tasks::dir(args.ralph_dir.as_deref(), &project)?));
     let import = args.import(&project, &dir)?;
     let imported = import.as_ref().map(|import| import.list.clone());
-    let asked = tasks::build(&TasksRequest { imported, ..args.request() }, &settings, &project)?;
-    let there = asked.branch.as_deref().is_some_and(|branch| tasks::is_on_branch(&project, branch, &dir));
+    let requested = tasks::build(&TasksRequest { imported, ..args.request() }, &settings, &project)?;
+    let there = requested.branch.as_deref().is_some_and(|branch| tasks::is_on_branch(&project, branch, &dir));
     if let Some(import) = import.filter(|_| !there) {
         write(&import, &project, &dir)?;
         say(&format!("ralph: {}", import.told(&dir, &project)));
     }
-    args.common.live(asked, &settings)
+    args.common.live(requested, &settings)
 }
 
 /// The list that another loop has left, written where ralph keeps its own.
