@@ -7,7 +7,7 @@
 use super::compose;
 use super::projections::Projections;
 use super::task_files::Disk;
-use super::{Host, drive, task_files, wall_ms};
+use super::{DiskSpace, Host, Now, drive, task_files, wall_ms};
 use crate::fsx;
 use crate::layout::Home;
 use crate::tasks::added::Added;
@@ -17,7 +17,6 @@ use ralph_loop::plan::{Item, PlanEnd};
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
 
 /// The first agent's work, and its whole prompt.
 pub struct FirstPrompt {
@@ -85,8 +84,8 @@ impl DryHost {
 }
 
 impl Host for DryHost {
-    fn now(&self) -> (i64, u64) {
-        (wall_ms(), 0)
+    fn now(&self) -> Now {
+        Now { at: wall_ms(), up_ms: 0 }
     }
 
     fn record(&mut self, _: &Event) -> io::Result<()> {
@@ -102,7 +101,7 @@ impl Host for DryHost {
 
     fn cancel(&mut self, _: StepId, _: How) {}
 
-    fn room(&self, _: &Run) -> Option<(u64, PathBuf)> {
+    fn room(&self, _: &Run) -> Option<DiskSpace> {
         None
     }
 

@@ -42,8 +42,7 @@ use thiserror::Error;
 
 /// The world, as far as the loop needs it.
 pub trait Host {
-    /// The wall clock in milliseconds since 1970, and the run's own time.
-    fn now(&self) -> (i64, u64);
+    fn now(&self) -> Now;
     /// Makes an event durable against the end of this process.
     fn record(&mut self, event: &Event) -> io::Result<()>;
     /// Passes a recorded event to the reporters and the files that follow the run.
@@ -51,11 +50,28 @@ pub trait Host {
     /// Begins a step. It ends by a fact from [`Host::wait`], also if it cannot begin.
     fn start(&mut self, run: &Run, state: &State, id: StepId, step: &Step);
     fn cancel(&mut self, id: StepId, how: How);
-    /// The fullest of the disks that the run writes to: the bytes that are free there, and a
-    /// directory on it. None where the system does not say.
-    fn room(&self, run: &Run) -> Option<(u64, PathBuf)>;
+    /// The fullest of the disks that the run writes to. None where the system does not say.
+    fn room(&self, run: &Run) -> Option<DiskSpace>;
     /// The next thing that happens; [`Fact::Woke`] at the given moment of the run's time.
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact;
+}
+
+/// The time, as events carry it.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// The wall clock, in milliseconds since 1970.
+    pub at: i64,
+    /// The run's own time.
+    pub up_ms: u64,
+}
+
+/// The space on a disk. The fullest disk is the least.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DiskSpace {
+    /// Bytes.
+    pub free: u64,
+    /// A directory on the disk.
+    pub at: PathBuf,
 }
 
 #[derive(Debug, Error)]
@@ -94,7 +110,7 @@ pub async fn drive<H: Host>(run: &Run, state: &mut State, host: &mut H) -> Resul
 /// What was measured, where it is too little for an action.
 fn low_disk<H: Host>(run: &Run, state: &State, host: &H, action: &Action) -> Option<Fact> {
     let least = space_wanted(run, state, action)?;
-    let (free, at) = host.room(run)?;
+    let DiskSpace { free, at } = host.room(run)?;
     (free < least).then_some(Fact::LowDisk(Shortage { free, least, at }))
 }
 
@@ -118,7 +134,7 @@ fn carry_out<H: Host>(run: &Run, state: &mut State, host: &mut H, action: Action
 
 /// Records a fact, folds it, shows it.
 pub fn take<H: Host>(run: &Run, state: &mut State, host: &mut H, fact: Fact) -> Result<(), EngineError> {
-    let (at, up_ms) = host.now();
+    let Now { at, up_ms } = host.now();
     let resumes = matches!(fact, Fact::Resumed { .. });
     let epoch = state.position.epoch + u32::from(resumes);
     let event = Event { v: VERSION, seq: state.position.seq + 1, epoch, at, up_ms, fact };

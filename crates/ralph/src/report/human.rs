@@ -1,6 +1,6 @@
 //! Shows a run to a person as it happens.
 
-use super::plans;
+use super::plans::{self, IterationTitle};
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
@@ -116,9 +116,8 @@ impl Human {
         }
     }
 
-    fn agent_began(&mut self, update: &Update<'_>, (iteration, attempt): (u32, u32), item: &Item) {
-        let (run, state) = (update.run, update.state);
-        let title = plans::title(run, state, (iteration, attempt), (item, update.agent_name()), self.style);
+    fn agent_began(&mut self, update: &Update<'_>, named: &IterationTitle<'_>) {
+        let title = plans::title(update.run, update.state, named, self.style);
         let rule = self.style.rule().repeat(3);
         let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
         self.line("");
@@ -329,8 +328,9 @@ impl Human {
                 let (iteration, spent) = (state.iteration(), state.ledger.spent);
                 self.line(&format!("  resumed at iteration {iteration}, {spent} spent so far"));
             }
-            Moment::AgentBegan { iteration, attempt, item, .. } => {
-                self.agent_began(update, (*iteration, *attempt), item);
+            &Moment::AgentBegan { iteration, attempt, item, .. } => {
+                let agent = update.agent_name();
+                self.agent_began(update, &IterationTitle { iteration, attempt, item, agent });
             }
             Moment::CheckBegan(check) => {
                 let line = format!("  running check: {}", printable(&check.command));

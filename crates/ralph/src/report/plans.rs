@@ -77,14 +77,18 @@ fn reviews(plan: &TasksPlan) -> String {
     }
 }
 
+/// What the title of an iteration names.
+pub(super) struct IterationTitle<'a> {
+    pub iteration: u32,
+    pub attempt: u32,
+    pub item: &'a Item,
+    /// The name of its agent, if the run has several.
+    pub agent: Option<&'a str>,
+}
+
 /// The title of an iteration.
-pub(super) fn title(
-    run: &Run,
-    state: &State,
-    (iteration, attempt): (u32, u32),
-    (item, agent): (&Item, Option<&str>),
-    style: Style,
-) -> String {
+pub(super) fn title(run: &Run, state: &State, named: &IterationTitle<'_>, style: Style) -> String {
+    let IterationTitle { iteration, attempt, item, agent } = *named;
     let mut title = format!("Iteration {iteration}/{}", state.ledger.limits.iterations);
     if let Some(agent) = agent {
         title += &format!(" ({})", printable(agent));

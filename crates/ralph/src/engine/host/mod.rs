@@ -11,12 +11,12 @@ mod starts;
 
 pub use asked::why_not;
 
-use super::Host;
 use super::clock::{Clock, wall_ms};
 use super::lane::{LaneEvent, LaneNumber, Lanes, Shared, Silence};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
 use super::stop::StopBy;
+use super::{DiskSpace, Host, Now};
 use crate::control::Control;
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
@@ -30,7 +30,6 @@ use ralph_loop::event::{Event, Fact, How, Step, StepId};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 use std::io;
-use std::path::PathBuf;
 
 /// What a host is made of.
 pub struct Equipment<'r> {
@@ -166,8 +165,8 @@ impl<'r> RealHost<'r> {
 }
 
 impl Host for RealHost<'_> {
-    fn now(&self) -> (i64, u64) {
-        (wall_ms(), self.clock.up_ms())
+    fn now(&self) -> Now {
+        Now { at: wall_ms(), up_ms: self.clock.up_ms() }
     }
 
     fn record(&mut self, event: &Event) -> io::Result<()> {
@@ -200,9 +199,9 @@ impl Host for RealHost<'_> {
         }
     }
 
-    fn room(&self, run: &Run) -> Option<(u64, PathBuf)> {
+    fn room(&self, run: &Run) -> Option<DiskSpace> {
         let places = [run.workspace.clone(), self.shared.run_dir.dir().to_path_buf()];
-        places.into_iter().filter_map(|at| Some((fsx::free_bytes(&at)?, at))).min()
+        places.into_iter().filter_map(|at| Some(DiskSpace { free: fsx::free_bytes(&at)?, at })).min()
     }
 
     async fn wait(&mut self, run: &Run, state: &State, wake_at: Option<u64>) -> Fact {
