@@ -30,7 +30,7 @@ const GENERATION: Duration = Duration::from_millis(5);
 const START_LIMIT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 const READY: &[u8] = b"ready\n";
 
-/// What a leftover is told.
+/// What a leftover is to do.
 #[derive(Serialize, Deserialize)]
 struct Order {
     kind: LeaveKind,
@@ -50,9 +50,9 @@ pub(crate) fn leave(leave: &Leave, pid_file: Option<PathBuf>) -> Result<(), Fail
         until_ms: now_ms().saturating_add(millis(stay)),
     };
     let stdout = if leave.hold_stdout { Stdio::inherit() } else { Stdio::null() };
-    let (heard, told) = io::pipe().map_err(Failure::system("make a pipe"))?;
-    let mut child = spawn(&order, stdout, told.into())?;
-    await_ready(heard)?;
+    let (reader, writer) = io::pipe().map_err(Failure::system("make a pipe"))?;
+    let mut child = spawn(&order, stdout, writer.into())?;
+    await_ready(reader)?;
     match leave.kind {
         LeaveKind::Child | LeaveKind::Setsid => {}
         // The process that was started here ends at once by design; it must not stay

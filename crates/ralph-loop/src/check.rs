@@ -1,4 +1,4 @@
-//! Checks: commands whose exit code tells whether the work is right.
+//! Checks: commands whose exit code says whether the work is right.
 //!
 //! A check is ralph's, not the agent's: it is fixed when the run begins, and its result
 //! is a fact of its own.

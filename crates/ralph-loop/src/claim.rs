@@ -4,7 +4,7 @@
 //! `<promise>X</promise>` for a completion, in a text that arrives in pieces. Invariant: how the
 //! text is cut into pieces changes nothing, and no more than a tag's length is ever kept.
 //!
-//! Of a plain agent, whose words are not told from what it shows, only a tag that ends its line
+//! Of a plain agent, whose words cannot be told from what it shows, only a tag that ends its line
 //! counts: [`ending_its_line`].
 //!
 //! Deliberately absent: whose text it is. Tool results, sub-agents and echoes of the prompt

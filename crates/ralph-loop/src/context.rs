@@ -32,7 +32,7 @@ impl Usage {
     }
 }
 
-/// The last usage that is told in the end of a transcript. Unless it is the whole of it, the
+/// The last usage that the end of a transcript reports. Unless it is the whole of it, the
 /// first line may be cut and does not count.
 pub fn last_usage(tail: &[u8], whole: bool) -> Option<Usage> {
     let marks = [Finder::new(b"\"usage\""), Finder::new(b"\"last_token_usage\"")];
@@ -225,9 +225,9 @@ mod tests {
         assert_eq!(threshold(599, Some(1000)), Some(50));
         // A window of nothing is no window.
         assert_eq!(threshold(100_000, Some(0)), Some(50));
-        let told = Usage { tokens: 540, window: Some(1000) };
-        assert_eq!(Alert::reached(told, None).unwrap().threshold, 50);
-        assert_eq!(Alert::reached(told, Some(10_000)), None);
+        let usage = Usage { tokens: 540, window: Some(1000) };
+        assert_eq!(Alert::reached(usage, None).unwrap().threshold, 50);
+        assert_eq!(Alert::reached(usage, Some(10_000)), None);
     }
 
     #[test]

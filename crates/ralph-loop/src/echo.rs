@@ -72,7 +72,7 @@ struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Sentence,
-    /// A short line or a tag, which alone tells nothing.
+    /// A short line or a tag, which alone proves nothing.
     Other,
 }
 

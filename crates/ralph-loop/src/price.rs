@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(price.of(tokens(0, 0, 1_000_000, 0)), usd(1.25));
         assert_eq!(price.of(tokens(0, 0, 0, 1_000_000)), usd(10.0));
         assert_eq!(price.of(tokens(10, 100, 8, 2)), usd(0.00005));
-        assert_eq!(price.of(tokens(0, 0, 0, 0)), None, "nothing was told");
+        assert_eq!(price.of(tokens(0, 0, 0, 0)), None, "no tokens were reported");
         let most = price.of(tokens(u64::MAX, u64::MAX, u64::MAX, u64::MAX)).unwrap();
         assert!(most > Usd::from_dollars(1e9), "{most}");
     }
@@ -179,34 +179,34 @@ mod tests {
     /// Codex counts cached input as input and reasoning as output; neither is paid twice.
     #[test]
     fn what_codex_counts_within_is_not_added_to_it() {
-        let told = seen(
+        let summary = seen(
             Dialect::Codex,
             r#"{"type":"turn.completed","usage":{"input_tokens":7500,"cached_input_tokens":2300,"cache_write_input_tokens":200,"output_tokens":165,"reasoning_output_tokens":64}}"#,
         );
         let price = price(1.0, 0.1, 2.0, 10.0);
-        assert_eq!(estimate(Some(price), &told), usd((5_000.0 + 230.0 + 400.0 + 1_650.0) / 1e6));
+        assert_eq!(estimate(Some(price), &summary), usd((5_000.0 + 230.0 + 400.0 + 1_650.0) / 1e6));
     }
 
     /// Claude and Amp count what the cache holds beside their input.
     #[test]
     fn what_amp_counts_beside_its_input_is_added_to_it() {
-        let told = seen(
+        let summary = seen(
             Dialect::Amp,
             r#"{"type":"result","subtype":"success","result":"x","usage":{"input_tokens":5000,"cache_read_input_tokens":2300,"cache_creation_input_tokens":200,"output_tokens":165}}"#,
         );
         let price = price(1.0, 0.1, 2.0, 10.0);
-        assert_eq!(estimate(Some(price), &told), usd((5_000.0 + 230.0 + 400.0 + 1_650.0) / 1e6));
+        assert_eq!(estimate(Some(price), &summary), usd((5_000.0 + 230.0 + 400.0 + 1_650.0) / 1e6));
     }
 
     #[test]
     fn who_reports_dollars_or_no_tokens_gets_no_estimate() {
         let price = Some(price(1.0, 1.0, 1.0, 1.0));
         let tokens = Tokens { input: 1_000_000, ..Tokens::default() };
-        let told = StreamSummary { tokens, ..StreamSummary::default() };
-        assert_eq!(estimate(price, &told), usd(1.0));
-        assert_eq!(estimate(price, &StreamSummary { cost: Some(Usd::ZERO), ..told.clone() }), None);
+        let summary = StreamSummary { tokens, ..StreamSummary::default() };
+        assert_eq!(estimate(price, &summary), usd(1.0));
+        assert_eq!(estimate(price, &StreamSummary { cost: Some(Usd::ZERO), ..summary.clone() }), None);
         assert_eq!(estimate(price, &StreamSummary::default()), None);
-        assert_eq!(estimate(None, &told), None);
+        assert_eq!(estimate(None, &summary), None);
     }
 
     #[track_caller]

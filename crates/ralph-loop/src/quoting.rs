@@ -1,7 +1,7 @@
 //! What surrounds a plain agent's words: quote marks, numbering, code fences, JSON.
 //!
 //! [`bare`] takes the marks off a line, so that an echo is recognised however it is shown.
-//! [`Surroundings`] follows an output line by line and tells whether a line is the agent's own
+//! [`Surroundings`] follows an output line by line and says whether a line is the agent's own
 //! statement. Invariant: both look at one line at a time and keep a few bytes between lines.
 //!
 //! Deliberately absent: quotes that span lines. They are found as echoes, or not at all.

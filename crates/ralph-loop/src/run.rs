@@ -46,10 +46,10 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_streams: u64,
     pub prompt: PromptOptions,
-    /// Where what happens is told as well, for people.
+    /// Where what happens is logged as well, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<PathBuf>,
-    /// A command that tells people how it goes.
+    /// A command that notifies people of how it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<String>,
 }
@@ -69,11 +69,11 @@ impl Run {
     }
 
     /// The tree is recorded for the history, because it may have to be put back, or because only it
-    /// tells a stall, or whether there is anything new for source control.
+    /// shows a stall, or whether there is anything new for source control.
     pub fn wants_snapshots(&self) -> bool {
-        let tells_stalls =
-            self.limits.stall_after > 0 && (!self.checks.is_empty() || self.plan.tells_advances());
-        self.git && (self.checkpoints || self.plan.restores() || tells_stalls || self.scm.is_some())
+        let detects_stalls =
+            self.limits.stall_after > 0 && (!self.checks.is_empty() || self.plan.detects_advances());
+        self.git && (self.checkpoints || self.plan.restores() || detects_stalls || self.scm.is_some())
     }
 
     /// The agents that may do a piece of work, the wanted one first. Another one's specialist is
@@ -100,7 +100,7 @@ pub struct AgentSpec {
     pub model: Option<String>,
     /// May act without asking: unattended runs have no one to answer.
     pub autonomous: bool,
-    /// For an estimate of what it costs, should it tell tokens and no dollars.
+    /// For an estimate of what it costs, should it report tokens and no dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }

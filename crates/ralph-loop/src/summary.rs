@@ -1,7 +1,7 @@
 //! The one line of a check's output that names the failure.
 //!
 //! Test runners and compilers name what failed near the end of their output, and close with totals
-//! ("1 failed in 0.12s") and the programs around them ("make: *** Error 1"), which tell less.
+//! ("1 failed in 0.12s") and the programs around them ("make: *** Error 1"), which say less.
 
 use crate::text::printable;
 

@@ -3,7 +3,7 @@
 //! `captures/` holds what real agents printed, each with the exit code it ended with. Those called
 //! `described` follow an agent's documentation: Amp could not be run, and no scripted model makes
 //! Codex do all that it can. Each event is shown as one line, so that a snapshot reads like the
-//! run it tells of.
+//! run it is of.
 
 use proptest::prelude::*;
 use ralph_loop::dialect::{
@@ -876,12 +876,12 @@ fn claudes_tokens_include_those_of_sub_agents() {
     let seen = |stream: &str| claude(stream).1.tokens;
     let one = seen(&result(10, &[("opus", 10), ("haiku", 500)]));
     assert_eq!((one.input, one.output, one.cache_read, one.cache_write), (510, 2, 4, 6));
-    // Each result tells of the whole session, so only the last one counts.
+    // Each result reports the whole session, so only the last one counts.
     let two = seen(&(result(10, &[("opus", 10)]) + &result(20, &[("opus", 30), ("haiku", 500)])));
     assert_eq!((two.input, two.output), (530, 2));
-    // An agent that does not tell it is taken by its turns.
-    let untold = seen(&(result(10, &[]) + &result(20, &[])));
-    assert_eq!((untold.input, untold.output), (30, 10));
+    // For an agent that does not report it, the turns are added up.
+    let by_turns = seen(&(result(10, &[]) + &result(20, &[])));
+    assert_eq!((by_turns.input, by_turns.output), (30, 10));
 }
 
 /// One of Claude's tool calls, and its result.

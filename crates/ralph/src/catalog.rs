@@ -1,4 +1,4 @@
-//! All the runs there are, as their journals and locks tell.
+//! All the runs there are, as their journals and locks show them.
 
 use crate::fsx;
 use crate::git::shadow::Shadow;
@@ -101,7 +101,7 @@ impl RunLine {
         self.workspace.as_deref() == Some(dir) || self.origin() == Some(dir)
     }
 
-    /// The directory that it was started in, if its record tells.
+    /// The directory that it was started in, if its record says it.
     pub fn origin(&self) -> Option<&Path> {
         self.place.origin().or(self.workspace.as_deref())
     }
@@ -252,12 +252,12 @@ pub fn one(home: &Home, id: String) -> RunLine {
     let run_dir = home.run(&id);
     let alive = RunLock::is_held(&run_dir);
     match journal::view(&run_dir) {
-        Ok(view) => told(id, view, alive),
-        Err(cause) => untold(id, &cause, alive, journal::opened(&run_dir)),
+        Ok(view) => readable(id, view, alive),
+        Err(cause) => unreadable(id, &cause, alive, journal::opened(&run_dir)),
     }
 }
 
-fn told(id: String, view: RunView, alive: bool) -> RunLine {
+fn readable(id: String, view: RunView, alive: bool) -> RunLine {
     let status = match view.reason {
         _ if alive => "running",
         Some(reason) => reason.word(),
@@ -284,8 +284,8 @@ fn told(id: String, view: RunView, alive: bool) -> RunLine {
     }
 }
 
-/// Of a record that cannot be read whole. Its beginning tells where the run worked.
-fn untold(id: String, cause: &JournalError, alive: bool, opened: Option<Run>) -> RunLine {
+/// Of a record that cannot be read whole. Its beginning says where the run worked.
+fn unreadable(id: String, cause: &JournalError, alive: bool, opened: Option<Run>) -> RunLine {
     let (workspace, place) = opened.map_or((None, Place::Here), |run| (Some(run.workspace), run.place));
     let status = match cause {
         JournalError::Empty { .. } | JournalError::Unreadable { .. } if alive => "starting",
@@ -346,7 +346,7 @@ impl Belongings<'_> {
     }
 
     /// Whether its checkpoints do not say where it worked either.
-    pub fn tells_no_place(&self) -> bool {
+    pub fn names_no_place(&self) -> bool {
         Shadow::top_of(&self.run_dir.checkpoints()).is_none()
     }
 

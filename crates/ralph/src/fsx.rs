@@ -129,8 +129,8 @@ pub fn read_last_byte(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Makes an empty file that only this user can read. Whether it is new: of several that try at
-/// once, one is told so.
+/// Makes an empty file that only this user can read. Whether it is new: of several callers that
+/// try at once, one gets `true`.
 pub fn mark(path: &Path) -> io::Result<bool> {
     let mut options = std::fs::OpenOptions::new();
     match options.write(true).create_new(true).mode(0o600).open(path) {
@@ -275,7 +275,7 @@ fn is_fixed(path: &Path, kind: Fixed) -> bool {
     found.is_ok_and(|found| found.stx_attributes.intersects(fixed))
 }
 
-/// Nothing tells; the restore itself will.
+/// Nothing shows it; the restore itself will.
 #[cfg(not(target_os = "linux"))]
 fn is_fixed(_: &Path, _: Fixed) -> bool {
     false

@@ -3,7 +3,7 @@
 //! OS locks, all of them free the moment their holders are dead, whatever killed them. The
 //! *run lock* is held by the loop and by its keeper: while it is held, something of the
 //! run may be alive. The *workspace lock* keeps a second run out of the same tree and
-//! tells who holds it. An *edit lock* is held for a moment, by commands and loops alike.
+//! says who holds it. An *edit lock* is held for a moment, by commands and loops alike.
 
 use crate::fsx;
 use crate::layout::{Home, RunDir};

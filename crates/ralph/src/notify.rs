@@ -1,4 +1,4 @@
-//! Telling people: a command of theirs, run when a run is done, has failed, or waits.
+//! Notifying people: a command of theirs, run when a run is done, has failed, or waits.
 //!
 //! It gets what has happened in its environment and as JSON on its standard input. It is the
 //! user's own program: not swept, not part of the run, ended after half a minute, and whatever
@@ -20,10 +20,10 @@ pub struct Notifier {
     command: String,
     worker: Option<&'static str>,
     /// Those that may still be at work.
-    telling: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
-/// What is told.
+/// What is sent.
 #[derive(Debug, Serialize)]
 struct Message {
     /// `done`, `failed`, `stopped`, `paused`, `stalled` or `waiting`.
@@ -42,7 +42,7 @@ struct Message {
 impl Notifier {
     pub fn of(run: &Run, worker: Option<&'static str>) -> Option<Notifier> {
         let command = run.notify.clone()?;
-        Some(Notifier { command, worker, telling: Vec::new() })
+        Some(Notifier { command, worker, threads: Vec::new() })
     }
 
     pub fn update(&mut self, update: &Update<'_>) {
@@ -66,9 +66,9 @@ impl Notifier {
 
     /// Beside the loop, which does not wait.
     fn send(&mut self, run: &Run, message: Message) {
-        self.telling.retain(|telling| !telling.is_finished());
+        self.threads.retain(|thread| !thread.is_finished());
         let (command, workspace) = (self.command.clone(), run.workspace.clone());
-        let told = thread::Builder::new().name("notify".into()).spawn(move || {
+        let thread = thread::Builder::new().name("notify".into()).spawn(move || {
             let json = serde_json::to_vec(&message).unwrap_or_default();
             let tool = Tool::new("sh").args(["-c", &command]).cwd(&workspace).stdin(&json).timeout(TIMEOUT);
             let trouble = match message
@@ -83,7 +83,7 @@ impl Notifier {
             };
             say(&format!("ralph: warning: the notify command failed: {trouble}"));
         });
-        self.telling.extend(told.ok());
+        self.threads.extend(thread.ok());
     }
 }
 
@@ -120,9 +120,9 @@ impl Message {
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        for telling in self.telling.drain(..) {
-            // It has told of its own trouble.
-            let _ = telling.join();
+        for thread in self.threads.drain(..) {
+            // It has reported its own failure.
+            let _ = thread.join();
         }
     }
 }

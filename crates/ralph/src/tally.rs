@@ -48,8 +48,8 @@ impl Tallies {
     }
 }
 
-/// What every story of this project has taken, as the journals of its runs tell that began at
-/// `since` or later. A record that cannot be read is `ralph runs`' to tell of.
+/// What every story of this project has taken, by the journals of its runs that began at `since`
+/// or later. A record that cannot be read is reported by `ralph runs`.
 pub fn tally(
     home: &Home,
     project: &Project,

@@ -125,7 +125,7 @@ impl fmt::Display for Target {
 impl Serialize for Target {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'t> {
+        struct Shown<'t> {
             name: &'t str,
             #[serde(flatten)]
             state: &'t WorkerState,
@@ -133,7 +133,7 @@ impl Serialize for Target {
             tmux: Value,
             metadata: Value,
         }
-        let told = Told {
+        let shown = Shown {
             name: &self.name,
             state: &self.state,
             loop_gone: self.is_abandoned(),
@@ -143,7 +143,7 @@ impl Serialize for Target {
             },
             metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
         };
-        told.serialize(serializer)
+        shown.serialize(serializer)
     }
 }
 

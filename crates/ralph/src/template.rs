@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn a_slip_is_told_with_its_line() {
-        let told = |template| check_story(template).unwrap_err().to_string();
-        assert!(told("a\n{{ stroy.id }}").ends_with("(line 2)"), "{}", told("a\n{{ stroy.id }}"));
-        assert!(told("a\n\n{% for x in rules %}").ends_with("(line 3)"));
+        let refusal = |template| check_story(template).unwrap_err().to_string();
+        assert!(refusal("a\n{{ stroy.id }}").ends_with("(line 2)"), "{}", refusal("a\n{{ stroy.id }}"));
+        assert!(refusal("a\n\n{% for x in rules %}").ends_with("(line 3)"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! The server is not the user's, so neither their sessions nor a `$TMUX`
 //! that ralph is called from are touched; their configuration and keys apply.
 //!
-//! Deliberately absent: asking tmux how a worker is. Its journal tells.
+//! Deliberately absent: asking tmux how a worker is. Its journal says it.
 
 use crate::layout::Home;
 use crate::process::tool::{Tool, ToolError, ToolOutput};

@@ -52,8 +52,8 @@ impl<'a> ApiError<'a> {
         if rest.starts_with('{')
             && let Ok(body) = serde_json::from_str::<Body<'a>>(rest)
         {
-            let told = [body.error.message, body.message, body.detail];
-            if let Some(text) = told.into_iter().find(|text| !text.trim().is_empty()) {
+            let messages = [body.error.message, body.message, body.detail];
+            if let Some(text) = messages.into_iter().find(|text| !text.trim().is_empty()) {
                 let in_body = body.status.map(|status| status as u16).filter(|status| is_failure(*status));
                 return ApiError { status: status.or(in_body), kind: body.error.kind, text };
             }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_status_is_read_only_where_it_is_called_one() {
-        for (text, status, kind, told) in [
+        for (text, status, kind, message) in [
             (r#"402 {"type":"error","error":{"type":"out","message":"pay"}}"#, Some(402), "out", "pay"),
             (r#"{"error": {"message": "too long", "type": "invalid"}}"#, None, "invalid", "too long"),
             (r#"{"type":"error","status":400,"error":{"message":"no"}}"#, Some(400), "", "no"),
@@ -111,7 +111,7 @@ mod tests {
             ("statüs: 4ü9", None, "", "statüs: 4ü9"),
             ("", None, "", ""),
         ] {
-            let expected = ApiError { status, kind: kind.into(), text: told.into() };
+            let expected = ApiError { status, kind: kind.into(), text: message.into() };
             assert_eq!(ApiError::read(text), expected, "{text}");
         }
     }

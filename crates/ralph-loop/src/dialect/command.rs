@@ -47,7 +47,7 @@ pub struct Hooks<'a> {
 /// What the agent is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants<'a> {
-    /// Its work, told in events while it goes.
+    /// Its work, reported as events while it goes on.
     Events,
     /// Only what it says in the end, such as a commit message.
     LastWords {

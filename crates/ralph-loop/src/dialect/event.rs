@@ -171,7 +171,7 @@ impl<'a> ToolInput<'a> {
             let paths: Vec<&str> = known.changes.iter().map(|change| &*change.path).collect();
             return one_line(&paths.join(", "));
         }
-        let told = [
+        let fields = [
             known.file_path,
             known.notebook_path,
             known.command,
@@ -184,7 +184,7 @@ impl<'a> ToolInput<'a> {
             known.subject,
             known.prompt,
         ];
-        match told.iter().find(|field| !field.trim().is_empty()) {
+        match fields.iter().find(|field| !field.trim().is_empty()) {
             Some(field) => one_line(field),
             None if self.0 == "{}" => String::new(),
             None => one_line(self.0),

@@ -1,6 +1,6 @@
 //! What the readers of JSON lines have in common.
 //!
-//! Invariant: a line is either understood or told as `Unparsed`; none is lost in silence, and
+//! Invariant: a line is either understood or reported as `Unparsed`; none is lost in silence, and
 //! none is an error.
 //!
 //! Deliberately absent: what the lines mean. Each dialect has structures of its own.

@@ -132,7 +132,7 @@ impl StreamReader {
         }
     }
 
-    /// What keeps the agent from going on, as of what it has told so far.
+    /// What keeps the agent from going on, by what it has reported so far.
     pub fn blocked(&self) -> Option<Blocker> {
         match &self.reader {
             Reader::Claude(claude) => claude.blocked(),

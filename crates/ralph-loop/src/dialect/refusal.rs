@@ -1,6 +1,6 @@
 //! Refusals, by the words that known agents and their services have for them.
 //!
-//! Judged are the fields of a stream in which an agent tells of its own failures, and what its
+//! Judged are the fields of a stream in which an agent reports its own failures, and what its
 //! program prints to standard error before it has said anything: never the agent's prose.
 //! [`Refusal`] is what will not change by itself; whatever is in no table here is an ordinary
 //! failure, which is tried again.
@@ -45,7 +45,7 @@ impl Refusal {
     }
 }
 
-/// What keeps an agent that is running from going on, as its stream tells.
+/// What keeps an agent that is running from going on, as its stream shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {

@@ -156,7 +156,7 @@ impl Answer {
 
 /// Judges the stream, the exit code and what the program complained of together.
 ///
-/// The stream's own error comes first, because it tells more than `exit code 1`. Words that match
+/// The stream's own error comes first, because it says more than `exit code 1`. Words that match
 /// the run's done pattern count whatever the exit code.
 pub fn answer(dialect: Dialect, exit: Exit, seen: &StreamSummary, complaint: Option<&Complaint>) -> Answer {
     let failed = |why: String| Answer::Failed { why };

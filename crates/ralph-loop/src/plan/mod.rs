@@ -109,8 +109,8 @@ pub enum Pick {
 /// What an iteration has done for the plan, as far as the plan itself can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advance {
-    /// Only the tree and the checks tell.
-    Untold,
+    /// Only the tree and the checks can show it.
+    Unknown,
     Made,
     /// It stands as it stood.
     Nothing,
@@ -257,7 +257,7 @@ impl Plan {
                 Completion::Pattern(_) | Completion::ChecksOnly | Completion::Never => None,
             },
             (Plan::Stories(_), _) => Some("make it print text"),
-            // The list tells what is done.
+            // The list says what is done.
             (Plan::Prompt(_) | Plan::Tasks(_), _) => None,
         }
     }
@@ -282,7 +282,7 @@ impl Plan {
     }
 
     /// Whether the plan itself can tell that an iteration has done nothing for it.
-    pub fn tells_advances(&self) -> bool {
+    pub fn detects_advances(&self) -> bool {
         match self {
             Plan::Prompt(_) | Plan::Stories(_) => false,
             Plan::Tasks(_) => true,
@@ -363,7 +363,7 @@ impl PlanState {
     /// What the iteration that is about to be judged has done for it.
     pub fn advance(&self) -> Advance {
         match self {
-            PlanState::Prompt(_) | PlanState::Stories(_) => Advance::Untold,
+            PlanState::Prompt(_) | PlanState::Stories(_) => Advance::Unknown,
             PlanState::Tasks(state) => state.advance(),
         }
     }

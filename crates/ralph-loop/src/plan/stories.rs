@@ -358,8 +358,8 @@ mod tests {
         let red = Verdict::Red { failed: vec![0] };
         check(done(Some("8.3")), &red, Some("the agent reported DONE, but 1 check failed: make test"));
         let four = Verdict::Red { failed: vec![0, 1, 2, 3] };
-        let told = "the agent reported DONE, but 4 checks failed: make test, sh -c ' lint', c and 1 more";
-        check(done(Some("8.3")), &four, Some(told));
+        let why = "the agent reported DONE, but 4 checks failed: make test, sh -c ' lint', c and 1 more";
+        check(done(Some("8.3")), &four, Some(why));
         check(fail(Some("8.3"), "no network"), &green(), Some("no network"));
         check(fail(None, "the agent reported [FAIL]"), &green(), Some("the agent reported [FAIL]"));
         check(fail(Some("8.4"), "x"), &green(), Some("the agent reported FAIL for 8.4 instead of 8.3: x"));

@@ -1,8 +1,8 @@
-//! Whether an iteration did nothing wrong, told from the stories that it changed.
+//! Whether an iteration did nothing wrong, judged by the stories that it changed.
 //!
 //! An agent changes a story or two in the text of a long list, and its hook has no time to read
 //! all the others: they are what they were, byte by byte, and nothing was wrong with them. A
-//! fast path errs in one direction only: what it cannot tell has to be read whole.
+//! fast path errs in one direction only: what it cannot judge has to be read whole.
 
 use super::transitions::gave_verdict;
 use super::{ReviewRules, standing, transitions};

@@ -222,7 +222,7 @@ impl State {
             }
         }
         let wait = match end.retry_in_ms {
-            Some(told) => told.saturating_add(LIMIT_MARGIN_MS),
+            Some(retry_in_ms) => retry_in_ms.saturating_add(LIMIT_MARGIN_MS),
             None => {
                 service.waits += 1;
                 let growing = Backoff { cap_ms: LONGEST_SERVICE_WAIT_MS, ..limits.backoff };

@@ -13,7 +13,7 @@ pub struct Flight {
     pub answered_ms: Option<u64>,
     /// It has shown no sign of life for too long.
     pub silence: Option<Silence>,
-    /// It tells that it cannot go on.
+    /// It reports that it cannot go on.
     pub blocked: Option<Blocked>,
     pub cancel: Option<Cancel>,
 }

@@ -142,7 +142,7 @@ pub struct Stall {
     failed: Vec<usize>,
     /// What the last attempt that was put back had changed.
     change: Option<String>,
-    /// What the last iteration left red, until the next snapshot tells what it changed.
+    /// What the last iteration left red, until the next snapshot shows what it changed.
     unsettled: Option<Vec<usize>>,
 }
 
@@ -179,11 +179,11 @@ impl Stall {
             (Verdict::Red { .. }, _) | (Verdict::Green { .. }, Advance::Nothing) => {
                 self.unsettled = Some(failed.to_vec());
             }
-            (Verdict::Green { .. }, Advance::Untold | Advance::Made) => self.iterations = 0,
+            (Verdict::Green { .. }, Advance::Unknown | Advance::Made) => self.iterations = 0,
         }
     }
 
-    /// The tree is where the attempt began, so only what it had changed tells it from others.
+    /// The tree is where the attempt began, so only what it had changed distinguishes it from others.
     pub(super) fn put_back(&mut self, change: Option<&str>) {
         let Some(failed) = self.unsettled.take() else { return };
         let alike = failed == self.failed && self.change.as_deref() == change;

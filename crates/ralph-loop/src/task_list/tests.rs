@@ -186,7 +186,7 @@ fn list(stories: &[&str]) -> TaskList {
 #[track_caller]
 fn picks(stories: &[&str], skip_review: bool, wanted: &str) {
     let list = list(stories);
-    let told = match pick(&list, skip_review) {
+    let picked = match pick(&list, skip_review) {
         Pick::Work { mode, story } => format!("{mode} {}", story.id()),
         Pick::Done => "done".to_owned(),
         Pick::Stuck(Stuck::Empty) => "empty".to_owned(),
@@ -194,7 +194,7 @@ fn picks(stories: &[&str], skip_review: bool, wanted: &str) {
             blocked.iter().map(Blocked::to_string).collect::<Vec<_>>().join("; ")
         }
     };
-    assert_eq!(told, wanted, "{stories:?}");
+    assert_eq!(picked, wanted, "{stories:?}");
 }
 
 #[test]
@@ -250,8 +250,8 @@ fn dead_ends_are_told_even_while_something_else_can_be_worked_on() {
     #[track_caller]
     fn check(stories: &[&str], wanted: &[&str]) {
         let list = list(stories);
-        let told: Vec<String> = dead_ends(&list, false).iter().map(Blocked::to_string).collect();
-        assert_eq!(told, wanted);
+        let found: Vec<String> = dead_ends(&list, false).iter().map(Blocked::to_string).collect();
+        assert_eq!(found, wanted);
     }
     check(&["a new open 1", "b new open 1 a"], &[]);
     check(&["a new open 1", "b new open 1 x"], &["b depends on x, which does not exist"]);

@@ -1,4 +1,4 @@
-//! What an agent is doing right now, as far as its stream tells.
+//! What an agent is doing right now, as far as its stream shows it.
 
 use crate::dialect::{AgentEvent, Tokens};
 use crate::text::{clip, printable};

@@ -2,7 +2,7 @@
 //!
 //! [`Moments`] follows the same events as [`State`](crate::State) and says what each of them means
 //! ([`Moment`]): which agent it was that ended, which check, whether a wait is news. Whatever an event
-//! alone does not tell is remembered here, and nowhere else: a format only formats. [`RunView`] is
+//! alone does not say is remembered here, and nowhere else: a format only formats. [`RunView`] is
 //! the run at one moment; lists, the status line and files are made of it.
 //!
 //! Live and from a journal the moments are the same.

@@ -1,4 +1,4 @@
-//! Something that has happened in a run, with all that it takes to tell it.
+//! Something that has happened in a run, with all that it takes to report it.
 
 use super::history::Iteration;
 use super::run_view::{RunView, Totals};
@@ -104,7 +104,7 @@ pub enum Moment<'e> {
     /// The agent has been silent for too long.
     Silent,
     Blocked(Option<Blocker>),
-    /// The run begins to wait for something: told once, however often it looks.
+    /// The run begins to wait for something: reported once, however often it looks.
     WaitBegan(Wait<'e>),
     /// Work begins again after a wait for free space.
     EnoughSpace,

@@ -39,7 +39,7 @@ pub(super) struct Flight {
 
 #[derive(Clone, Debug, Default)]
 struct ThisIteration {
-    /// Whose start was told.
+    /// Whose start was reported.
     agent: Option<usize>,
     exit: Option<Exit>,
     was_silent: bool,
@@ -47,7 +47,7 @@ struct ThisIteration {
     answered_nothing: bool,
 }
 
-/// What is told once, and again once the run is resumed.
+/// What is reported once, and again once the run is resumed.
 #[derive(Clone, Debug, Default)]
 struct ThisLife {
     checkpoint_problem: bool,
@@ -76,7 +76,7 @@ impl Moments {
     }
 
     /// The iteration that was under way when the run stopped, if it was cut short. Resuming the run
-    /// runs it again, and it is told then.
+    /// runs it again, and it is reported then.
     pub fn cut_short(self, run: &Run, state: &State) -> Option<Iteration> {
         self.history.cut_short(run, state)
     }
@@ -134,12 +134,12 @@ impl Moments {
                 is_new.then_some(Moment::WaitBegan(Wait::Disk(shortage))).into_iter().collect()
             }
             Fact::Stopped { .. } => {
-                let told = state.stopped.as_ref().map(|stopped| Moment::Stopped {
+                let moment = state.stopped.as_ref().map(|stopped| Moment::Stopped {
                     stopped,
                     success: state.is_success(stopped.reason),
                     matched: self.matched,
                 });
-                told.into_iter().collect()
+                moment.into_iter().collect()
             }
             Fact::Answered { .. } | Fact::Woke => Vec::new(),
         }
@@ -201,15 +201,16 @@ impl Moments {
                     Stage::Answered { results, .. } => results.last(),
                     _ => None,
                 };
-                let told = results.filter(|result| result.log == end.log).and_then(|result| {
+                let ended = results.filter(|result| result.log == end.log).and_then(|result| {
                     let check = run.checks.get(result.index)?;
                     Some(Moment::CheckEnded { check, outcome: result.outcome, end })
                 });
-                vec![told.unwrap_or(Moment::CheckCutShort(end))]
+                vec![ended.unwrap_or(Moment::CheckCutShort(end))]
             }
             End::Snapshot(end) => {
                 let Some(Step::Snapshot { iteration }) = step else { return Vec::new() };
-                let once = |there: bool, told: &mut bool| there && !std::mem::replace(told, *told || there);
+                let once =
+                    |there: bool, shown: &mut bool| there && !std::mem::replace(shown, *shown || there);
                 vec![Moment::Checkpoint {
                     iteration: *iteration,
                     end,

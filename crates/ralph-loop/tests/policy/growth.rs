@@ -25,7 +25,7 @@ fn grows_with_the_list<T>(what: &str, make: impl Fn(usize) -> T, work: impl Fn(&
         };
         (0..2).filter_map(|_| once()).min()
     };
-    // Only Linux tells.
+    // Only Linux reports it.
     let (Some(few), Some(many)) = (took(STORIES), took(4 * STORIES)) else { return };
     let tick = 10_000_000;
     assert!(many < 9 * few.max(tick), "{what}: {few} ns, and {many} ns for four times as many stories");
@@ -59,10 +59,10 @@ fn what_can_never_begin_is_found_in_one_pass() {
 #[test]
 fn a_long_ring_is_told_in_short() {
     let list = linked(40, |number| Some((number + 1) % 40));
-    let told: Vec<String> = dead_ends(&list, false).iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 40);
+    let reasons: Vec<String> = dead_ends(&list, false).iter().map(ToString::to_string).collect();
+    assert_eq!(reasons.len(), 40);
     assert_eq!(
-        told[38],
+        reasons[38],
         "US-38 depends on itself: US-38 → US-39 → US-0 → US-1 → US-2 → US-3 → US-4 → US-5 → US-6 → US-7 → \
          (30 more) → US-38"
     );
@@ -76,9 +76,9 @@ fn of_stories_that_share_circles_each_is_told_one_of_its_own() {
         let on = on.into_iter().map(|on: usize| Json::from(format!("US-{on}").as_str())).collect();
         list.stories[number].set_field(field::DEPENDS_ON, Json::Array(on));
     }
-    let told: Vec<String> = dead_ends(&list, false).iter().map(ToString::to_string).collect();
+    let reasons: Vec<String> = dead_ends(&list, false).iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        reasons,
         [
             "US-0 depends on itself: US-0 → US-1 → US-0",
             "US-1 depends on itself: US-1 → US-0 → US-1",

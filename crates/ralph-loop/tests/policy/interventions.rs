@@ -1,7 +1,7 @@
 //! What ends a run from outside its work, a sentence for each promise: time, money, signals,
 //! dying machinery; and how it goes on afterwards.
 
-use crate::story::{check, tell};
+use crate::story::{check, play};
 use ralph_loop::GRACE_MS;
 use ralph_loop::event::{Fact, StopReason};
 use ralph_loop::limits::LOSSES_ENDURED;
@@ -90,7 +90,7 @@ fn a_check_that_takes_too_long_reads_as_failed() {
     check("checks:1", "start done due ended", "judged 1 red 1, agent 2");
     check("checks:1", "start done due green", "judged 1 red 1, agent 2");
     check("checks:2 check-timeout:3", "start done due ended green", "judged 1 red 1, agent 2");
-    let (story, _) = tell("checks:1", "start done due due ended");
+    let (story, _) = play("checks:1", "start done due due ended");
     assert_eq!(story.state.work.feedback[0].outcome.to_string(), "timed out after 120s");
 }
 
@@ -107,11 +107,11 @@ fn a_run_out_of_money_begins_no_other_iteration() {
 
 #[test]
 fn money_is_gone_even_if_the_work_was_cut_short() {
-    let (story, _) = tell("", "start stop stop ended$0.40 resumed talk$0.10 fail$0.02 due empty$0.01");
+    let (story, _) = play("", "start stop stop ended$0.40 resumed talk$0.10 fail$0.02 due empty$0.01");
     assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.53));
     check("max-cost:1", "start stop stop ended$1 resumed", "stop budget_exhausted");
     check("max-time:60", "start due ended$0.40", "stop timeout");
-    let (story, _) = tell("max-time:60", "start due ended$0.40");
+    let (story, _) = play("max-time:60", "start due ended$0.40");
     assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.40));
 }
 
@@ -179,7 +179,7 @@ fn what_was_cut_short_is_run_again_and_so_are_all_checks() {
 
 #[test]
 fn an_agent_killed_by_a_person_is_no_failure() {
-    let (story, _) = tell("", "start stop stop ended resumed");
+    let (story, _) = play("", "start stop stop ended resumed");
     assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.judged), (0, 0));
 }
 
@@ -211,7 +211,7 @@ fn whoever_resumes_a_run_that_failed_too_often_has_seen_why() {
 
 #[test]
 fn a_completed_run_is_not_resumed() {
-    let (mut story, _) = tell("", "start done");
+    let (mut story, _) = play("", "start done");
     assert_eq!(story.take(Fact::Resumed { pid: 1 }), Err(Illegal::NotResumable("completed")));
 }
 
@@ -222,7 +222,7 @@ fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
         ("max-cost:1", "start talk$1", StopReason::BudgetExhausted, "set:cost=1.5", "set:cost=2"),
         ("max-time:60", "start due ended", StopReason::Timeout, "set:time=60", "set:time=120"),
     ] {
-        let (mut story, _) = tell(asked, words);
+        let (mut story, _) = play(asked, words);
         assert_eq!(story.state.stopped.as_ref().map(|stopped| stopped.reason), Some(reason));
         story.word(too_low);
         assert_eq!(story.take(Fact::Resumed { pid: 1 }), Err(Illegal::NotResumable(reason.word())));
@@ -262,7 +262,7 @@ fn losses_in_a_row_end_the_run() {
 
 #[test]
 fn a_loss_is_neither_a_failure_nor_an_empty_answer() {
-    let (story, _) = tell("", "start lost lost");
+    let (story, _) = play("", "start lost lost");
     assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.streaks.empty_answers), (0, 0));
     check("", "start empty lost empty lost empty lost", "agent 1.7");
     check("n:1", "start empty lost empty lost empty lost empty", "judged 1 green, stop max_iterations");
@@ -317,7 +317,7 @@ fn a_worktree_is_made_whole_before_the_run_stops() {
 
 #[test]
 fn what_an_agent_had_cost_when_its_keeper_died_is_counted() {
-    let (story, _) = tell("", "start lost$0.25 done$0.50");
+    let (story, _) = play("", "start lost$0.25 done$0.50");
     assert_eq!(story.state.ledger.spent.usd, Usd::from_dollars(0.75));
 }
 
@@ -351,7 +351,7 @@ fn an_estimate_counts_like_a_report_and_is_told_as_one() {
         ("start talk$0.25 message~0.50", "~$0.7500"),
         ("start talk$0.25 message$0.50", "$0.7500"),
     ] {
-        assert_eq!(tell("scm:commit", words).0.state.ledger.spent.to_string(), spent, "{words}");
+        assert_eq!(play("scm:commit", words).0.state.ledger.spent.to_string(), spent, "{words}");
     }
 }
 

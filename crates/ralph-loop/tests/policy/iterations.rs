@@ -1,7 +1,7 @@
 //! What iterations come to, a sentence for each promise: completion, failures, empty
 //! answers, stalls, commits.
 
-use crate::story::{Story, check, run, tell};
+use crate::story::{Story, check, play, run};
 use ralph_loop::limits::EMPTY_ANSWERS_RERUN;
 use ralph_loop::next;
 
@@ -120,9 +120,9 @@ fn so_many_failures_in_a_row_end_the_run() {
 
 #[test]
 fn a_failed_agent_leaves_the_feedback_of_the_checks_before_it() {
-    let (story, _) = tell("checks:2", "start talk red green fail due");
+    let (story, _) = play("checks:2", "start talk red green fail due");
     assert_eq!(story.state.work.feedback.iter().map(|r| r.index).collect::<Vec<_>>(), [0]);
-    let (story, _) = tell("checks:2", "start talk red green talk green green");
+    let (story, _) = play("checks:2", "start talk red green talk green green");
     assert!(story.state.work.feedback.is_empty());
 }
 

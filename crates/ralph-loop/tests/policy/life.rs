@@ -4,7 +4,7 @@
 //! what happens: the step in flight ends somehow, a timer, a signal, a crash. When they are
 //! used up, the world is dull: steps end without a claim, waits are waited out.
 
-use crate::story::{Story, run, tell};
+use crate::story::{Story, play, run};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -44,7 +44,7 @@ enum What {
     Asks(&'static str),
     /// The agent shows no sign of life.
     Silent,
-    /// The agent tells that it cannot go on, or can again.
+    /// The agent reports that it cannot go on, or can again.
     Blocked(&'static str),
     /// So many bytes are free from now on.
     Disk(u64),
@@ -604,17 +604,17 @@ proptest! {
     #[test]
     fn history_tells_each_iteration_once_and_as_it_was_judged(run in any_run(), chances in chances()) {
         let story = live(&run, &chances);
-        let told = history(&run, &story.events);
+        let iterations = history(&run, &story.events);
         let judged = story.events.iter().filter_map(|event| judgement(&event.fact));
-        for (told, judged) in told.iter().zip(judged) {
-            prop_assert_eq!(told.iteration, judged.iteration);
-            prop_assert_eq!(told.all_checks_passed, judged.verdict.is_green());
-            prop_assert_eq!(told.end == EndKind::Silent, judged.silence.is_some());
-            prop_assert!(told.error.is_some() || !judged.counts_as_failure());
+        for (shown, judged) in iterations.iter().zip(judged) {
+            prop_assert_eq!(shown.iteration, judged.iteration);
+            prop_assert_eq!(shown.all_checks_passed, judged.verdict.is_green());
+            prop_assert_eq!(shown.end == EndKind::Silent, judged.silence.is_some());
+            prop_assert!(shown.error.is_some() || !judged.counts_as_failure());
             match &judged.verdict {
-                Verdict::AgentFailed { why } => prop_assert_eq!(told.error.as_ref(), Some(why)),
+                Verdict::AgentFailed { why } => prop_assert_eq!(shown.error.as_ref(), Some(why)),
                 Verdict::Green { .. } | Verdict::Red { .. } => {
-                    let passed: Vec<bool> = told.check_results.iter().map(|check| check.passed).collect();
+                    let passed: Vec<bool> = shown.check_results.iter().map(|check| check.passed).collect();
                     let failed = judged.verdict.failed_checks();
                     let expected: Vec<bool> = (0..run.checks.len()).map(|i| !failed.contains(&i)).collect();
                     prop_assert_eq!(passed, expected);
@@ -623,8 +623,8 @@ proptest! {
         }
         let last = story.events.iter().rposition(|event| judgement(&event.fact).is_some());
         let unfinished = agents_cost(&story.events[last.map_or(0, |at| at + 1)..]);
-        let told: Usd = told.iter().map(|iteration| iteration.cost.usd).sum();
-        prop_assert_eq!(told + unfinished + messages_cost(&story.events), story.state.ledger.spent.usd);
+        let shown: Usd = iterations.iter().map(|iteration| iteration.cost.usd).sum();
+        prop_assert_eq!(shown + unfinished + messages_cost(&story.events), story.state.ledger.spent.usd);
         prop_assert_eq!(cost(&story.events), story.state.ledger.spent.usd);
         prop_assert_eq!(story.events.iter().any(|event| is_estimated(&event.fact)), story.state.ledger.spent.estimated);
     }
@@ -660,10 +660,10 @@ fn history_tells_a_check_that_was_cut_short_once() {
         "start talk due ended green",
         "start talk due stop stop ended resumed red green",
     ] {
-        let (story, _) = tell("checks:2", words);
-        let told = history(&story.run, &story.events);
-        let passed: Vec<bool> = told[0].check_results.iter().map(|check| check.passed).collect();
-        assert_eq!(passed, [false, true], "told `{words}`");
+        let (story, _) = play("checks:2", words);
+        let iterations = history(&story.run, &story.events);
+        let passed: Vec<bool> = iterations[0].check_results.iter().map(|check| check.passed).collect();
+        assert_eq!(passed, [false, true], "played `{words}`");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Disks that are nearly full: no work is begun there, and the run waits for room.
 
-use crate::story::{check, tell};
+use crate::story::{check, play};
 
 #[test]
 fn no_iteration_begins_while_a_disk_is_low() {
@@ -34,7 +34,7 @@ fn room_is_looked_for_again_and_again_and_the_run_goes_on_by_itself() {
 
 #[test]
 fn a_wait_for_room_uses_up_nothing() {
-    let (story, _) = tell("min-free:500", "start disk:0 talk due due disk:500 due");
+    let (story, _) = play("min-free:500", "start disk:0 talk due due disk:500 due");
     assert_eq!(
         (story.state.ledger.judged, story.state.work.attempts, story.state.ledger.streaks.failures),
         (1, 1, 0)
@@ -76,7 +76,7 @@ fn whoever_resumes_or_changes_the_least_is_answered_by_a_fresh_look() {
 
 #[test]
 fn a_task_list_is_read_again_after_each_wait() {
-    let (story, did) = tell("min-free:500 tasks:2", "start disk:0 list:A=new");
+    let (story, did) = play("min-free:500 tasks:2", "start disk:0 list:A=new");
     assert_eq!(
         (did.as_str(), story.state.ledger.low_disk.map(|low| low.measured)),
         ("wait until 1s", Some(1))

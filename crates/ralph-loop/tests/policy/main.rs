@@ -1,6 +1,6 @@
 //! The policy, shown from outside: `State::apply` and `next` as a shell uses them.
 //!
-//! `story` tells runs in words; `table` holds every standing against every fact; `iterations`
+//! `story` describes runs in words; `table` holds every standing against every fact; `iterations`
 //! and `interventions` have a sentence for each promise of the loop; `life` holds properties of random lives.
 
 #![expect(

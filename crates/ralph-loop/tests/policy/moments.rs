@@ -1,7 +1,7 @@
 //! What events mean to people: the one fold that all reports are made of.
 
 use crate::life::deterministic_lives;
-use crate::story::{Story, tell};
+use crate::story::{Story, play};
 use ralph_loop::State;
 use ralph_loop::event::{End, Event, Fact};
 use ralph_loop::view::{Doing, Moment, Moments, RunView, Wait, Work};
@@ -9,11 +9,11 @@ use ralph_loop::view::{Doing, Moment, Moments, RunView, Wait, Work};
 /// The moments of a life, in short.
 #[track_caller]
 fn check(asked: &str, words: &str, expected: &[&str]) {
-    let (story, _) = tell(asked, words);
-    assert_eq!(told(&story.events), expected, "{asked}: {words}");
+    let (story, _) = play(asked, words);
+    assert_eq!(shown(&story.events), expected, "{asked}: {words}");
 }
 
-fn told(events: &[Event]) -> Vec<String> {
+fn shown(events: &[Event]) -> Vec<String> {
     let mut found = Vec::new();
     follow(events, |moments, _| found.extend(moments.iter().filter_map(short)));
     found
@@ -93,13 +93,13 @@ fn what_could_not_be_recorded_is_told_once_in_a_life() {
         "checkpoint 3, new problem",
         "agent 3.1",
     ];
-    let (mut story, _) = tell("git", "start tree:? talk tree:? resumed talk tree:?");
+    let (mut story, _) = play("git", "start tree:? talk tree:? resumed talk tree:?");
     for event in &mut story.events {
         if let Fact::Ended { end: End::Snapshot(end), .. } = &mut event.fact {
             end.problem = Some("no space".into());
         }
     }
-    assert_eq!(told(&story.events), expected);
+    assert_eq!(shown(&story.events), expected);
 }
 
 /// A view can be written and read, and always says what goes on.
@@ -116,7 +116,7 @@ fn the_view_of_any_life_can_be_written_and_read() {
 
 #[test]
 fn the_view_says_what_is_at_work() {
-    let (story, _) = tell("checks:1", "start talk");
+    let (story, _) = play("checks:1", "start talk");
     let mut last = None;
     follow(&story.events, |_, view| last = Some(view));
     let view = last.expect("a view");

@@ -1,12 +1,12 @@
 //! Services that refuse: usage limits, outages, keys; and agents that stand in.
 
-use crate::story::{check, tell};
+use crate::story::{check, play};
 
 #[test]
 fn a_limit_is_waited_out_and_uses_up_nothing() {
     check("", "start limited:60", "wait until 65s");
     check("", "start limited:60 65s woke", "agent 1.2");
-    let (story, _) = tell("", "start limited:60 65s woke");
+    let (story, _) = play("", "start limited:60 65s woke");
     assert_eq!((story.state.ledger.judged, story.state.ledger.streaks.failures), (0, 0));
     check("n:1", "start limited:60 65s woke done", "judged 1 done, stop completed");
 }

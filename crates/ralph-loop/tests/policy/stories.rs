@@ -1,6 +1,6 @@
 //! Stories: attempts that begin where the story began, and what ends the run.
 
-use crate::story::{check, tell};
+use crate::story::{check, play};
 
 const TWO: &str = "stories:1.1+1.2<1.1 backoff:0-0 git";
 
@@ -29,8 +29,12 @@ fn a_failed_attempt_is_put_back_before_the_next_one() {
 fn a_false_done_is_a_failed_attempt() {
     let checked = "stories:1.1 checks:1 backoff:0-0 git";
     check(checked, "start tree:A@main told:DONE-1.1@main", "check 1.1");
-    let told = "start tree:A@main told:DONE-1.1@main red";
-    check(checked, told, "judged 1 retry (the agent reported DONE, but 1 check failed: check 1), restore 2");
+    let failed = "start tree:A@main told:DONE-1.1@main red";
+    check(
+        checked,
+        failed,
+        "judged 1 retry (the agent reported DONE, but 1 check failed: check 1), restore 2",
+    );
     let other = "judged 1 retry (the agent reported DONE for 1.2 instead of 1.1), restore 2";
     check(TWO, "start tree:A@main told:DONE-1.2@main", other);
 }
@@ -57,21 +61,21 @@ fn attempts_that_fail_the_same_checks_with_the_same_change_are_a_stall() {
     let attempt = |tree: &str, checks: &str, changed: &str| {
         format!("tree:{tree}@main told:DONE-1.1@main {checks} back{changed} ")
     };
-    let told = |attempts: &[String], then: &str| {
+    let check_after = |attempts: &[String], then: &str| {
         check(asked, &format!("start {}tree:Z@main", attempts.concat()), then);
     };
     // Ralph's own files are part of each tree.
-    told(&[attempt("A", "red green", ""), attempt("B", "red green", "")], "stop stalled");
-    told(&[attempt("A", "red green", ":1"), attempt("B", "red green", ":1")], "stop stalled");
-    told(&[attempt("A", "red green", "")], "agent 2");
-    told(&[attempt("A", "red green", ":1"), attempt("A", "red green", ":2")], "agent 3");
-    told(&[attempt("A", "red green", ":1"), attempt("A", "green red", ":1")], "agent 3");
+    check_after(&[attempt("A", "red green", ""), attempt("B", "red green", "")], "stop stalled");
+    check_after(&[attempt("A", "red green", ":1"), attempt("B", "red green", ":1")], "stop stalled");
+    check_after(&[attempt("A", "red green", "")], "agent 2");
+    check_after(&[attempt("A", "red green", ":1"), attempt("A", "red green", ":2")], "agent 3");
+    check_after(&[attempt("A", "red green", ":1"), attempt("A", "green red", ":1")], "agent 3");
     let gave_up = "tree:A@main told:FAIL-1.1@main green green back ".to_string();
-    told(&[gave_up.clone(), gave_up.clone()], "stop stalled");
+    check_after(&[gave_up.clone(), gave_up.clone()], "stop stalled");
     // An agent that fails is counted by --max-failures.
     let died = "tree:A@main fail@main back ".to_string();
-    told(&[gave_up, died.clone()], "agent 3");
-    told(&[died.clone(), died], "agent 3");
+    check_after(&[gave_up, died.clone()], "agent 3");
+    check_after(&[died.clone(), died], "agent 3");
     let off = asked.replace("stall:2", "stall:0");
     let twice = attempt("A", "red green", "").repeat(2);
     check(&off, &format!("start {twice}tree:Z@main"), "agent 3");
@@ -101,7 +105,7 @@ fn whoever_resumes_a_halted_run_has_seen_to_the_tree_and_the_story_begins_there(
     check(TWO, &format!("{resumed} tree:Y@main"), "agent 4");
     let again = format!("{resumed} tree:Y@main told:FAIL-1.1@main");
     check(TWO, &again, "judged 4 retry (too hard), restore 5");
-    let (story, _) = tell(TWO, &again);
+    let (story, _) = play(TWO, &again);
     assert_eq!(story.state.work.base.unwrap().tree, "Y");
 }
 
@@ -119,10 +123,10 @@ fn attempts_that_are_counted_anew_are_not_used_up() {
 #[test]
 fn what_a_person_changed_while_no_agent_was_at_work_is_where_the_story_begins() {
     // Cut short between the record of the tree and the agent.
-    let (story, did) = tell(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");
+    let (story, did) = play(TWO, "start tree:A@main told:FAIL-1.1@main stop back resumed");
     assert_eq!((did.as_str(), story.state.work.base), ("snapshot 2", None));
     // One that is still to be put back is put back to where it was.
-    let (story, did) = tell(TWO, "start tree:A@main stop told:FAIL-1.1@main resumed");
+    let (story, did) = play(TWO, "start tree:A@main stop told:FAIL-1.1@main resumed");
     assert_eq!((did.as_str(), story.state.work.base.unwrap().tree.as_str()), ("restore 2", "A"));
 }
 
@@ -171,7 +175,7 @@ fn attempts_are_iterations() {
 fn iterations_that_were_asked_for_are_a_success_unless_the_last_attempt_failed() {
     let succeeds = |n: u32, words: &str| {
         let asked = format!("goal:{n} stories:1.1+1.2 checks:1 backoff:0-0 git");
-        let (story, did) = tell(&asked, &format!("start {words}"));
+        let (story, did) = play(&asked, &format!("start {words}"));
         assert_eq!(did, "stop max_iterations", "{words}");
         story.succeeded()
     };
@@ -205,7 +209,7 @@ fn only_what_is_done_is_committed() {
     let committed = "stories:1.1+1.2 scm:commit backoff:0-0 git";
     check(committed, "start tree:A@main told:DONE-1.1@main tree:B@main", "message 1");
     // The next story begins after that commit.
-    let (story, did) = tell(committed, "start tree:A@main told:DONE-1.1@main tree:B@main message did");
+    let (story, did) = play(committed, "start tree:A@main told:DONE-1.1@main tree:B@main message did");
     assert_eq!((did.as_str(), story.state.work.base), ("snapshot 2", None));
     let failed = "judged 1 retry (too hard), restore 2";
     check(committed, "start tree:A@main told:FAIL-1.1@main", failed);
@@ -213,7 +217,7 @@ fn only_what_is_done_is_committed() {
 
 #[test]
 fn what_the_next_prompt_tells_of_is_the_attempt_that_failed() {
-    let kept = |words: &str| tell(TWO, words).0.state.work.tried.and_then(|tried| tried.kept);
+    let kept = |words: &str| play(TWO, words).0.state.work.tried.and_then(|tried| tried.kept);
     let failed = "start tree:A@main told:FAIL-1.1@main back:1";
     assert_eq!(kept(failed).as_deref(), Some("1"));
     // The one after it was refused by its service, or killed, and is put aside as well.

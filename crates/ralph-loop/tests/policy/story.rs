@@ -1,4 +1,4 @@
-//! Runs told in words: `check("checks:1", "start done red", "judged 1 red 1, agent 2")`.
+//! Runs described in words: `check("checks:1", "start done red", "judged 1 red 1, agent 2")`.
 //!
 //! The first text says what was asked for, the second what happens, the third what the
 //! policy then does until it waits. A [`Story`] records facts as the engine does: each
@@ -65,12 +65,12 @@ use std::sync::Arc;
 /// Everything that follows from the last word, until the policy waits or has stopped.
 #[track_caller]
 pub fn check(asked: &str, words: &str, expected: &str) {
-    let (_, did) = tell(asked, words);
-    assert_eq!(did, expected, "asked `{asked}`, told `{words}`");
+    let (_, did) = play(asked, words);
+    assert_eq!(did, expected, "asked `{asked}`, played `{words}`");
 }
 
 #[track_caller]
-pub fn tell(asked: &str, words: &str) -> (Story, String) {
+pub fn play(asked: &str, words: &str) -> (Story, String) {
     let mut words = words.split_whitespace();
     assert_eq!(words.next(), Some("start"), "every story begins there");
     let mut story = Story::open(run(asked));
@@ -79,8 +79,8 @@ pub fn tell(asked: &str, words: &str) -> (Story, String) {
         story.word(word);
         did = story.settle();
     }
-    let told = story.show(&did);
-    (story, told)
+    let shown = story.show(&did);
+    (story, shown)
 }
 
 /// `n:10 checks:0 check-timeout:120 stall:0 max-failures:5 backoff:1-300`, unless told
@@ -188,14 +188,14 @@ fn plan(completion: Completion) -> Plan {
 }
 
 /// `1.1+1.2<1.1`: two stories, and the second waits for the first.
-fn stories(told: &str) -> Plan {
-    let id = |text: &str| text.parse().expect(told);
+fn stories(words: &str) -> Plan {
+    let id = |text: &str| text.parse().expect(words);
     let story = |word: &str| {
         let mut ids = word.split('<').map(id);
-        let id = ids.next().expect(told);
+        let id = ids.next().expect(words);
         StorySpec { id, title: id.to_string(), spec: "s.md".into(), depends_on: ids.collect() }
     };
-    let todo = told.split('+').map(story).collect();
+    let todo = words.split('+').map(story).collect();
     let (done, carried, rules, template) = (vec![], None, vec![], None);
     Plan::Stories(StoriesPlan { todo, done, carried, max_retries: 3, rules, template, commit: false })
 }
@@ -209,7 +209,7 @@ fn tasks(cap: &str) -> Plan {
 
 /// `A=new`, `A=waiting` for a review, `A=back` with feedback, `A=right` after a review; joined
 /// by `+`. A number behind it counts the reviews.
-fn task_list(told: &str) -> TaskList {
+fn task_list(words: &str) -> TaskList {
     let story = |word: &str| {
         let (id, standing) = word.split_once('=').expect(word);
         let reviews = standing.trim_start_matches(char::is_alphabetic);
@@ -226,7 +226,7 @@ fn task_list(told: &str) -> TaskList {
         story.set_review_count(reviews.parse().unwrap_or(0));
         story
     };
-    TaskList::of(told.split('+').map(story).collect())
+    TaskList::of(words.split('+').map(story).collect())
 }
 
 fn check_spec(command: &str) -> CheckSpec {

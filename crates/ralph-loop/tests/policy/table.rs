@@ -149,7 +149,7 @@ fn check(asked: &str, words: &str, expected: &str) {
             Ok(()) => story.show(&next(&story.run, &story.state)),
             Err(_) => "illegal".into(),
         };
-        assert_eq!(found, expected, "asked `{asked}`, told `{words}`, then: {name}");
+        assert_eq!(found, expected, "asked `{asked}`, played `{words}`, then: {name}");
     }
 }
 
@@ -649,7 +649,7 @@ fn while_a_source_control_task_runs() {
 #[track_caller]
 fn refused(asked: &str, words: &str, fact: Fact, expected: &Illegal) {
     let mut story = stand(asked, words);
-    assert_eq!(story.take(fact).as_ref(), Err(expected), "asked `{asked}`, told `{words}`");
+    assert_eq!(story.take(fact).as_ref(), Err(expected), "asked `{asked}`, played `{words}`");
 }
 
 /// What is legal by its kind is refused if it is of another step, iteration or attempt.
@@ -727,9 +727,9 @@ fn an_event_out_of_order_is_refused() {
             (Event { epoch: 3, ..due.clone() }, Illegal::Epoch { expected: 2, found: 3 }),
         ];
         for (event, expected) in cases {
-            assert_eq!(story.clone().admit(event), Err(expected), "told `{words}`");
+            assert_eq!(story.clone().admit(event), Err(expected), "played `{words}`");
         }
-        assert_eq!(story.clone().admit(Event { epoch: 2, ..due }), Ok(()), "told `{words}`");
+        assert_eq!(story.clone().admit(Event { epoch: 2, ..due }), Ok(()), "played `{words}`");
     }
 }
 

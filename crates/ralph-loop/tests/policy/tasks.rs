@@ -95,7 +95,7 @@ fn the_list_is_put_right_before_a_run_stops() {
     let red = "start list:A=waiting tree:X talk list:A=right1 stop red list:A=right1";
     check(TASKS, red, "judged 1 red 1, request changes A");
     check(TASKS, &format!("{red} list:A=back1"), "stop interrupted");
-    // Once: what cannot be done is told, and not tried for ever.
+    // Once: what cannot be done is reported, and not tried for ever.
     check(TASKS, &format!("{ended} impossible:gone"), "stop error (gone)");
     check(TASKS, "start list:A=new tree:X kill ended impossible:gone", "stop killed");
 }
@@ -201,14 +201,15 @@ fn iterations_that_bring_no_story_further_are_a_stall() {
     let works = " talk list:A=new list:A=new left list:A=new tree:Y talk list:A=new list:A=new left list:A=new tree:Z";
     let fails = " fail list:A=new list:A=new left list:A=new due list:A=new tree:X";
     for asked in ["tasks:5 git n:15 stall:3", "tasks:0 git n:15 stall:3"] {
-        let told = |rounds: &str, next: &str| check(asked, &format!("start list:A=new tree:X{rounds}"), next);
-        told(&idle.repeat(2), "implement A in 3");
-        told(&idle.repeat(3), "stop stalled");
-        told(&format!("{cheats}{idle}"), "stop stalled");
+        let check_after =
+            |rounds: &str, next: &str| check(asked, &format!("start list:A=new tree:X{rounds}"), next);
+        check_after(&idle.repeat(2), "implement A in 3");
+        check_after(&idle.repeat(3), "stop stalled");
+        check_after(&format!("{cheats}{idle}"), "stop stalled");
         // That may be progress.
-        told(&format!("{idle}{works}{idle}"), "implement A in 5");
+        check_after(&format!("{idle}{works}{idle}"), "implement A in 5");
         // Failures have a limit of their own.
-        told(&format!("{idle}{idle}{fails}{idle}"), "implement A in 5");
+        check_after(&format!("{idle}{idle}{fails}{idle}"), "implement A in 5");
     }
 }
 
@@ -217,15 +218,15 @@ fn the_same_illegal_edit_again_and_again_is_a_stall_whatever_else_it_does() {
     let cheat =
         |what: &str, tree: &str| format!(" talk list:A=new!{what} list:A=new left list:A=new tree:{tree}");
     let thrice = ["P", "Q", "R"].map(|tree| cheat("passes", tree)).concat();
-    let told = |then: &str, next: &str| {
+    let check_after = |then: &str, next: &str| {
         check("tasks:5 git n:15 stall:3", &format!("start list:A=new tree:X{thrice}{then}"), next);
     };
-    told("", "implement A in 4");
-    told(&cheat("passes", "S"), "stop stalled");
+    check_after("", "implement A in 4");
+    check_after(&cheat("passes", "S"), "stop stalled");
     // Another one is another try, and a step forward is one.
-    told(&cheat("count", "S"), "implement A in 5");
-    told(" talk list:A=waiting list:A=waiting left list:A=waiting tree:S", "review A in 5");
-    // It needs no tree to tell it.
+    check_after(&cheat("count", "S"), "implement A in 5");
+    check_after(" talk list:A=waiting list:A=waiting left list:A=waiting tree:S", "review A in 5");
+    // It needs no tree to find that.
     let bare = |asked: &str, times: usize, next: &str| {
         let rounds = " talk list:A=new!passes list:A=new".repeat(times);
         check(asked, &format!("start list:A=new{rounds}"), next);

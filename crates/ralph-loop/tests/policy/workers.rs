@@ -1,7 +1,7 @@
 //! What people ask of a worker, and what happens when it falls silent.
 
 use crate::life::replay;
-use crate::story::{check, tell};
+use crate::story::{check, play};
 use ralph_loop::ask::MOST_NOTES;
 use ralph_loop::event::Fact;
 use ralph_loop::plan::prompt::PromptSource;
@@ -25,7 +25,7 @@ fn a_pause_ends_a_wait_at_once_and_whoever_ends_the_pause_has_looked() {
     check("", "start fail pause", "wait");
     check("", "start fail pause continue", "agent 2");
     check("", "start limited:3600 pause continue", "agent 1.2");
-    let (story, _) = tell("max-failures:2", "start fail pause continue fail");
+    let (story, _) = play("max-failures:2", "start fail pause continue fail");
     assert_eq!(story.state.ledger.streaks.failures, 1);
 }
 
@@ -44,10 +44,10 @@ fn work_that_is_proven_while_paused_is_done() {
 #[test]
 fn the_time_of_a_pause_is_not_the_runs() {
     check("max-time:60", "start 10s pause talk 3610s continue", "agent 2");
-    let (story, _) = tell("max-time:60", "start 10s pause talk 3610s continue");
+    let (story, _) = play("max-time:60", "start 10s pause talk 3610s continue");
     assert_eq!(story.state.ledger.limits.max_time_ms, Some(3_660_000));
     // The agent that was still at work used the run's time.
-    let (story, _) = tell("max-time:600", "start pause 20s continue");
+    let (story, _) = play("max-time:600", "start pause 20s continue");
     assert_eq!(story.state.ledger.limits.max_time_ms, Some(600_000));
 }
 
@@ -82,7 +82,7 @@ fn killing_ends_everything_now_and_leaves_the_iteration_to_be_run_again() {
     check("worktree", "start kill ended", "stop killed");
     check("", "start fail kill", "stop killed");
     check("", "start pause talk kill", "stop killed");
-    let (story, _) = tell("", "start kill ended");
+    let (story, _) = play("", "start kill ended");
     assert_eq!((story.state.ledger.streaks.failures, story.state.ledger.judged), (0, 0));
 }
 
@@ -126,7 +126,7 @@ fn silence_that_settles_nothing_counts_among_the_failures_in_a_row() {
         "start silent done red due fail",
         "judged 2 failed (exit code 1), stop too_many_failures",
     );
-    let failures = |words| tell("max-failures:3", words).0.state.ledger.streaks.failures;
+    let failures = |words| play("max-failures:3", words).0.state.ledger.streaks.failures;
     assert_eq!(failures("start fail due silent ended"), 2);
     assert_eq!(failures("start silent ended due talk"), 0);
     assert_eq!(failures("start fail due silent done"), 0, "proven all the same");
@@ -135,7 +135,7 @@ fn silence_that_settles_nothing_counts_among_the_failures_in_a_row() {
 /// Journals of earlier versions do not say which judgements followed a silence.
 #[test]
 fn an_older_judgement_of_a_silent_agent_is_no_failure() {
-    let (story, _) = tell("", "start fail due silent ended");
+    let (story, _) = play("", "start fail due silent ended");
     let mut older = story.events;
     for event in &mut older {
         if let Fact::Judged(judgement) = &mut event.fact {
@@ -162,13 +162,13 @@ fn a_matched_pattern_is_a_claim_like_any_other() {
 fn without_any_criterion_the_iterations_are_the_work() {
     check("never n:2", "start done", "judged 1 green, agent 2");
     check("never n:2", "start empty", "judged 1 green, agent 2");
-    let (story, did) = tell("never n:1", "start talk");
+    let (story, did) = play("never n:1", "start talk");
     assert_eq!(did, "judged 1 green, stop max_iterations");
     assert!(story.succeeded());
     // One that failed is not done.
-    assert!(!tell("never n:1", "start fail").0.succeeded());
-    assert!(tell("never n:2 backoff:0-0", "start fail talk").0.succeeded());
-    assert!(!tell("never n:1 checks:1", "start talk red").0.succeeded());
+    assert!(!play("never n:1", "start fail").0.succeeded());
+    assert!(play("never n:2 backoff:0-0", "start fail talk").0.succeeded());
+    assert!(!play("never n:1 checks:1", "start talk red").0.succeeded());
 }
 
 // Changes.
@@ -178,7 +178,7 @@ fn a_limit_can_be_changed_while_the_loop_runs_and_after_it_has_reached_it() {
     check("n:1", "start set:n=2 talk", "judged 1 green, agent 2");
     check("n:3", "start set:n=1 talk", "judged 1 green, stop max_iterations");
     check("n:1", "start talk set:n=2 resumed", "agent 2");
-    let (mut story, _) = tell("n:1", "start talk");
+    let (mut story, _) = play("n:1", "start talk");
     assert_eq!(story.take(Fact::Resumed { pid: 1 }), Err(Illegal::NotResumable("max_iterations")));
 }
 
@@ -186,13 +186,13 @@ fn a_limit_can_be_changed_while_the_loop_runs_and_after_it_has_reached_it() {
 fn a_done_pattern_that_is_set_takes_the_place_of_what_ended_the_loop() {
     check("never n:3", "start set:done=x matched", "judged 1 done, stop completed");
     check("", "start set:done=x done", "judged 1 green, agent 2");
-    let (story, _) = tell("never n:1", "start set:done=x talk");
+    let (story, _) = play("never n:1", "start set:done=x talk");
     assert!(!story.succeeded());
 }
 
 #[test]
 fn another_prompt_file_is_read_from_the_next_iteration_on() {
-    let (story, _) = tell("", "start set:file=/p");
+    let (story, _) = play("", "start set:file=/p");
     let (Plan::Prompt(plan), PlanState::Prompt(state)) = (&story.run.plan, &story.state.plan) else {
         panic!("a prompt has a prompt's state")
     };
@@ -204,7 +204,7 @@ fn another_prompt_file_is_read_from_the_next_iteration_on() {
 #[test]
 fn a_note_waits_until_an_agent_has_heard_it() {
     let notes = |words: &str| {
-        let (story, _) = tell("", words);
+        let (story, _) = play("", words);
         (story.state.asked.notes.join("+"), story.state.asked.notes_given)
     };
     assert_eq!(notes("start say:a"), ("a".into(), 0));
@@ -220,7 +220,7 @@ fn a_note_waits_until_an_agent_has_heard_it() {
 
 #[test]
 fn notes_are_bounded() {
-    let (mut story, _) = tell("", "start");
+    let (mut story, _) = play("", "start");
     for _ in 0..MOST_NOTES {
         story.word("say:x");
     }

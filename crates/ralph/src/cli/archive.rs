@@ -49,13 +49,13 @@ pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     added.retain(|_| false).map_err(cannot)?;
     drop(added);
     let mut out = Out::stdout();
-    out.tell(&format!(
+    out.text(&format!(
         "Archived to {}: {} of {} stories done",
         archived.dir.display(),
         archived.done,
         archived.stories
     ));
-    out.tell(&format!(
+    out.text(&format!(
         "Created a new list in {}/: write prd.md and tasks.json, then run `ralph tasks check`",
         dir.display()
     ));
@@ -94,9 +94,9 @@ fn cannot(cause: io::Error) -> CliError {
 }
 
 fn refused(error: &LockError) -> CliError {
-    let told = CliError::from_error(error, Code::Failed);
+    let refusal = CliError::from_error(error, Code::Failed);
     match error {
-        LockError::WorkspaceTaken { .. } => told.hint("stop it first, or wait until it ends"),
-        LockError::RunAlive { .. } | LockError::Io { .. } => told,
+        LockError::WorkspaceTaken { .. } => refusal.hint("stop it first, or wait until it ends"),
+        LockError::RunAlive { .. } | LockError::Io { .. } => refusal,
     }
 }

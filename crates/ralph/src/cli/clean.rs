@@ -72,7 +72,7 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
     }
     let worktrees: Vec<Worktree> =
         lines.iter().filter_map(|line| Worktree::of(&home, line, args.force)).collect();
-    tell_extent(args, &lines, &worktrees, &mut out);
+    print_extent(args, &lines, &worktrees, &mut out);
     let (mut freed, mut kept, mut code) = (Vec::new(), BTreeSet::new(), ExitCode::SUCCESS);
     for worktree in worktrees {
         let id = &worktree.line.id;
@@ -128,7 +128,7 @@ fn of_this_project(home: &Home, dir: &Path, out: &mut Out) -> Result<Vec<RunLine
 }
 
 /// Says how much `--all` is about, and what nothing else leads to, before anything is removed.
-fn tell_extent(args: &CleanArgs, lines: &[RunLine], worktrees: &[Worktree<'_>], out: &mut Out) {
+fn print_extent(args: &CleanArgs, lines: &[RunLine], worktrees: &[Worktree<'_>], out: &mut Out) {
     let unmerged = || worktrees.iter().filter_map(|found| Some((found, found.risk.unmerged()?)));
     if args.all {
         let projects: BTreeSet<&Path> =
@@ -189,7 +189,7 @@ fn clean_record(
         belongings.remove()?;
     }
     out.line(&format!("{}  run {} ({})", removed_word(args), line.id, bytes(used)));
-    if line.workspace.is_none() && line.place == Place::Here && belongings.tells_no_place() {
+    if line.workspace.is_none() && line.place == Place::Here && belongings.names_no_place() {
         let branch = worktree::branch(&line.id);
         out.line(&format!(
             "          its record does not say where it worked: a worktree would be on {branch}"

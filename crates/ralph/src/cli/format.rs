@@ -6,7 +6,7 @@
 use super::args::OutputArgs;
 use super::{exit_code, home};
 use crate::error::CliError;
-use crate::report::{Human, Ndjson, Out, Reporter, RunResult, Silent, Style, Telling, Verbose};
+use crate::report::{Human, HumanOptions, Ndjson, Out, Reporter, RunResult, Silent, Style, Verbose};
 use crate::session::{self, Ended, SessionError};
 use clap::ValueEnum;
 use ralph_loop::text::printable;
@@ -114,7 +114,7 @@ pub fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
     out.flush();
 }
 
-/// A list as it was asked for; `human` tells it to people.
+/// A list as it was asked for; `human` prints it for people.
 pub fn print_list<T: serde::Serialize>(
     format: ListFormat,
     values: &[T],
@@ -142,7 +142,7 @@ pub enum Stream {
     Hidden,
 }
 
-/// Lives a run with the reporter that was asked for, and tells how it ended.
+/// Lives a run with the reporter that was asked for, and reports how it ended.
 pub fn report_on(
     output: &OutputArgs,
     stream: Stream,
@@ -154,12 +154,12 @@ pub fn report_on(
     };
     let ended = match output.format {
         Format::Human => {
-            let telling = Telling {
+            let options = HumanOptions {
                 quiet: output.quiet,
                 stream: stream == Stream::Shown,
                 timestamps: output.timestamps,
             };
-            let mut human = Human::new(Style::of_stdout(), telling);
+            let mut human = Human::new(Style::of_stdout(), options);
             let ended = live(&mut human)?;
             human.close(&ended.summary());
             ended

@@ -80,13 +80,13 @@ pub fn at_once(args: &[OsString]) -> Option<ExitCode> {
 
 fn answer(hook: Hook, whose: Whose) -> ExitCode {
     // Read to its end even if nothing is done with it: the agent is writing it.
-    let mut told = Vec::new();
-    let told = match io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut told) {
-        Ok(_) if told.len() as u64 > INPUT_MAX => Err(format!("more than {INPUT_MAX} bytes")),
-        Ok(_) => Ok(&told[..]),
+    let mut input = Vec::new();
+    let input = match io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut input) {
+        Ok(_) if input.len() as u64 > INPUT_MAX => Err(format!("more than {INPUT_MAX} bytes")),
+        Ok(_) => Ok(&input[..]),
         Err(cause) => Err(cause.to_string()),
     };
-    let answer = hook::answer(hook, whose, told);
+    let answer = hook::answer(hook, whose, input);
     for remark in &answer.remarks {
         say(&format!("ralph hook: {remark}"));
     }

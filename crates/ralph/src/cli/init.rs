@@ -136,14 +136,14 @@ fn settings_by_questions(project: &Project) -> Result<ExitCode, CliError> {
     }
     let Ok(answers) = questions(project, &mut asker) else { return Ok(stopped(&mut asker)) };
     write(project, &answers)?;
-    asker.tell("");
-    asker.tell("Settings written to .ralph/settings.json");
+    asker.say("");
+    asker.say("Settings written to .ralph/settings.json");
     Ok(ExitCode::SUCCESS)
 }
 
 fn stopped(asker: &mut Asker) -> ExitCode {
     // The question is still on the last line.
-    asker.tell("");
+    asker.say("");
     say("ralph: stopped; nothing was written");
     ExitCode::from(130)
 }
@@ -154,9 +154,9 @@ fn show_present(project: &Project, asker: &mut Asker) -> Result<(), CliError> {
         .map_err(|error| refused(&error).hint("fix it, or remove it and run `ralph init` again"))?;
     let merged = InOrder::new(mask::value(&layers.merged()));
     if let Ok(text) = serde_json::to_string_pretty(&merged) {
-        asker.tell(&text);
+        asker.say(&text);
     }
-    asker.tell(match layers.list.len() {
+    asker.say(match layers.list.len() {
         2 => "Loaded from .ralph/settings.json (with local overlay from settings.local.json)",
         _ => "Loaded from .ralph/settings.json",
     });
@@ -168,15 +168,15 @@ fn show_present(project: &Project, asker: &mut Asker) -> Result<(), CliError> {
 
 /// Each question is explained on a line of its own, and Enter takes what is in brackets.
 fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
-    asker.tell("");
-    asker.tell("Press Enter to take the answer in brackets.");
-    asker.tell("");
+    asker.say("");
+    asker.say("Press Enter to take the answer in brackets.");
+    asker.say("");
     let command = agent(asker)?;
-    asker.tell("Arguments to start the agent with, such as --model,opus.");
+    asker.say("Arguments to start the agent with, such as --model,opus.");
     let flags = asker.line("Agent flags (comma-separated) [none]: ")?;
-    asker.tell("Each iteration starts a fresh agent. The run stops after this many.");
+    asker.say("Each iteration starts a fresh agent. The run stops after this many.");
     let maximum_iterations = asker.until("Maximum iterations [10]: ", iterations)?;
-    asker.tell("The agent says that it is done with this word: <response>DONE</response>.");
+    asker.say("The agent says that it is done with this word: <response>DONE</response>.");
     let completion_response = asker.line("Completion response [DONE]: ")?;
     let checks = checks(project, asker)?;
     let scm = scm(asker)?;
@@ -197,7 +197,7 @@ fn agent(asker: &mut Asker) -> Answer<String> {
     let known = Dialect::KNOWN.map(Dialect::name);
     let installed = detect::agents();
     let offered = installed.first().copied().unwrap_or(USUAL);
-    asker.tell(&match installed.as_slice() {
+    asker.say(&match installed.as_slice() {
         [] => "The program that does the work. No known agent is installed here.".to_string(),
         installed => format!("The program that does the work. Installed here: {}.", installed.join(", ")),
     });
@@ -218,11 +218,11 @@ fn iterations(answer: &str) -> Result<u32, String> {
 /// In the settings they are called `guardrails`.
 fn checks(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswers>> {
     let found = detect::checks(project.dir());
-    asker.tell("A check is a command that must succeed before the work counts as done.");
+    asker.say("A check is a command that must succeed before the work counts as done.");
     if !found.is_empty() {
         let numbered: Vec<String> =
             found.iter().enumerate().map(|(i, command)| format!("{}) {command}", i + 1)).collect();
-        asker.tell(&format!("Found in this project (type a number to take it): {}", numbered.join("  ")));
+        asker.say(&format!("Found in this project (type a number to take it): {}", numbered.join("  ")));
     }
     let mut checks = Vec::new();
     loop {
@@ -236,19 +236,19 @@ fn checks(project: &Project, asker: &mut Asker) -> Answer<Vec<GuardrailAnswers>>
         let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let command = match number.and_then(|number| found.get(number)) {
             Some(command) => {
-                asker.tell(&format!("  {command}"));
+                asker.say(&format!("  {command}"));
                 command.clone()
             }
             None => answer,
         };
         // To explain it once is enough.
         if checks.is_empty() {
-            asker.tell("  If it fails, its output goes after your prompt, before it, or in its place.");
+            asker.say("  If it fails, its output goes after your prompt, before it, or in its place.");
         }
         let fail_action =
             asker.until("  Fail action (APPEND, PREPEND or REPLACE) [APPEND]: ", fail_action)?;
         if checks.is_empty() {
-            asker.tell("  Advice that the agent gets along with the output.");
+            asker.say("  Advice that the agent gets along with the output.");
         }
         let hint = asker.line("  Hint [none]: ")?;
         checks.push(GuardrailAnswers { command, fail_action, hint });
@@ -262,13 +262,13 @@ fn fail_action(answer: &str) -> Result<&'static str, String> {
 }
 
 fn scm(asker: &mut Asker) -> Answer<Option<ScmAnswers>> {
-    asker.tell("Source control (SCM): ralph can commit each iteration that passes the checks.");
+    asker.say("Source control (SCM): ralph can commit each iteration that passes the checks.");
     if !asker.yes("Configure SCM? (y/N): ")? {
         return Ok(None);
     }
-    asker.tell("  The program that runs the tasks.");
+    asker.say("  The program that runs the tasks.");
     let command = or(asker.line("  SCM command [git]: ")?, "git");
-    asker.tell("  What it runs, in this order. For commit, the agent is asked for a message.");
+    asker.say("  What it runs, in this order. For commit, the agent is asked for a message.");
     let tasks = asker.line("  SCM tasks (comma-separated, such as commit,push) [commit]: ")?;
     let tasks = list(&tasks);
     let tasks = if tasks.is_empty() { vec!["commit".to_string()] } else { tasks };

@@ -111,7 +111,7 @@ fn asked_for(home: &Home, args: &LogsArgs) -> Result<Target, CliError> {
 enum View {
     /// What a worker's process has printed, or its events.
     File(GrowingLog),
-    /// What a run shows, as its journal and its streams tell.
+    /// What a run shows, by its journal and its streams.
     Run(Box<RunLog>),
     /// The events of a run in a terminal: they are in its journal, and in no file of their own.
     Events { run: RunDir, lines: Option<u64>, printed: Option<usize> },
@@ -188,7 +188,7 @@ struct Watch {
     end: PipeReader,
 }
 
-/// Where the system cannot tell, or forgets to.
+/// Where the system cannot report a change, or forgets to.
 #[cfg(target_os = "linux")]
 const LOOK: Duration = Duration::from_secs(30);
 #[cfg(not(target_os = "linux"))]

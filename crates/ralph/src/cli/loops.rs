@@ -184,10 +184,10 @@ fn dry_run(requested: &RequestedRun, whole: bool) -> Result<ExitCode, CliError> 
         first_prompt(run, texts).map_err(|cause| CliError::failed("cannot start the run").cause(cause))?;
     let mut out = Out::stdout();
     for agent in &run.agents {
-        out.tell(&format!("agent: {}", agent.name));
+        out.text(&format!("agent: {}", agent.name));
     }
     for check in &run.checks {
-        out.tell(&format!("check: {}", check.command));
+        out.text(&format!("check: {}", check.command));
     }
     match first {
         Some(FirstPrompt { item, text }) => {
@@ -196,7 +196,7 @@ fn dry_run(requested: &RequestedRun, whole: bool) -> Result<ExitCode, CliError> 
                 (Some(story), None) => format!(": story {story}"),
                 (None, _) => String::new(),
             };
-            out.tell(&format!("--- iteration 1{about}"));
+            out.text(&format!("--- iteration 1{about}"));
             preview(&mut out, &text, whole);
             out.line("Nothing was started.");
         }

@@ -11,8 +11,8 @@ pub(super) fn main(args: &[OsString]) -> ExitCode {
     // It is started by a link to this program, which would otherwise name it.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"ralph-commit");
-    let told = args.first().and_then(|told| serde_json::from_str::<OwnCommit>(told.to_str()?).ok());
-    let Some(own_commit) = told else {
+    let own_commit = args.first().and_then(|arg| serde_json::from_str::<OwnCommit>(arg.to_str()?).ok());
+    let Some(own_commit) = own_commit else {
         return fail(&CliError::usage("this command is for internal use"), Format::Human);
     };
     print_lines([own_commit.perform()]);

@@ -88,7 +88,7 @@ fn live_or_worker(home: &Home, args: &ResumeArgs) -> Result<Option<Target>, CliE
         return Ok(Some(worker));
     }
     let target = target::of_run(home, &catalog::find(home, name)?);
-    // What is wrong with its record is told by who replays it.
+    // What is wrong with its record is reported when it is replayed.
     Ok(target.ok().filter(|target| target.alive))
 }
 

@@ -42,7 +42,7 @@ fn print_table(lines: &[RunLine]) {
     for (row, problem) in rows.iter().zip(std::iter::once(None).chain(problems)) {
         out.line(row);
         if let Some(problem) = problem {
-            out.tell(&format!("  {}", printable(problem)));
+            out.text(&format!("  {}", printable(problem)));
         }
     }
     out.flush();

@@ -51,7 +51,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
         Shape::Lines => {
             print_journal(&home.run(&id)).map_err(|cause| cause.of_run(&id))?;
         }
-        Shape::Text => tell(&RunHistory::read(&home, &id)?),
+        Shape::Text => print(&RunHistory::read(&home, &id)?),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -77,7 +77,7 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
 /// Iterations per git call: the first ones are printed before the last ones are looked up.
 const AT_ONCE: usize = 1000;
 
-fn tell(history: &RunHistory) {
+fn print(history: &RunHistory) {
     let mut out = Out::stdout();
     let run = &history.run;
     out.line(&format!("run        {} (ralph {})", run.id, command_name(&run.plan)));
@@ -86,30 +86,30 @@ fn tell(history: &RunHistory) {
     out.line(&format!("agent      {}", agents.join(", ")));
     out.line(&format!("started    {}", minute(history.opened_at)));
     for check in &run.checks {
-        out.tell(&format!("check      {}", printable(&check.command)));
+        out.text(&format!("check      {}", printable(&check.command)));
     }
     let (shadow, width) = (history.shadow().ok(), Style::of_stdout().edge());
     let changed = history.iterations.chunks(AT_ONCE).flat_map(|part| changed(history, shadow.as_ref(), part));
     for (iteration, changed) in history.iterations.iter().zip(changed) {
         out.line("");
-        out.tell(&headline(iteration));
+        out.text(&headline(iteration));
         if let Some(asked) = history.asked.get(&iteration.iteration) {
-            told_of_agent(&mut out, history, iteration.iteration, asked, width);
+            print_agent(&mut out, history, iteration.iteration, asked, width);
         }
         if let Some(changed) = changed {
             out.line(&fit(&format!("  changed  {}", names(&changed)), width));
         }
         for reworded in &iteration.reworded {
-            out.tell(&format!("  reworded {}", printable(&reworded.to_string())));
+            out.text(&format!("  reworded {}", printable(&reworded.to_string())));
         }
         if let Some(error) = &iteration.error {
-            out.tell(&format!("  failed   {}", printable(error)));
+            out.text(&format!("  failed   {}", printable(error)));
             if let Some(complaint) = last_complaint(history, iteration.iteration) {
                 out.line(&fit(&format!("           {complaint}"), width));
             }
         }
         for check in &iteration.check_results {
-            out.tell(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
+            out.text(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
         }
     }
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.
@@ -117,10 +117,10 @@ fn tell(history: &RunHistory) {
         out.line("");
         let word = if history.state.resumable() == Resumable::Now { "not finished" } else { "interrupted" };
         out.line(&format!("iteration {number}: {word}"));
-        told_of_agent(&mut out, history, *number, asked, width);
+        print_agent(&mut out, history, *number, asked, width);
     }
     out.line("");
-    out.tell(&ending(&history.state, history.last_at));
+    out.text(&ending(&history.state, history.last_at));
     out.flush();
 }
 
@@ -140,11 +140,11 @@ fn headline(iteration: &Iteration) -> String {
     format!("iteration {number}: {story}{word} ({steps}, {cost}, {})", span(*duration_ms))
 }
 
-fn told_of_agent(out: &mut Out, history: &RunHistory, iteration: u32, asked: &SentPrompt, width: usize) {
+fn print_agent(out: &mut Out, history: &RunHistory, iteration: u32, asked: &SentPrompt, width: usize) {
     let agent = history.run.agents.get(asked.agent);
     let dialect = agent.map_or(Dialect::Plain, |agent| agent.dialect);
     if let Some(agent) = agent.filter(|_| history.run.agents.len() > 1) {
-        out.tell(&format!("  agent    {}", printable(&agent.name)));
+        out.text(&format!("  agent    {}", printable(&agent.name)));
     }
     let prompt = history.run_dir.text(&asked.prompt);
     match prompt.exists() {
@@ -156,17 +156,17 @@ fn told_of_agent(out: &mut Out, history: &RunHistory, iteration: u32, asked: &Se
         out.line(&fit(&format!("  said     {words}"), width));
     }
     match stream.exists() {
-        true => tell_files(out, "output", &stream),
+        true => print_files(out, "output", &stream),
         false => out.line("  output   no longer kept (keepStreams)"),
     }
     let stderr = history.run_dir.stderr(iteration, asked.attempt);
     if stderr.metadata().is_ok_and(|file| file.len() > 0) {
-        tell_files(out, "stderr", &stderr);
+        print_files(out, "stderr", &stderr);
     }
 }
 
 /// A stream, and its end where that is apart.
-fn tell_files(out: &mut Out, what: &str, stream: &Path) {
+fn print_files(out: &mut Out, what: &str, stream: &Path) {
     out.line(&format!("  {what}   {}", stream.display()));
     for tail in tails(stream) {
         out.line(&format!("  tail     {}", tail.display()));

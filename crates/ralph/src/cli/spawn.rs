@@ -160,7 +160,7 @@ fn make_room(home: &Home, name: &str, former: Former, words: &[OsString]) -> Res
         Ok(None) => return Ok(()),
         Err(error) if former == Former::Stays => return Err(error.into()),
         Err(_) if NameLock::is_held(home, name) => return Err(name_taken()),
-        // Its run cannot be told from its record.
+        // Its record does not say which run it is.
         Err(_) => return forget(home, name),
     };
     let runs = worker.alive && worker.state.reason.is_none();

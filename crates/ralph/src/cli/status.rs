@@ -42,7 +42,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
                 if args.watch {
                     out.bytes(CLEAR);
                 }
-                told(targets).iter().for_each(|line| out.tell(line));
+                all_lines(targets).iter().for_each(|line| out.text(line));
                 out.flush();
             }
             (Shape::Value, [target]) if args.name.is_some() => print_json(target),
@@ -71,14 +71,14 @@ fn asked_for(home: &Home, name: Option<&str>) -> Result<Vec<Target>, CliError> {
     Ok(targets)
 }
 
-fn told(targets: &[Target]) -> Vec<String> {
+fn all_lines(targets: &[Target]) -> Vec<String> {
     if targets.is_empty() {
         return vec![
             "No workers and no active runs. `ralph spawn --help` shows how to start a worker.".into(),
         ];
     }
-    let told: Vec<Vec<String>> = targets.iter().map(lines).collect();
-    told.join(&String::new())
+    let parts: Vec<Vec<String>> = targets.iter().map(lines).collect();
+    parts.join(&String::new())
 }
 
 fn lines(target: &Target) -> Vec<String> {

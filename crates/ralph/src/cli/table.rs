@@ -18,7 +18,7 @@ pub enum Shape {
     UpTo(usize),
     /// What the others leave.
     Title,
-    /// The same; the end of a path tells more than its beginning.
+    /// The same; the end of a path says more than its beginning.
     Path,
 }
 

@@ -81,9 +81,9 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     let hint = see_to_repository(args, &id, &shadow, &mut out)?;
     if now == target {
-        out.tell("Nothing to undo: the files are already as they were.");
+        out.text("Nothing to undo: the files are already as they were.");
         put_stories_back(&history, before, &mut out)?;
-        hint.iter().for_each(|line| out.tell(line));
+        hint.iter().for_each(|line| out.text(line));
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,19 +94,19 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, CliError> {
         .map_err(|cause| failed(cause).hint(format!("kept what was replaced; back to it: {back}")))?;
     match &args.tree {
         Some(_) => out
-            .tell(&format!("Restored the saved files ({} written, {} removed).", done.written, done.removed)),
-        None => out.tell(&format!(
+            .text(&format!("Restored the saved files ({} written, {} removed).", done.written, done.removed)),
+        None => out.text(&format!(
             "Restored the files to before iteration {} ({} written, {} removed).",
             args.to, done.written, done.removed
         )),
     }
     if !done.spared.is_empty() {
         let paths = printable(&done.spared.join(", ")).into_owned();
-        out.tell(&format!("Not touched, because they are in no checkpoint: {paths}"));
+        out.text(&format!("Not touched, because they are in no checkpoint: {paths}"));
     }
     put_stories_back(&history, before, &mut out)?;
-    hint.iter().for_each(|line| out.tell(line));
-    out.tell(&format!("Saved the replaced files; to get them back: {back}"));
+    hint.iter().for_each(|line| out.text(line));
+    out.text(&format!("Saved the replaced files; to get them back: {back}"));
     out.flush();
     Ok(ExitCode::SUCCESS)
 }
@@ -139,9 +139,9 @@ fn see_to_repository(
     })?;
     let place = &restored.place;
     if let Some(aside) = &restored.aside {
-        out.tell(&format!("Moved the damaged {} to {}", place.display(), aside.display()));
+        out.text(&format!("Moved the damaged {} to {}", place.display(), aside.display()));
     }
-    out.tell(&match kept.has_history() {
+    out.text(&match kept.has_history() {
         true => format!("Restored {} as it was when the run started.", place.display()),
         false => format!(
             "Restored {} without its history, which could not be saved: it has the commit that the run \
@@ -176,7 +176,7 @@ fn asked(shadow: &Shadow, out: &mut Out) -> Result<bool, CliError> {
     let mut asker = Asker::new()
         .map_err(|cause| CliError::usage("cannot read answers from this terminal").cause(cause))?;
     let lost = lost(shadow, shadow.repository().condition()).unwrap_or_default();
-    asker.tell(&format!("{lost}: {}", shadow.top().join(".git").display()));
+    asker.say(&format!("{lost}: {}", shadow.top().join(".git").display()));
     match asker.yes("Restore it as it was when the run started? (y/N): ") {
         Ok(answer) => Ok(answer),
         Err(Stopped) => Err(CliError::failed("interrupted; nothing was changed")),
@@ -196,12 +196,12 @@ fn put_stories_back(history: &RunHistory, before: Option<u32>, out: &mut Out) ->
     }
     let file = project.shown(&project.state()).display().to_string();
     if !history.were_done(plan, &now) {
-        out.tell(&format!("{file} has changed since this run: check which stories are done there"));
+        out.text(&format!("{file} has changed since this run: check which stories are done there"));
         return Ok(());
     }
     let state = StoryState { completed_stories: wanted, ..StoryState::default() };
     state_file::write(&project, &state).map_err(failed)?;
-    out.tell(&format!("{file}: {}, as before.", state_file::done(state.completed_stories.len())));
+    out.text(&format!("{file}: {}, as before.", state_file::done(state.completed_stories.len())));
     Ok(())
 }
 

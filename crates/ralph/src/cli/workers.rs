@@ -10,7 +10,7 @@ use crate::report::say;
 use crate::tmux::{SESSION, Tmux};
 use std::process::ExitCode;
 
-/// Waits for the end of a run and tells its exit code.
+/// Waits for the end of a run and returns its exit code.
 pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
     let run_dir = home.run(run);
     RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;

@@ -1,6 +1,6 @@
 //! Signs of life of an agent.
 //!
-//! A stream of events shows life by every byte, and tells when a tool runs. Text shows life by a
+//! A stream of events shows life by every byte, and shows when a tool runs. Text shows life by a
 //! line that was not shown before, as far back as is remembered. What is drawn again is therefore
 //! no sign of life: an escape code, the same line, a spinner that has gone round once.
 //!

@@ -184,7 +184,7 @@ impl Shelf {
         self.at_work = thread::Builder::new().name("retention".into()).spawn(move || round.trim()).ok();
     }
 
-    /// What a thread that has ended has to tell.
+    /// What a thread that has ended has to report.
     fn look(&mut self) -> Option<Notice> {
         self.at_work.as_ref()?.is_finished().then(|| self.finish()).flatten()
     }

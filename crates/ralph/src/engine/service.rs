@@ -48,10 +48,10 @@ mod tests {
                          visit https://chatgpt.com/settings/usage to purchase more credits or try again at ";
 
     #[track_caller]
-    fn check(now: &str, told: &str, expected: Option<&str>) {
+    fn check(now: &str, words: &str, expected: Option<&str>) {
         let now: Zoned = now.parse().unwrap();
-        let read = time_in_words(&format!("{LIMIT}{told}."), &now);
-        assert_eq!(read, expected.map(|time| time.parse().unwrap()), "{told}");
+        let read = time_in_words(&format!("{LIMIT}{words}."), &now);
+        assert_eq!(read, expected.map(|time| time.parse().unwrap()), "{words}");
     }
 
     #[test]

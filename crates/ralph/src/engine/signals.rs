@@ -42,7 +42,7 @@ async fn heard(signal: &mut Option<Signal>) {
     }
 }
 
-/// A bit for each signal that is ignored; none where the system does not tell.
+/// A bit for each signal that is ignored; none where the system does not say.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -27,7 +27,7 @@ pub(super) struct StoryFiles {
     unsure: bool,
     /// They are all that the run has ever had.
     all: bool,
-    /// Lines of this run that none of its facts tells of.
+    /// Lines of this run that none of its facts mentions.
     orphans: Vec<String>,
     opened_at: i64,
     state: Option<StoryState>,
@@ -173,9 +173,9 @@ impl StoryFiles {
 /// Lines about stories since the run began that are none of these.
 fn orphans(progress_txt: &str, lines: &[String], opened_at: i64) -> Vec<String> {
     let own: HashSet<&str> = lines.iter().map(String::as_str).collect();
-    let told = progress_txt.lines().map(str::trim_end).filter(|line| !own.contains(line));
+    let others = progress_txt.lines().map(str::trim_end).filter(|line| !own.contains(line));
     let since = |line: &&str| timeless(line).is_some_and(|(_, at)| at.as_second() >= opened_at);
-    told.filter(since).map(String::from).collect()
+    others.filter(since).map(String::from).collect()
 }
 
 /// Whether one of the orphans says the same; it is none any more then.

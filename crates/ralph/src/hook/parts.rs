@@ -100,15 +100,18 @@ mod tests {
             changed.iter().for_each(|at| text[*at] ^= 0xff);
             text
         };
-        let check = |old: &[u8], new: &[u8], told: Option<(usize, usize)>| {
+        let check = |old: &[u8], new: &[u8], expected: Option<(usize, usize)>| {
             let (before, after) = (part("old", old), part("new", new));
             assert_eq!(
                 (before.whole().unwrap(), before.read(0..old.len()).unwrap()),
                 (old.into(), old.into())
             );
             let found = before.difference(&after).unwrap();
-            assert_eq!(found.map(|found| (found.before, found.after)), told.map(|_| (old.len(), new.len())));
-            assert_eq!(found.map(|found| (found.head, found.tail)), told);
+            assert_eq!(
+                found.map(|found| (found.before, found.after)),
+                expected.map(|_| (old.len(), new.len()))
+            );
+            assert_eq!(found.map(|found| (found.head, found.tail)), expected);
         };
         let length = 3 * BLOCK + 7;
         check(b"", b"", None);

@@ -179,7 +179,7 @@ fn parse(line: &[u8]) -> Result<Entry, serde_json::Error> {
     }
 }
 
-/// A run as its journal tells it.
+/// A run as its journal records it.
 #[derive(Debug)]
 pub struct Replayed {
     pub run: Run,

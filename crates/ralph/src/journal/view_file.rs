@@ -43,7 +43,7 @@ pub(super) fn write(run_dir: &RunDir, journal: &File, view: &RunView) -> io::Res
     fsx::write_whole(&run_dir.view(), &serde_json::to_vec(&written)?)
 }
 
-/// A run as it is now, as its loop has written it or as its journal tells.
+/// A run as it is now, as its loop has written it or as its journal records it.
 pub fn view(run_dir: &RunDir) -> Result<RunView, JournalError> {
     if let Some(view) = written(run_dir) {
         return Ok(view);

@@ -2,7 +2,7 @@
 //!
 //! Every agent of a run is a process under its keeper. For a function it is `ralph __function`, which
 //! connects to a socket in the directory of the run, sends what it was asked, prints what it is
-//! answered and exits with the code that it is told. So timeouts, streams, the record and the end of
+//! answered and exits with the code that it is given. So timeouts, streams, the record and the end of
 //! a run need not know that there are functions.
 //!
 //! Invariant: calls follow each other. If ralph has ended a process whose function goes on, the next

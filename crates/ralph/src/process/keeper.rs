@@ -254,7 +254,7 @@ impl Server {
 
     fn terminate(&self) {
         if let Some(Current { pid, .. }) = &self.current {
-            // A group that is gone has nothing to be told. A stopped one hears only after
+            // A group that is gone cannot be told anything. A stopped one hears only after
             // it goes on.
             let _ = kill_process_group(*pid, Signal::TERM);
             let _ = kill_process_group(*pid, Signal::CONT);

@@ -67,7 +67,7 @@ pub enum ToolError {
 }
 
 impl<'a> Tool<'a> {
-    /// In ralph's own directory, unless it is told another one.
+    /// In ralph's own directory, unless it is given another one.
     pub fn new(program: impl AsRef<OsStr>) -> Tool<'a> {
         let command = Command {
             argv: vec![program.as_ref().to_owned()],

@@ -18,9 +18,9 @@ pub fn asked(run: &Run, state: &State, ask: &Ask) -> Option<String> {
         Ask::Kill => "killed: stopping everything now".to_string(),
         Ask::Say { .. } => "received a note for the next iteration".to_string(),
         Ask::Set(changes) => {
-            let told: Vec<String> =
+            let parts: Vec<String> =
                 changed(changes).into_iter().map(|(name, value)| format!("{name} is now {value}")).collect();
-            told.join(", ")
+            parts.join(", ")
         }
         Ask::Leave => return None,
     })

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Telling {
+pub struct HumanOptions {
     /// The result only.
     pub quiet: bool,
     /// What the agent does, while it does it.
@@ -37,7 +37,7 @@ pub struct Human {
     screen: Screen,
     stream: StreamView,
     style: Style,
-    telling: Telling,
+    options: HumanOptions,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
@@ -49,22 +49,22 @@ const REDRAW: Duration = Duration::from_secs(2);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 impl Human {
-    pub fn new(mut style: Style, telling: Telling) -> Human {
-        if telling.timestamps {
+    pub fn new(mut style: Style, options: HumanOptions) -> Human {
+        if options.timestamps {
             style.width = style.width.saturating_sub(TIMESTAMP).max(40);
         }
-        let status = if telling.quiet { None } else { StatusLine::on_terminal() };
-        Human::on(Screen::new(status, telling.timestamps), style, telling)
+        let status = if options.quiet { None } else { StatusLine::on_terminal() };
+        Human::on(Screen::new(status, options.timestamps), style, options)
     }
 
     /// Everything, within each call.
     pub fn to_writer(writer: Box<dyn Write>, style: Style) -> Human {
-        let telling = Telling { quiet: false, stream: true, timestamps: false };
-        Human::on(Screen::to_writer(writer), style, telling)
+        let options = HumanOptions { quiet: false, stream: true, timestamps: false };
+        Human::on(Screen::to_writer(writer), style, options)
     }
 
-    fn on(screen: Screen, style: Style, telling: Telling) -> Human {
-        Human { screen, stream: StreamView::new(style), style, telling }
+    fn on(screen: Screen, style: Style, options: HumanOptions) -> Human {
+        Human { screen, stream: StreamView::new(style), style, options }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
@@ -77,7 +77,7 @@ impl Human {
     }
 
     fn line(&mut self, text: &str) {
-        if !self.telling.quiet {
+        if !self.options.quiet {
             self.screen.line(&fold(text, self.style.edge()));
         }
     }
@@ -402,13 +402,13 @@ impl Reporter for Human {
     }
 
     fn agent(&mut self, event: &AgentEvent<'_>) {
-        if self.telling.stream && !self.telling.quiet {
+        if self.options.stream && !self.options.quiet {
             self.stream.show(&mut self.screen, event);
         }
     }
 
     fn agent_stderr(&mut self, line: &str) {
-        if self.telling.stream && !self.telling.quiet {
+        if self.options.stream && !self.options.quiet {
             self.screen.stderr_line(&printable(line));
         }
     }
@@ -422,7 +422,7 @@ impl Reporter for Human {
     }
 
     fn tick_every(&mut self) -> Option<Duration> {
-        match (self.screen.has_status(), self.telling.quiet) {
+        match (self.screen.has_status(), self.options.quiet) {
             (true, _) => Some(REDRAW),
             (false, true) => None,
             (false, false) => Some(SIGN_OF_LIFE),
@@ -447,7 +447,7 @@ fn ended_by_ralph(agent: &str, why: Why) -> Option<String> {
         Why::MaxTime => Some(format!("{agent} stopped: the time limit of the run is reached")),
         Why::StopAsked | Why::Killed => Some(format!("{agent} stopped: as requested")),
         Why::Silent(silence) => Some(format!("{agent} stopped: {silence}")),
-        // Its answer tells more.
+        // Its answer says more.
         Why::Answered | Why::Blocked(_) => None,
     }
 }

@@ -20,7 +20,7 @@ mod tasks_left;
 mod verbose;
 
 pub use asked::{asked, changed};
-pub use human::{Human, Telling};
+pub use human::{Human, HumanOptions};
 pub use log::Logged;
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
@@ -171,7 +171,7 @@ fn left(run: &Run, end: &UncommittedEnd) -> Option<String> {
     }
 }
 
-/// What went wrong without ending the run, for reports that tell nothing else.
+/// What went wrong without ending the run, for reports that show nothing else.
 pub fn trouble(moment: &Moment<'_>) -> Option<String> {
     match moment {
         Moment::WaitBegan(Wait::Disk(shortage)) => {

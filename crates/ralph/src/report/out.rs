@@ -21,7 +21,7 @@ impl Out {
     }
 
     /// Lines for people, folded for a terminal.
-    pub fn tell(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.line(&fold(text, Style::of_stdout().edge()));
     }
 

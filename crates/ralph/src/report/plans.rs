@@ -133,8 +133,8 @@ pub(super) fn outcome(run: &Run, state: &State, judgement: &Judgement, style: St
         }
         (Item::Task { id, .. }, _, _) => {
             let red = !judgement.verdict.failed_checks().is_empty();
-            let told = |story| format!("  {} {}", printable(id), standing(story, red));
-            task(state, id).map(told).into_iter().collect()
+            let line = |story| format!("  {} {}", printable(id), standing(story, red));
+            task(state, id).map(line).into_iter().collect()
         }
         (Item::Story { .. } | Item::Prompt, _, _) => Vec::new(),
     }

@@ -115,7 +115,7 @@ fn command(agent: &AgentSpec) -> String {
     };
     match command_line(*dialect, &invocation, "{prompt_file}", "{prompt}") {
         Ok(line) => line.argv.join(" "),
-        // The step itself tells what is wrong.
+        // The step itself says what is wrong.
         Err(_) => [vec![program.clone()], args.clone()].concat().join(" "),
     }
 }

@@ -61,8 +61,8 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Re
         _ => program,
     };
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
-    let told = stated_model(dialect, &flags, model.as_deref());
-    let price = price::resolve(&settings.own_prices(), dialect, told.as_deref());
+    let stated = stated_model(dialect, &flags, model.as_deref());
+    let price = price::resolve(&settings.own_prices(), dialect, stated.as_deref());
     let spec = AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price };
     root::check(&spec, &path, dir)?;
     Ok(spec)

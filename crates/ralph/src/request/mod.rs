@@ -33,7 +33,7 @@ use ralph_loop::scm::ScmSpec;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What every loop can be told, whatever it works on. Whatever is missing comes from the
+/// What every loop can be given, whatever it works on. Whatever is missing comes from the
 /// settings.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
@@ -59,7 +59,7 @@ pub struct Terms {
     /// How long an agent may be silent, and how long while one of its tools runs.
     pub silence: Option<u64>,
     pub tool_silence: Option<u64>,
-    /// A command that tells people how it goes.
+    /// A command that notifies people of how it goes.
     pub notify: Option<String>,
     /// For a worker, which runs unattended: it is not silent for long.
     pub seated: bool,
@@ -153,7 +153,7 @@ fn assemble(
     })
 }
 
-/// What a run cannot hold to, to be told before it begins.
+/// What a run cannot keep to, to be reported before it begins.
 pub fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = cost_warnings(run);
     if run.prompt.may_be_empty && run.limits.iterations > MANY_ITERATIONS {
@@ -163,7 +163,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
     warnings
 }
 
-/// That a plain agent cannot be held to a time for its tools: nothing tells when one runs.
+/// That a plain agent cannot be held to a time for its tools: nothing shows when one runs.
 pub fn tool_timeout_warning(run: &Run) -> Option<String> {
     let plain = run.agents.iter().filter(|agent| agent.dialect.spec().output == OutputKind::Text);
     let names: Vec<&str> = plain.map(|agent| agent.name.as_str()).collect();

@@ -83,14 +83,14 @@ pub enum StoriesError {
 }
 
 fn all(problems: &[Problem]) -> String {
-    let lines: String = problems.iter().map(|problem| format!("\n  {}", told(problem))).collect();
+    let lines: String = problems.iter().map(|problem| format!("\n  {}", described(problem))).collect();
     match problems.len() {
         1 => format!("cannot run a story{lines}"),
         n => format!("cannot run the stories: {n} problems{lines}"),
     }
 }
 
-fn told(problem: &Problem) -> String {
+fn described(problem: &Problem) -> String {
     format!("{}:{}:{}: {}", problem.file.display(), problem.line, problem.column, problem.text)
 }
 
@@ -259,8 +259,8 @@ fn sort_out(backlog: &mut Backlog, request: &StoriesRequest) -> Result<Vec<Strin
         return Err(StoriesError::Problems(errors.into_iter().cloned().collect()));
     }
     let skipped: BTreeSet<StoryId> = errors.iter().flat_map(|problem| problem.stories.clone()).collect();
-    let mut notes: Vec<String> = warnings.iter().map(|problem| told(problem)).collect();
-    notes.extend(errors.iter().map(|problem| format!("skipped: {}", told(problem))));
+    let mut notes: Vec<String> = warnings.iter().map(|problem| described(problem)).collect();
+    notes.extend(errors.iter().map(|problem| format!("skipped: {}", described(problem))));
     backlog.specs.retain(|spec| !skipped.contains(&spec.id));
     Ok(notes)
 }

@@ -86,7 +86,7 @@ pub struct Reasons(pub Vec<String>);
 
 #[derive(Clone, Debug, Default)]
 pub struct TasksRequest {
-    /// Where the list is; `ralph/` if not told.
+    /// Where the list is; `ralph/` by default.
     pub dir: Option<PathBuf>,
     pub skip_review: bool,
     pub review_cap: Option<u32>,
@@ -202,11 +202,11 @@ fn invalid(dir: &TasksDir, why: Reasons) -> TasksError {
 
 fn in_order(list: TaskList, text: &str) -> Result<TaskList, Reasons> {
     let line = |problem: &Problem| line_of(&list, text, problem.story.as_deref()?);
-    let told = |problem: &Problem| match line(problem) {
+    let with_line = |problem: &Problem| match line(problem) {
         Some(line) => format!("line {line}: {problem}"),
         None => problem.to_string(),
     };
-    let problems: Vec<String> = list.problems().iter().map(told).collect();
+    let problems: Vec<String> = list.problems().iter().map(with_line).collect();
     if problems.is_empty() { Ok(list) } else { Err(Reasons(problems)) }
 }
 

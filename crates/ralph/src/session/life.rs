@@ -1,4 +1,4 @@
-//! The life of a run in this process: the engine, and all that is kept and told beside it.
+//! The life of a run in this process: the engine, and all that is kept and reported beside it.
 
 use super::{CutShort, Ended, LifeError, SessionError, SessionOptions};
 use crate::control::Control;
@@ -84,7 +84,7 @@ pub(super) fn live(
     Ok(Ended { run, state, stopped, run_dir, worker: options.worker })
 }
 
-/// With all that is kept and told of a run beside what the reporter shows.
+/// With all that is kept and reported of a run beside what the reporter shows.
 pub(super) fn attended(
     life: Life,
     record: Option<Record>,

@@ -9,7 +9,7 @@ use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
 use ralph_loop::{Run, State};
 
-/// A run's result as its journal tells it.
+/// A run's result as its journal records it.
 pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
     let (mut moments, mut iterations) = (Moments::default(), Vec::new());
     let each = |run: &Run, state: &State, event: &Event| {

@@ -171,16 +171,16 @@ mod tests {
         }
 
         #[track_caller]
-        fn check(&self, order: &[&str], ids: &[&str], told: &[&str]) -> Backlog {
+        fn check(&self, order: &[&str], ids: &[&str], expected: &[&str]) -> Backlog {
             let backlog = self.read(order);
             let found: Vec<String> = backlog.specs.iter().map(|spec| spec.id.to_string()).collect();
             assert_eq!(found, ids);
-            assert_eq!(backlog.problems.iter().map(tell).collect::<Vec<_>>(), told);
+            assert_eq!(backlog.problems.iter().map(shown).collect::<Vec<_>>(), expected);
             backlog
         }
     }
 
-    fn tell(problem: &Problem) -> String {
+    fn shown(problem: &Problem) -> String {
         let Problem { severity, file, line, column, text, stories, .. } = problem;
         let stories: Vec<String> = stories.iter().map(StoryId::to_string).collect();
         format!("{}:{line}:{column}: {}: {text} [{}]", file.display(), severity.word(), stories.join(" "))
@@ -243,23 +243,23 @@ mod tests {
     #[test]
     fn an_id_in_the_order_twice_is_a_warning() {
         let stage = Stage::with(&[("specs/epic-1/story-1.1-a.md", "")]);
-        let told = ".ralph/settings.json:1:1: warning: stories.order has 1.1 twice; using the first [1.1]";
-        stage.check(&["1.1", "1.1"], &["1.1"], &[told]);
+        let problem = ".ralph/settings.json:1:1: warning: stories.order has 1.1 twice; using the first [1.1]";
+        stage.check(&["1.1", "1.1"], &["1.1"], &[problem]);
     }
 
     #[test]
     fn two_files_for_one_id_are_an_error() {
         let stage = Stage::with(&[("specs/epic-1/story-1.1-a.md", ""), ("specs/epic-1/story-1.1-b.md", "")]);
-        let told = "specs/epic-1/story-1.1-b.md:1:1: error: \
+        let problem = "specs/epic-1/story-1.1-b.md:1:1: error: \
                     two files for story 1.1, the other one is specs/epic-1/story-1.1-a.md [1.1]";
-        stage.check(&[], &["1.1", "1.1"], &[told]);
+        stage.check(&[], &["1.1", "1.1"], &[problem]);
     }
 
     #[test]
     fn a_story_in_the_wrong_epic_is_an_error() {
         let stage = Stage::with(&[("specs/epic-7/story-8.3-x.md", "")]);
-        let told = "specs/epic-7/story-8.3-x.md:1:1: error: story 8.3 is in the directory of epic 7 [8.3]";
-        stage.check(&[], &["8.3"], &[told]);
+        let problem = "specs/epic-7/story-8.3-x.md:1:1: error: story 8.3 is in the directory of epic 7 [8.3]";
+        stage.check(&[], &["8.3"], &[problem]);
     }
 
     #[test]
@@ -306,13 +306,16 @@ mod tests {
         assert_eq!(backlog.specs[0].title, "Linked");
         let ids: Vec<String> = backlog.specs.iter().map(|spec| spec.id.to_string()).collect();
         assert_eq!(ids, ["1.1", "1.2", "1.3", "2.1"]);
-        let told: Vec<String> = backlog.problems.iter().map(tell).collect();
-        assert_eq!(told.len(), 2, "{told:?}");
+        let problems: Vec<String> = backlog.problems.iter().map(shown).collect();
+        assert_eq!(problems.len(), 2, "{problems:?}");
         assert_eq!(
-            told[0],
+            problems[0],
             "specs/epic-1/story-1.2-dir.md:1:1: error: cannot read the spec: not a regular file [1.2]"
         );
-        assert!(told[1].contains("story-1.3-dangling.md:1:1: error: cannot read the spec"), "{told:?}");
+        assert!(
+            problems[1].contains("story-1.3-dangling.md:1:1: error: cannot read the spec"),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -322,7 +325,7 @@ mod tests {
         fs::set_permissions(&file, PermissionsExt::from_mode(0o000)).unwrap();
         // Root reads it all the same.
         if fs::read(&file).is_err() {
-            assert!(tell(&stage.read(&[]).problems[0]).contains("cannot read the spec"));
+            assert!(shown(&stage.read(&[]).problems[0]).contains("cannot read the spec"));
         }
     }
 

@@ -104,17 +104,17 @@ mod tests {
 
     /// `1.1: 1.2 1.3, 1.2: 1.1` as needs; each cycle as its way, and its stories if it has more.
     #[track_caller]
-    fn check(needs: &str, told: &[&str]) {
+    fn check(needs: &str, expected: &[&str]) {
         let ids =
             |text: &str| text.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<StoryId>>();
         let stories = needs.split(',').filter_map(|story| story.split_once(':'));
         let needs: Needs = stories.map(|(id, on)| (ids(id)[0], ids(on))).collect();
         let join = |ids: &[StoryId], by| ids.iter().map(StoryId::to_string).collect::<Vec<_>>().join(by);
-        let tell = |cycle: &Cycle| match cycle.way.len() - 1 == cycle.stories.len() {
+        let shown = |cycle: &Cycle| match cycle.way.len() - 1 == cycle.stories.len() {
             true => join(&cycle.way, " -> "),
             false => format!("{} of {}", join(&cycle.way, " -> "), join(&cycle.stories, " ")),
         };
-        assert_eq!(cycles(&needs).iter().map(tell).collect::<Vec<_>>(), told, "{needs:?}");
+        assert_eq!(cycles(&needs).iter().map(shown).collect::<Vec<_>>(), expected, "{needs:?}");
     }
 
     #[test]

@@ -173,23 +173,23 @@ mod tests {
 
     /// What a spec with this frontmatter says, line by line.
     #[track_caller]
-    fn check(yaml: &str, told: &str) {
+    fn check(yaml: &str, expected: &str) {
         let spec = format!("---\n{yaml}---\n# A story\n");
         for spec in [spec.clone(), spec.replace('\n', "\r\n"), format!("\u{feff}{spec}")] {
-            assert_eq!(tell(&read(spec.as_bytes())), told, "{spec:?}");
+            assert_eq!(shown(&read(spec.as_bytes())), expected, "{spec:?}");
         }
     }
 
-    fn tell(read: &Frontmatter) -> String {
-        let mut told = Vec::new();
-        told.extend(read.title.iter().map(|title| format!("title {title}")));
-        told.extend(read.status.iter().map(|status| format!("status {status}")));
+    fn shown(read: &Frontmatter) -> String {
+        let mut lines = Vec::new();
+        lines.extend(read.title.iter().map(|title| format!("title {title}")));
+        lines.extend(read.status.iter().map(|status| format!("status {status}")));
         let places = read.depends_on.iter().map(|(id, at)| format!("needs {id} {}:{}", at.line, at.column));
-        told.extend(places);
+        lines.extend(places);
         for SpecProblem { severity, at, text, .. } in &read.problems {
-            told.push(format!("{}:{} {}: {text}", at.line, at.column, severity.word()));
+            lines.push(format!("{}:{} {}: {text}", at.line, at.column, severity.word()));
         }
-        told.join("\n")
+        lines.join("\n")
     }
 
     #[test]
@@ -261,13 +261,13 @@ mod tests {
     #[test]
     fn missing_and_endless_frontmatter_are_warnings() {
         for spec in ["", "# A story\n", "\n---\n---\n", "----\n", "--- x\n---\n"] {
-            assert_eq!(tell(&read(spec.as_bytes())), "1:1 warning: no frontmatter", "{spec:?}");
+            assert_eq!(shown(&read(spec.as_bytes())), "1:1 warning: no frontmatter", "{spec:?}");
         }
         for spec in ["---", "---\n", "---\nstatus: pending\n", "---\n ---\n"] {
-            let told = "1:1 warning: the frontmatter that starts here has no end";
-            assert_eq!(tell(&read(spec.as_bytes())), told, "{spec:?}");
+            let expected = "1:1 warning: the frontmatter that starts here has no end";
+            assert_eq!(shown(&read(spec.as_bytes())), expected, "{spec:?}");
         }
-        assert_eq!(tell(&read(b"--- \t\nstatus: x\n---")), "status x");
+        assert_eq!(shown(&read(b"--- \t\nstatus: x\n---")), "status x");
     }
 
     #[test]

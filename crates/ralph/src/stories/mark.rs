@@ -33,7 +33,7 @@ fn pending(spec: &[u8]) -> Option<Range<usize>> {
         let text = line.trim_ascii_start();
         let depth = line.len() - text.len();
         if !text.is_empty() && !text.starts_with(b"#") {
-            // The first field tells how deep those are that belong to no other.
+            // The first field shows how deep those are that belong to no other.
             let top = *indent.get_or_insert(depth);
             if let Some(word) = (depth == top).then(|| pending_in(text)).flatten() {
                 let at = begin + depth;

@@ -1,4 +1,4 @@
-//! What `progress.txt` tells: which stories were done, and what was learned.
+//! What `progress.txt` says: which stories were done, and what was learned.
 //!
 //! People write into that file too, so only what stands at the beginning of a line counts; what
 //! an agent gave as its reason for a failure may well hold a `[DONE]`.
@@ -38,8 +38,8 @@ pub fn is_ralphs(line: &str) -> bool {
     if line.starts_with(LEARN) {
         return true;
     }
-    let Some(told) = line.strip_prefix(DONE).or_else(|| line.strip_prefix(FAIL)) else { return false };
-    let id = told.split(' ').next().unwrap_or_default();
+    let Some(rest) = line.strip_prefix(DONE).or_else(|| line.strip_prefix(FAIL)) else { return false };
+    let id = rest.split(' ').next().unwrap_or_default();
     id.parse::<StoryId>().is_ok() && timeless(line).is_some()
 }
 

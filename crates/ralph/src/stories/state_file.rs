@@ -1,7 +1,7 @@
 //! `.ralph/state.json`: which stories are done, and which one is being worked on.
 //!
 //! The file is a projection that other programs read too, so it has exactly three fields. It can
-//! be missing or damaged at any time: `progress.txt` tells the same, and nothing that was in the
+//! be missing or damaged at any time: `progress.txt` says the same, and nothing that was in the
 //! file is thrown away.
 
 use super::progress_txt;

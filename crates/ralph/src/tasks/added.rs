@@ -79,7 +79,7 @@ impl Added {
     }
 }
 
-/// What a writer that was killed has left half written tells nothing.
+/// What a writer that was killed has left half written does not count.
 fn noted(content: &str) -> Vec<Story> {
     TaskList::parse(content).map(|list| list.stories).unwrap_or_default()
 }

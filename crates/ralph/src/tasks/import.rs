@@ -67,7 +67,7 @@ impl Import {
     }
 
     /// What was done, in words.
-    pub fn told(&self, to: &TasksDir, project: &Project) -> String {
+    pub fn summary(&self, to: &TasksDir, project: &Project) -> String {
         let (from, to) = (self.from.display(), project.shown(&to.list()));
         let stories = counted(self.list.stories.len() as u64, "story");
         let filled = match self.filled.is_empty() {

@@ -1,5 +1,5 @@
-//! Where a worker's files and its spoken lines come from while it lives, where a terminal is told
-//! what was asked of its run elsewhere, and where people are told of a run that they do not watch.
+//! Where a worker's files and its spoken lines come from while it lives, where a terminal shows
+//! what was asked of its run elsewhere, and where people are notified of a run that they do not watch.
 
 use super::output;
 use super::record::Record;
@@ -9,7 +9,7 @@ use ralph_loop::text::printable;
 use ralph_loop::view::{Moment, Update};
 use std::time::Duration;
 
-/// Stands before another reporter: what the lines of a worker do not tell, that one does.
+/// Stands before another reporter: what the lines of a worker do not say, that one does.
 pub struct WorkerFiles<'r> {
     record: Option<Record>,
     notifier: Option<Notifier>,

@@ -136,7 +136,7 @@ fn ended(state: &State, stopped: &Stopped, success: bool, matched: bool) -> LogL
     }
 }
 
-/// As a shell would tell it.
+/// As a shell would report it.
 fn number(exit: Exit) -> i32 {
     match exit {
         Exit::Code(code) => code,

@@ -142,7 +142,7 @@ impl Record {
         }
     }
 
-    /// A worker as its journal tells it.
+    /// A worker as its journal records it.
     pub fn replay(name: &str, dir: WorkerDir, run: &RunDir) -> Result<Record, JournalError> {
         let (mut record, mut moments) = (Record::new(name, dir), Moments::default());
         journal::replay(run, |run, state, event| drop(record.follow(&moments.follow(run, state, event))))?;

@@ -1,4 +1,4 @@
-//! All the workers there are, as their journals and locks tell.
+//! All the workers there are, as their journals and locks show them.
 //!
 //! A reader asks the run's lock whether a worker's loop is there, never a process id. Lists read
 //! the projections, which cost the same whatever the length of a journal, wherever nothing can

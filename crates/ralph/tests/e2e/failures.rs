@@ -50,11 +50,11 @@ fn codex_has_no_such_model_and_another_agent_takes_over() {
 }
 
 /// Without another agent the run stops at the first refusal, whatever failures it may endure.
-fn stops_or_hands_over(real: Real, error: &Value, told: &str) {
+fn stops_or_hands_over(real: Real, error: &Value, expected: &str) {
     let Some(stage) = answering(real, error) else { return };
     let result = stage.run(&["make it"]).stops(1, "authentication", 0);
     let message = result["error"]["message"].as_str().unwrap();
-    assert!(message.contains(told), "{result:#}");
+    assert!(message.contains(expected), "{result:#}");
     let second = second_agent(&stage);
     stage.run(&["make it", "-n", "1", "--fallback-agent", &second]).stops(0, "completed", 1);
     assert_eq!(stage.turns().len(), 2, "each of them asked once");
@@ -73,11 +73,11 @@ fn codex_finds_its_model_at_capacity() {
 }
 
 /// Waited for up to the limit of an outage, and no failure; another agent does not wait.
-fn is_down(error: &Value, told: &str) {
+fn is_down(error: &Value, expected: &str) {
     let Some(stage) = answering(Real::Codex, error) else { return };
     let ran = stage.start(&["run", "make it", "--max-failures", "1", "--max-outage", "0.01"]).end();
     assert_eq!(ran.code, Some(1), "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("Service unavailable") && ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Service unavailable") && ran.stdout.contains(expected), "{}", ran.stdout);
     assert!(ran.stdout.contains("outage:"), "{}", ran.stdout);
     let second = second_agent(&stage);
     stage.run(&["make it", "-n", "1", "--fallback-agent", &second]).stops(0, "completed", 1);
@@ -179,15 +179,15 @@ fn codex_has_an_address_that_is_no_url() {
     assert!(result["error"]["hint"].as_str().unwrap().contains("base_url"), "{result:#}");
 }
 
-/// The run fails and tells what the API has said.
-fn is_refused(real: Real, status: u16, message: &str, told: &str) {
+/// The run fails and reports what the API has said.
+fn is_refused(real: Real, status: u16, message: &str, expected: &str) {
     let error = json!({"status": status, "message": message});
     let Some(stage) = answering(real, &error) else { return };
     let ran = stage.run(&["make it", "--check", "true", "-n", "3", "--max-failures", "1"]);
     assert!(ran.code.is_some_and(|code| code != 0), "{}\n{}", ran.stdout, ran.stderr);
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(result["success"], false, "{result:#}");
-    assert!(result.to_string().contains(told), "{result:#}\n{}", ran.stderr);
+    assert!(result.to_string().contains(expected), "{result:#}\n{}", ran.stderr);
     stage.asked_only_the_model();
     assert_eq!(stage.alive(), []);
 }

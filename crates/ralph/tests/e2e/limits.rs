@@ -1,4 +1,4 @@
-//! Usage limits: the agent stops at once, ralph tells until when, and the run gets done.
+//! Usage limits: the agent stops at once, ralph says until when, and the run gets done.
 
 use crate::stage::{DONE, Real, Stage};
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ fn claude_hits_its_limit_and_goes_on_after_it() {
     });
     let limit = json!({"error": {"status": 429, "message": "usage limit"}, "headers": headers});
     let Some(events) = hits_its_limit(Real::Claude, &limit) else { return };
-    let told = events.iter().find(|event| event["kind"] == "rate_limit").unwrap();
+    let rate_limit = events.iter().find(|event| event["kind"] == "rate_limit").unwrap();
     assert_eq!(
-        (&told["status"], &told["resets_at"], &told["limit"]),
+        (&rate_limit["status"], &rate_limit["resets_at"], &rate_limit["limit"]),
         (&json!("rejected"), &json!(reset), &json!("five_hour")),
-        "{told:#}"
+        "{rate_limit:#}"
     );
 }
 
@@ -40,7 +40,7 @@ fn codex_hits_its_limit_and_goes_on_after_it() {
     assert!(events.iter().any(read), "{events:#?}");
 }
 
-/// A limit at the first try and an answer at the second; what ralph tells.
+/// A limit at the first try and an answer at the second; what ralph reports.
 fn hits_its_limit(real: Real, limit: &Value) -> Option<Vec<Value>> {
     let stage =
         Stage::set(real, &json!([{"steps": [limit]}, {"steps": [{"text": DONE}]}]))?.with_subscription();

@@ -6,7 +6,7 @@
 //! and pass, so that `make test` stays fast.
 //!
 //! Nothing leaves the machine: what would go elsewhere is sent to the scripted model as to a
-//! proxy, which refuses it and tells. Nothing waits without an end, and what a test starts is
+//! proxy, which refuses it and logs it. Nothing waits without an end, and what a test starts is
 //! ended by its process id.
 #![cfg(target_os = "linux")]
 #![expect(

@@ -26,7 +26,7 @@ fn codex_writes_in_vain_and_the_checks_show_it() {
     }
 }
 
-/// One iteration without leave to act; what ralph tells of the agent.
+/// One iteration without leave to act; what ralph reports about the agent.
 fn try_to_write(real: Real) -> Option<(Stage, Vec<Value>)> {
     let stage = Stage::set(
         real,

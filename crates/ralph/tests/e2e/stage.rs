@@ -347,11 +347,11 @@ impl Ran {
     #[track_caller]
     pub fn stops(&self, code: i32, reason: &str, iterations: u64) -> Value {
         let Ran { stdout, stderr, took, .. } = self;
-        let told = format!("after {took:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
-        assert_eq!(self.code, Some(code), "{told}");
-        let result: Value = serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error} {told}"));
-        assert_eq!(result["stop_reason"], reason, "{told}");
-        assert_eq!(result["total_iterations"], iterations, "{told}");
+        let output = format!("after {took:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
+        assert_eq!(self.code, Some(code), "{output}");
+        let result: Value = serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error} {output}"));
+        assert_eq!(result["stop_reason"], reason, "{output}");
+        assert_eq!(result["total_iterations"], iterations, "{output}");
         result
     }
 }

@@ -20,8 +20,8 @@ fn a_claude_that_refuses_root_is_found_out() {
     }
     for script in ["exec REAL \"$@\"", "IS_SANDBOX= exec REAL \"$@\""] {
         let sandbox = if script.starts_with("IS") { "1" } else { "" };
-        let told = breaks_in(sandbox, "claude", script, &["starts"]);
-        assert!(told.contains("IS_SANDBOX"), "{told}");
+        let stdout = breaks_in(sandbox, "claude", script, &["starts"]);
+        assert!(stdout.contains("IS_SANDBOX"), "{stdout}");
     }
 }
 
@@ -92,13 +92,13 @@ fn breaks_in(is_sandbox: &str, name: &str, script: &str, broken: &[&str]) -> Str
     command.args(["agents", "verify", name]).stdin(Stdio::null());
     let output =
         command.env("PATH", path).env("TMPDIR", &tmp).env("IS_SANDBOX", is_sandbox).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    let told_broken: Vec<&str> = told
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let shown_broken: Vec<&str> = stdout
         .lines()
         .filter_map(|line| line.strip_prefix("BROKEN: ")?.split_once(": expected ").map(|(what, _)| what))
         .collect();
-    assert_eq!(told_broken, broken, "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(i32::from(!broken.is_empty())), "{told}");
+    assert_eq!(shown_broken, broken, "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(i32::from(!broken.is_empty())), "{stdout}");
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "scratch directories are removed");
-    told
+    stdout
 }

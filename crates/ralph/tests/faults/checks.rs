@@ -3,7 +3,7 @@
 use crate::fold::Fold;
 use crate::life::{Death, Life};
 use crate::round::Round;
-use crate::stage::{Stage, told};
+use crate::stage::{Stage, about};
 use ralph_loop::dialect::Answer;
 use ralph_loop::event::{Event, Fact, StopReason};
 use ralph_loop::verdict::Settlement;
@@ -54,9 +54,9 @@ fn result_fits(life: &Life, facts: &[Event]) -> Result<(), String> {
     if name.ends_with("-human.out") {
         return Ok(());
     }
-    let text = fs::read_to_string(&life.stdout).map_err(told("output"))?;
+    let text = fs::read_to_string(&life.stdout).map_err(about("output"))?;
     let json = if name.ends_with("-json.out") { Some(text.as_str()) } else { text.lines().last() };
-    let result: Value = serde_json::from_str(json.unwrap_or_default()).map_err(told("output"))?;
+    let result: Value = serde_json::from_str(json.unwrap_or_default()).map_err(about("output"))?;
     let Some(Fact::Stopped { reason, .. }) = facts.last().map(|event| &event.fact) else { return Ok(()) };
     let said = result["stop_reason"].as_str().unwrap_or_default();
     if said == reason.word() { Ok(()) } else { Err(format!("the result says {said}: {result}")) }
@@ -103,7 +103,7 @@ pub fn ledger_agrees(round: &Round<'_>, fold: &Fold) -> Result<(), String> {
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let [word, iteration, pid] = words[..] else { return Err(format!("ledger: {line}")) };
-        let iteration: u32 = iteration.parse().map_err(told("ledger"))?;
+        let iteration: u32 = iteration.parse().map_err(about("ledger"))?;
         match word {
             "start" => {
                 *starts.entry(iteration).or_default() += 1;
@@ -152,7 +152,7 @@ pub fn locks_are_free(home: &Path) -> Result<(), String> {
         locks.extend(entries.map(|entry| entry.path().join(name)).filter(|path| path.exists()));
     }
     for path in locks {
-        let file = File::open(path.components().as_path()).map_err(told("lock"))?;
+        let file = File::open(path.components().as_path()).map_err(about("lock"))?;
         // A process that a dead keeper was about to start drops its copy with the exec.
         let deadline = Instant::now() + Duration::from_millis(200);
         while let Err(cause) = file.try_lock() {
@@ -167,8 +167,8 @@ pub fn locks_are_free(home: &Path) -> Result<(), String> {
 
 /// `ralph runs` reads the same journal and comes to the same.
 pub fn runs_tells_it(stage: &Stage, fold: &Fold) -> Result<(), String> {
-    let output = stage.ralph().args(["runs", "--format", "json"]).output().map_err(told("runs"))?;
-    let runs: Value = serde_json::from_slice(&output.stdout).map_err(told("runs"))?;
+    let output = stage.ralph().args(["runs", "--format", "json"]).output().map_err(about("runs"))?;
+    let runs: Value = serde_json::from_slice(&output.stdout).map_err(about("runs"))?;
     let line = runs.as_array().into_iter().flatten().find(|line| line["id"] == fold.run.id.as_str());
     let line = line.ok_or("`ralph runs` does not know the run")?;
     let status = fold.state.stopped.as_ref().map_or("crashed", |stopped| stopped.reason.word());

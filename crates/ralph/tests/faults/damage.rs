@@ -9,7 +9,7 @@ use crate::fault::Tally;
 use crate::fold::Fold;
 use crate::ordeal::Ordeal;
 use crate::rng::Rng;
-use crate::stage::{git, put, told};
+use crate::stage::{about, git, put};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -96,7 +96,7 @@ fn ordered(ordeal: &Ordeal, done: &str) -> Command {
 
 fn set_up(ordeal: &Ordeal, rng: &mut Rng) -> Result<(), String> {
     for dir in ["agent", "out", "repo/lib/deep", "repo/dir"] {
-        fs::create_dir_all(ordeal.path(dir)).map_err(told(dir))?;
+        fs::create_dir_all(ordeal.path(dir)).map_err(about(dir))?;
     }
     put(&ordeal.path("agent.sh"), AGENT.as_bytes())?;
     put(&ordeal.path("settings.json"), br#"{"backoff": {"base": 0.002, "cap": 0.01}}"#)?;
@@ -106,14 +106,14 @@ fn set_up(ordeal: &Ordeal, rng: &mut Rng) -> Result<(), String> {
     for name in ["lib/a", "lib/deep/b", "dir/c", "file.txt"] {
         put(&repo.join(name), name.as_bytes())?;
     }
-    std::os::unix::fs::symlink("lib", repo.join("link")).map_err(told("link"))?;
+    std::os::unix::fs::symlink("lib", repo.join("link")).map_err(about("link"))?;
     ordeal.first_commit()?;
     git(&repo, "stash push -q")?;
     put(&repo.join("file.txt"), b"second\n")?;
     git(&repo, "commit -q -a -m second")?;
     put(&repo.join("staged.txt"), b"only staged\n")?;
     git(&repo, "add staged.txt")?;
-    fs::remove_file(repo.join("staged.txt")).map_err(told("staged"))?;
+    fs::remove_file(repo.join("staged.txt")).map_err(about("staged"))?;
     put(&repo.join("lib/untracked.txt"), b"mine\n")?;
     put(&repo.join("tracked.txt"), b"not committed yet\n")
 }
@@ -122,18 +122,18 @@ fn set_up(ordeal: &Ordeal, rng: &mut Rng) -> Result<(), String> {
 fn files_in(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
     let (mut found, mut left) = (BTreeMap::new(), vec![dir.to_path_buf()]);
     while let Some(next) = left.pop() {
-        for entry in fs::read_dir(&next).map_err(told("directory"))? {
-            let path = entry.map_err(told("entry"))?.path();
+        for entry in fs::read_dir(&next).map_err(about("directory"))? {
+            let path = entry.map_err(about("entry"))?.path();
             if [".git", ".git.aside-1", ".ralph"].iter().any(|own| path == dir.join(own)) {
                 continue;
             }
             let content = if path.is_symlink() {
-                fs::read_link(&path).map_err(told("link"))?.as_os_str().as_bytes().to_vec()
+                fs::read_link(&path).map_err(about("link"))?.as_os_str().as_bytes().to_vec()
             } else if path.is_dir() {
                 left.push(path.clone());
                 b"directory".to_vec()
             } else {
-                fs::read(&path).map_err(told("file"))?
+                fs::read(&path).map_err(about("file"))?
             };
             found.insert(path, content);
         }
@@ -155,7 +155,7 @@ fn checkpoints_are_whole(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     for tree in folded.snapshots.iter().filter_map(|end| end.tree.as_ref()) {
         git(&dir, &format!("--git-dir=. rev-list --objects --quiet {tree}"))?;
     }
-    let borrowed = fs::read_to_string(dir.join("objects/info/alternates")).map_err(told("alternates"))?;
+    let borrowed = fs::read_to_string(dir.join("objects/info/alternates")).map_err(about("alternates"))?;
     match borrowed.contains("repo") {
         false => Ok(()),
         true => Err(format!("checkpoints borrow objects from the user: {borrowed}")),
@@ -163,7 +163,7 @@ fn checkpoints_are_whole(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
 }
 
 fn succeeds(ordeal: &Ordeal, args: &[&str]) -> Result<(), String> {
-    let output = ordeal.ralph().args(args).output().map_err(told("ralph"))?;
+    let output = ordeal.ralph().args(args).output().map_err(about("ralph"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.success() { Ok(()) } else { Err(format!("ralph {} failed: {said}", args.join(" "))) }
 }

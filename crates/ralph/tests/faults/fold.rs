@@ -8,7 +8,7 @@ use ralph_loop::view::Moments;
 use ralph_loop::{Run, State, progress};
 use std::collections::BTreeMap;
 
-/// A run as its whole lines tell it.
+/// A run by the whole lines of its journal.
 #[derive(Debug)]
 pub struct Fold {
     pub run: Run,
@@ -87,7 +87,7 @@ impl Fold {
                     self.agents.push((*iteration, AgentEnd::clone(end)));
                 }
                 (End::Snapshot(end), _) => self.snapshots.push(end.clone()),
-                // An agent whose keeper was killed has cost what it had told by then.
+                // An agent whose keeper was killed has cost what it had reported by then.
                 (end @ End::Lost { .. }, _) => self.lost_cost += end.cost().unwrap_or_default(),
                 _ => {}
             },

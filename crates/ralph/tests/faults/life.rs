@@ -1,7 +1,7 @@
 //! One process of ralph, from its start to its end.
 
 use crate::procs::Process;
-use crate::stage::told;
+use crate::stage::about;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::fs::{self, File};
@@ -40,11 +40,11 @@ impl Life {
     /// What it prints goes to `LOG.out` and `LOG.err`.
     pub fn begin(mut command: Command, log: &Path) -> Result<Life, String> {
         let (stdout, stderr) = (log.with_extension("out"), log.with_extension("err"));
-        command.stdout(File::create(&stdout).map_err(told("log"))?);
-        command.stderr(File::create(&stderr).map_err(told("log"))?);
-        let child = command.spawn().map_err(told("ralph"))?;
+        command.stdout(File::create(&stdout).map_err(about("log"))?);
+        command.stderr(File::create(&stderr).map_err(about("log"))?);
+        let child = command.spawn().map_err(about("ralph"))?;
         let pid = Pid::from_child(&child);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(told("pidfd"))?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(about("pidfd"))?;
         let ralph = Process::child(pid).ok_or("a child without a stat")?;
         Ok(Life { child: Some(child), ralph, pidfd, began: Instant::now(), stdout, stderr })
     }

@@ -13,7 +13,7 @@ use crate::life::{Death, Life};
 use crate::procs::{self, Process, until_none};
 use crate::rng::Rng;
 use crate::round::{PATIENCE, Shot, aim, shots, torn};
-use crate::stage::{RALPH, git, put, told};
+use crate::stage::{RALPH, about, git, put};
 use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::fs;
@@ -94,9 +94,9 @@ impl Ask {
 impl Ordeal {
     /// With a home for ralph and one for a user; the project is the round's affair.
     pub fn new(rng: &mut Rng, sweep: Duration) -> Result<Ordeal, String> {
-        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(told("temp dir"))?;
+        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(about("temp dir"))?;
         for name in ["home", "user", "repo", "tmp"] {
-            fs::create_dir(dir.path().join(name)).map_err(told(name))?;
+            fs::create_dir(dir.path().join(name)).map_err(about(name))?;
         }
         // Faults in git end a run by design.
         let mut shots: VecDeque<Shot> =
@@ -117,8 +117,8 @@ impl Ordeal {
         self
     }
 
-    /// How many iterations the worker was told that it may take, if that is certain.
-    pub fn iterations_told(&self) -> Option<u32> {
+    /// How many iterations the worker was granted, if that is certain.
+    pub fn iterations_granted(&self) -> Option<u32> {
         self.worker.as_ref()?.iterations
     }
 
@@ -141,7 +141,7 @@ impl Ordeal {
     }
 
     pub fn users_work_is_intact(&self) -> Result<(), String> {
-        let read = |name: &str| fs::read_to_string(self.path("repo").join(name)).map_err(told(name));
+        let read = |name: &str| fs::read_to_string(self.path("repo").join(name)).map_err(about(name));
         let users = (read("mine.txt")?, read("tracked.txt")?);
         match users == ("mine\n".into(), "not committed yet\n".into()) {
             true => Ok(()),
@@ -206,7 +206,7 @@ impl Ordeal {
                 let left = until_none(self.sweep, || self.processes());
                 tally.slowest_sweep = tally.slowest_sweep.max(began.elapsed());
                 if !left.is_empty() {
-                    let left: Vec<String> = left.into_iter().map(Process::told).collect();
+                    let left: Vec<String> = left.into_iter().map(Process::described).collect();
                     return Err(format!("processes outlive ralph: {}", left.join("; ")));
                 }
             }
@@ -281,7 +281,7 @@ impl Ordeal {
             Ask::Set(most) => command.args(["set", NAME, "--max-iterations", &most.to_string()]),
             Ask::Say => command.args(["say", NAME, "well done"]),
         };
-        let output = command.output().map_err(told("ask"))?;
+        let output = command.output().map_err(about("ask"))?;
         let Some(worker) = &mut self.worker else { return Ok(()) };
         match ask {
             Ask::Pause => worker.paused |= output.status.success(),
@@ -365,7 +365,7 @@ impl Ordeal {
         match life.wait(PATIENCE) {
             Some(death) => Ok((death, false, None)),
             None => {
-                let alive: Vec<String> = self.processes().into_iter().map(Process::told).collect();
+                let alive: Vec<String> = self.processes().into_iter().map(Process::described).collect();
                 Err(format!("ralph hangs; alive: {}", alive.join("; ")))
             }
         }
@@ -385,7 +385,7 @@ impl Ordeal {
             worker.iterations = None;
         }
         let path = self.journal_path().ok_or("no journal to tear")?;
-        fs::write(path, journal).map_err(told("tear"))
+        fs::write(path, journal).map_err(about("tear"))
     }
 
     fn journal_path(&self) -> Option<PathBuf> {
@@ -396,7 +396,7 @@ impl Ordeal {
         fs::read(self.journal_path()?).ok()
     }
 
-    /// The run as its journal tells it, once it has a first line.
+    /// The run as its journal records it, once it has a first line.
     fn folded(&mut self) -> Result<Option<Fold>, String> {
         self.run = None;
         let Ok(entries) = fs::read_dir(self.path("home/runs")) else { return Ok(None) };

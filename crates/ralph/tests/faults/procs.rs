@@ -89,7 +89,7 @@ impl Process {
         self.is_alive() && pidfd_send_signal(pidfd, signal).is_ok()
     }
 
-    pub fn told(self) -> String {
+    pub fn described(self) -> String {
         format!("{} {} {}", self.pid, self.name(), self.arguments().replace('\0', " "))
     }
 }

@@ -6,7 +6,7 @@ use crate::fold::{Fold, fold, whole_lines};
 use crate::life::{Death, Life};
 use crate::procs::{Process, until_none};
 use crate::rng::Rng;
-use crate::stage::{Stage, told};
+use crate::stage::{Stage, about};
 use rustix::process::Signal;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -192,7 +192,7 @@ impl Round<'_> {
         match life.wait(PATIENCE) {
             Some(death) => Ok((death, None)),
             None => {
-                let alive: Vec<String> = self.stage.processes().into_iter().map(Process::told).collect();
+                let alive: Vec<String> = self.stage.processes().into_iter().map(Process::described).collect();
                 Err(format!("ralph hangs; alive: {}", alive.join("; ")))
             }
         }
@@ -289,7 +289,7 @@ impl Round<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        let left: Vec<String> = left.into_iter().map(Process::told).collect();
+        let left: Vec<String> = left.into_iter().map(Process::described).collect();
         Err(format!("processes {what}: {}", left.join("; ")))
     }
 
@@ -372,7 +372,7 @@ impl Round<'_> {
         self.torn |= shot.fault == Fault::Cut;
         let (journal, what) = torn(&self.journal, shot);
         self.note(what);
-        fs::write(&path, &journal).map_err(told("tear"))?;
+        fs::write(&path, &journal).map_err(about("tear"))?;
         self.journal = whole_lines(&journal).to_vec();
         if self.journal.is_empty() {
             self.run = None; // Not even begun.

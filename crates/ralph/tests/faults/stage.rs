@@ -52,17 +52,17 @@ const GIT_QUESTIONS: [&str; 7] = [
 
 impl Stage {
     pub fn new(rng: &mut Rng) -> Result<Stage, String> {
-        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(told("temp dir"))?;
+        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(about("temp dir"))?;
         let at = |name: &str| dir.path().join(name);
         for name in ["repo", "home", "bin", "user"] {
-            fs::create_dir(at(name)).map_err(told(name))?;
+            fs::create_dir(at(name)).map_err(about(name))?;
         }
         let part = Part::new(rng, &at("ledger"), &at("pids"));
-        let script = serde_json::to_vec(&part.script).map_err(told("script"))?;
+        let script = serde_json::to_vec(&part.script).map_err(about("script"))?;
         put(&at("script.json"), &script)?;
         let done = Call(vec![Action::Say("<response>DONE</response>".into())]);
         let after = serde_json::to_vec(&Script { calls: vec![done], ..Script::default() });
-        put(&at("after.json"), &after.map_err(told("script"))?)?;
+        put(&at("after.json"), &after.map_err(about("script"))?)?;
         put(
             &at("settings.json"),
             br#"{"maxFailures": 50, "keepStreams": 8, "backoff": {"base": 0.002, "cap": 0.01}}"#,
@@ -70,7 +70,7 @@ impl Stage {
         let wrapper = format!("#!/bin/sh\nexec {RALPH} __agent {} \"$@\"\n", at("script.json").display());
         put(&at("bin/claude"), wrapper.as_bytes())?;
         let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(at("bin/claude"), executable).map_err(told("claude"))?;
+        fs::set_permissions(at("bin/claude"), executable).map_err(about("claude"))?;
         begin_work(&at("repo"))?;
         let users = UsersWork::at(&at("repo"))?;
         let slow_check = format!("sleep 0.0{}; grep -q ready {STATE_FILE}", rng.within(0, 4));
@@ -120,7 +120,7 @@ impl Stage {
         let mut command = self.ralph();
         command.args(["run", "something else", "-n", "1", "--", RALPH, "__agent"]);
         command.arg(self.path("after.json"));
-        let output = command.output().map_err(told("another run"))?;
+        let output = command.output().map_err(about("another run"))?;
         let text = String::from_utf8_lossy(&output.stderr);
         if output.status.success() { Ok(()) } else { Err(format!("another run was refused: {text}")) }
     }
@@ -200,7 +200,7 @@ impl Drop for Stage {
 impl UsersWork {
     fn at(repo: &Path) -> Result<UsersWork, String> {
         let files = USERS_FILES.map(|name| (name, fs::read(repo.join(name)).ok())).to_vec();
-        let index = fs::read(repo.join(".git/index")).map_err(told("index"))?;
+        let index = fs::read(repo.join(".git/index")).map_err(about("index"))?;
         let mut answers = Vec::new();
         for question in GIT_QUESTIONS {
             let answer = git(repo, question)?;
@@ -242,7 +242,7 @@ pub fn git(repo: &Path, words: &str) -> Result<String, String> {
     for who in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{who}_NAME"), "user").env(format!("GIT_{who}_EMAIL"), "user@localhost");
     }
-    let output = command.output().map_err(told("git"))?;
+    let output = command.output().map_err(about("git"))?;
     if !output.status.success() {
         return Err(format!("git {words}: {}", String::from_utf8_lossy(&output.stderr)));
     }
@@ -250,10 +250,10 @@ pub fn git(repo: &Path, words: &str) -> Result<String, String> {
 }
 
 pub fn put(path: &Path, content: &[u8]) -> Result<(), String> {
-    fs::write(path, content).map_err(told(&path.display().to_string()))
+    fs::write(path, content).map_err(about(&path.display().to_string()))
 }
 
 /// An error of the driver's own, with what it was about.
-pub fn told<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
+pub fn about<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
     move |cause| format!("{what}: {cause}")
 }

@@ -13,7 +13,7 @@ use crate::ordeal::Ordeal;
 use crate::procs::until_none;
 use crate::rng::Rng;
 use crate::round::PATIENCE;
-use crate::stage::{git, put, told};
+use crate::stage::{about, git, put};
 use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
@@ -80,24 +80,24 @@ pub fn ordered(ordeal: &Ordeal, mut command: Command) -> Command {
 }
 
 fn set_up(ordeal: &Ordeal) -> Result<(), String> {
-    fs::create_dir(ordeal.path("calls")).map_err(told("calls"))?;
+    fs::create_dir(ordeal.path("calls")).map_err(about("calls"))?;
     put(&ordeal.path("agent.sh"), AGENT.as_bytes())?;
     for (id, depends_on) in STORIES {
         let dir = ordeal.path("repo/specs").join(format!("epic-{}", epic(id)));
-        fs::create_dir_all(&dir).map_err(told("specs"))?;
+        fs::create_dir_all(&dir).map_err(about("specs"))?;
         let spec = format!("---\nstatus: pending\ndepends_on: {depends_on:?}\n---\n# Part {id}\n");
         put(&dir.join(format!("story-{id}-part.md")), spec.as_bytes())?;
     }
-    fs::create_dir(ordeal.path("repo/lib")).map_err(told("lib"))?;
+    fs::create_dir(ordeal.path("repo/lib")).map_err(about("lib"))?;
     put(&ordeal.path("repo/lib/a"), b"as committed\n")?;
     ordeal.first_commit()
 }
 
 fn all_is_done(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     let repo = ordeal.path("repo");
-    let read = |name: &str| fs::read_to_string(repo.join(name)).map_err(told(name));
+    let read = |name: &str| fs::read_to_string(repo.join(name)).map_err(about(name));
     let state: serde_json::Value =
-        serde_json::from_str(&read(".ralph/state.json")?).map_err(told("state"))?;
+        serde_json::from_str(&read(".ralph/state.json")?).map_err(about("state"))?;
     let mut done: Vec<&str> =
         state["completed_stories"].as_array().into_iter().flatten().filter_map(|id| id.as_str()).collect();
     for (at, id) in done.iter().enumerate() {
@@ -115,7 +115,7 @@ fn all_is_done(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     let progress = read("progress.txt")?;
     let mut seen = HashSet::new();
     if let Some(twice) = progress.lines().map(timeless).find(|line| !seen.insert(line.clone())) {
-        return Err(format!("told twice: {twice}\n{progress}"));
+        return Err(format!("twice in progress.txt: {twice}\n{progress}"));
     }
     let commits = git(&repo, "log --format=%s")?;
     for (id, _) in STORIES {
@@ -144,7 +144,7 @@ fn all_is_done(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     if !folded.state.is_success(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
         return Err("the run did not succeed".into());
     }
-    let again = ordered(ordeal, ordeal.ralph()).output().map_err(told("another run"))?;
+    let again = ordered(ordeal, ordeal.ralph()).output().map_err(about("another run"))?;
     let left = until_none(PATIENCE, || ordeal.processes());
     match again.status.success() && left.is_empty() {
         true => Ok(()),

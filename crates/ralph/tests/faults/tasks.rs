@@ -11,7 +11,7 @@ use crate::ordeal::Ordeal;
 use crate::procs::until_none;
 use crate::rng::Rng;
 use crate::round::PATIENCE;
-use crate::stage::{git, put, told};
+use crate::stage::{about, git, put};
 use ralph_loop::event::{End, Fact, Step};
 use ralph_loop::plan::tasks::{Amend, TasksEnd};
 use ralph_loop::plan::{Item, PlanEnd, PlanStep};
@@ -65,7 +65,7 @@ pub fn endure(
 
 fn set_up(ordeal: &Ordeal, rng: &mut Rng, commit_left: bool) -> Result<(), String> {
     for name in ["agent", "repo/ralph"] {
-        fs::create_dir(ordeal.path(name)).map_err(told(name))?;
+        fs::create_dir(ordeal.path(name)).map_err(about(name))?;
     }
     put(&ordeal.path("agent.sh"), AGENT.as_bytes())?;
     let dice: String = (0..DICE).map(|_| format!("{}\n", rng.below(100))).collect();
@@ -88,7 +88,7 @@ fn set_up(ordeal: &Ordeal, rng: &mut Rng, commit_left: bool) -> Result<(), Strin
         "userStories": STORIES.iter().map(story).collect::<Vec<_>>(),
     });
     // As ralph writes it: one field a line, which is what the agent knows how to edit.
-    let list: TaskList = serde_json::from_value(list).map_err(told("list"))?;
+    let list: TaskList = serde_json::from_value(list).map_err(about("list"))?;
     put(&ordeal.path("repo/ralph/tasks.json"), list.to_text().as_bytes())?;
     put(&ordeal.path("repo/ralph/progress.txt"), b"")?;
     ordeal.first_commit()
@@ -131,11 +131,11 @@ fn all_is_right(ordeal: &Ordeal, folded: &Fold, commit_left: bool) -> Result<(),
     if !folded.state.is_success(folded.state.stopped.as_ref().ok_or("not stopped")?.reason) {
         return Err(format!("the run did not succeed: {:?}", folded.state.stopped));
     }
-    let list = fs::read(repo.join("ralph/tasks.json")).map_err(told("list"))?;
-    let list = TaskList::parse_bytes(&list).map_err(told("list"))?;
+    let list = fs::read(repo.join("ralph/tasks.json")).map_err(about("list"))?;
+    let list = TaskList::parse_bytes(&list).map_err(about("list"))?;
     let history = History::of(folded)?;
     history.ends_in(&list)?;
-    history.agrees_with(&fs::read_to_string(ordeal.path("agent/ledger")).map_err(told("ledger"))?)?;
+    history.agrees_with(&fs::read_to_string(ordeal.path("agent/ledger")).map_err(about("ledger"))?)?;
     ordeal.users_work_is_intact()?;
     if commit_left && repo.join(".git/index.lock").exists() {
         return Err("the lock of a git that was killed is left".into());
@@ -148,20 +148,20 @@ fn all_is_right(ordeal: &Ordeal, folded: &Fold, commit_left: bool) -> Result<(),
             }
         }
     }
-    let progress = fs::read_to_string(repo.join("ralph/progress.txt")).map_err(told("progress"))?;
+    let progress = fs::read_to_string(repo.join("ralph/progress.txt")).map_err(about("progress"))?;
     let mut seen = HashSet::new();
     if let Some(twice) = progress.lines().find(|line| !seen.insert(*line)) {
         return Err(format!("twice in progress.txt: {twice}"));
     }
-    let told_by_ralph = fs::read_to_string(repo.join(".ralph/progress.md")).map_err(told("progress.md"))?;
-    if told_by_ralph != folded.progress {
-        return Err(format!("progress.md:\n{told_by_ralph}\nthe journal:\n{}", folded.progress));
+    let written = fs::read_to_string(repo.join(".ralph/progress.md")).map_err(about("progress.md"))?;
+    if written != folded.progress {
+        return Err(format!("progress.md:\n{written}\nthe journal:\n{}", folded.progress));
     }
     if repo.join(".ralph-active").exists() {
         return Err(".ralph-active is left".into());
     }
     checks::locks_are_free(&ordeal.path("home"))?;
-    let again = ordered(ordeal, ordeal.ralph()).output().map_err(told("another run"))?;
+    let again = ordered(ordeal, ordeal.ralph()).output().map_err(about("another run"))?;
     let left = until_none(PATIENCE, || ordeal.processes());
     match again.status.success() && left.is_empty() {
         true => Ok(()),
@@ -330,7 +330,7 @@ impl History {
         let mut last: BTreeMap<u32, (&str, &str)> = BTreeMap::new();
         for line in ledger.lines() {
             if let [call, iteration, "review", _, act] = line.split(' ').collect::<Vec<_>>()[..] {
-                last.insert(iteration.parse().map_err(told("ledger"))?, (call, act));
+                last.insert(iteration.parse().map_err(about("ledger"))?, (call, act));
             }
         }
         for (iteration, Review { counted, failed }) in &self.judged {

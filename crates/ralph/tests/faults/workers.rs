@@ -1,13 +1,13 @@
 //! A round of a worker: one of `ralph tasks` or `ralph stories`, in the background and with a name.
 //!
 //! Its tmux server is killed as well, and a user pauses it, lets it go on, changes its limit and
-//! talks to it at random moments. Its files tell the truth in the end.
+//! talks to it at random moments. Its files are right in the end.
 
 use crate::fault::Tally;
 use crate::fold::Fold;
 use crate::ordeal::{NAME, Ordeal};
 use crate::rng::Rng;
-use crate::stage::told;
+use crate::stage::about;
 use crate::{stories, tasks};
 use serde_json::{Value, json};
 use std::fs;
@@ -21,7 +21,7 @@ pub fn play(seed: u64, sweep: Duration, tally: &mut Tally) -> Result<(), String>
         true => tasks::endure(&mut ordeal, &mut rng, &|it| tasks::ordered(it, spawn(it)), tally),
         false => stories::endure(&mut ordeal, &|it| stories::ordered(it, spawn(it)), tally),
     };
-    lived.and_then(|folded| files_tell_it(&ordeal, &folded)).map_err(|why| ordeal.failed(&why))
+    lived.and_then(|folded| files_agree(&ordeal, &folded)).map_err(|why| ordeal.failed(&why))
 }
 
 fn spawn(ordeal: &Ordeal) -> Command {
@@ -30,15 +30,15 @@ fn spawn(ordeal: &Ordeal) -> Command {
     command
 }
 
-fn files_tell_it(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
+fn files_agree(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     let read = |name: &str| {
-        fs::read_to_string(ordeal.path("home/workers").join(NAME).join(name)).map_err(told(name))
+        fs::read_to_string(ordeal.path("home/workers").join(NAME).join(name)).map_err(about(name))
     };
     let (judged, limit) = (folded.state.ledger.judged, folded.state.ledger.limits.iterations);
-    if ordeal.iterations_told().is_some_and(|told| told != limit) {
-        return Err(format!("{:?} iterations were granted, {limit} are known", ordeal.iterations_told()));
+    if ordeal.iterations_granted().is_some_and(|granted| granted != limit) {
+        return Err(format!("{:?} iterations were granted, {limit} are known", ordeal.iterations_granted()));
     }
-    let state: Value = serde_json::from_str(&read("state.json")?).map_err(told("state.json"))?;
+    let state: Value = serde_json::from_str(&read("state.json")?).map_err(about("state.json"))?;
     let found =
         json!([state["status"], state["success"], state["current_iteration"], state["max_iterations"]]);
     if found != json!(["stopped", true, judged, limit]) {
@@ -55,7 +55,7 @@ fn files_tell_it(ordeal: &Ordeal, folded: &Fold) -> Result<(), String> {
     if log.lines().filter(|line| line.contains(" [DONE] ")).count() != 1 {
         return Err(format!("not done once:\n{log}"));
     }
-    let waited = ordeal.ralph().args(["wait", NAME]).output().map_err(told("wait"))?;
+    let waited = ordeal.ralph().args(["wait", NAME]).output().map_err(about("wait"))?;
     match waited.status.success() {
         true => Ok(()),
         false => Err(format!("`ralph wait`: {}", String::from_utf8_lossy(&waited.stderr))),

@@ -11,7 +11,7 @@ use crate::life::{Death, Life};
 use crate::procs::{self, Process, until_none};
 use crate::rng::Rng;
 use crate::round::PATIENCE;
-use crate::stage::{RALPH, git, put, told};
+use crate::stage::{RALPH, about, git, put};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -99,10 +99,10 @@ fn names(dir: &Path) -> BTreeSet<String> {
 
 impl Round {
     fn new() -> Result<Round, String> {
-        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(told("temp dir"))?;
+        let dir = tempfile::Builder::new().prefix("ralph-faults-").tempdir().map_err(about("temp dir"))?;
         let round = Round { dir, story: Vec::new(), lives: 0 };
         for name in ["home", "user", "one", "two"] {
-            fs::create_dir(round.path(name)).map_err(told(name))?;
+            fs::create_dir(round.path(name)).map_err(about(name))?;
         }
         for project in PROJECTS.map(|name| round.path(name)) {
             git(&project, "init -q -b topic")?;
@@ -166,7 +166,7 @@ impl Round {
         if left.is_empty() {
             return locks_are_free(&self.path("home"));
         }
-        let left: Vec<String> = left.into_iter().map(Process::told).collect();
+        let left: Vec<String> = left.into_iter().map(Process::described).collect();
         Err(format!("processes outlive ralph: {}", left.join("; ")))
     }
 
@@ -213,7 +213,7 @@ impl Round {
     fn clean(&mut self, project: &str, args: &[&str]) -> Result<(), String> {
         let other = PROJECTS.into_iter().find(|name| *name != project).unwrap_or_default();
         let (before, runs) = (Remains::of(&self.path(other))?, self.runs()?);
-        self.tell(project, &[&["clean"], args].concat())?;
+        self.stdout_of(project, &[&["clean"], args].concat())?;
         if Remains::of(&self.path(other))? != before || self.runs()?.len() != runs.len() {
             return Err(format!("cleaning {project} has changed {other}"));
         }
@@ -233,10 +233,10 @@ impl Round {
     /// Both projects can be cleaned from anywhere, and then nothing is left.
     fn end(&mut self) -> Result<(), String> {
         let known: BTreeSet<&str> = self.runs()?.iter().filter_map(|run| self.project_of(run)).collect();
-        let told = self.tell("home", &["clean", "--all", "--runs", "--keep", "0", "--force"])?;
+        let output = self.stdout_of("home", &["clean", "--all", "--runs", "--keep", "0", "--force"])?;
         let projects = format!("{} project{}", known.len(), if known.len() == 1 { "" } else { "s" });
-        if !told.starts_with(&projects) {
-            return Err(format!("{projects} were to be told: {told}"));
+        if !output.starts_with(&projects) {
+            return Err(format!("expected {projects}, found: {output}"));
         }
         for project in PROJECTS {
             let left = Remains::of(&self.path(project))?;
@@ -249,8 +249,8 @@ impl Round {
     }
 
     fn runs(&self) -> Result<Vec<Value>, String> {
-        let listed = self.tell("home", &["runs", "--format", "json"])?;
-        serde_json::from_str(&listed).map_err(told("runs"))
+        let listed = self.stdout_of("home", &["runs", "--format", "json"])?;
+        serde_json::from_str(&listed).map_err(about("runs"))
     }
 
     /// The project that a run was started in.
@@ -259,8 +259,8 @@ impl Round {
         PROJECTS.into_iter().find(|name| workspace.starts_with(self.path(name)))
     }
 
-    fn tell(&self, project: &str, args: &[&str]) -> Result<String, String> {
-        let output = self.ralph(project).args(args).output().map_err(told("ralph"))?;
+    fn stdout_of(&self, project: &str, args: &[&str]) -> Result<String, String> {
+        let output = self.ralph(project).args(args).output().map_err(about("ralph"))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         match output.status.success() {
             true => Ok(said),

@@ -111,10 +111,10 @@ fn a_program_that_prints_garbage_does_not_start_and_the_rest_is_not_tried() {
     assert_eq!(ran.stdout.matches("BROKEN").count(), 1, "{}", ran.stdout);
     assert_eq!(ran.stdout.matches("not tried: it does not start").count(), 8, "{}", ran.stdout);
 
-    let told = sandbox.ralph(&["agents", "verify", "claude", "--format", "json"]).exits(1).json();
-    assert_eq!((&told["agent"], &told["holds"]), (&json!("claude"), &json!(false)));
-    assert_eq!(told["expectations"][0]["status"], "broken", "{told:#}");
-    assert_eq!(told["expectations"][1]["status"], "not_tried", "{told:#}");
+    let verified = sandbox.ralph(&["agents", "verify", "claude", "--format", "json"]).exits(1).json();
+    assert_eq!((&verified["agent"], &verified["holds"]), (&json!("claude"), &json!(false)));
+    assert_eq!(verified["expectations"][0]["status"], "broken", "{verified:#}");
+    assert_eq!(verified["expectations"][1]["status"], "not_tried", "{verified:#}");
     let left = sandbox.root().join("tmp").read_dir().unwrap().count();
     assert_eq!(left, 0, "scratch directories are removed");
     assert_eq!(sandbox.runs(), Vec::<String>::new(), "a probe is no run of the user's");

@@ -103,8 +103,8 @@ fn a_repository_without_a_commit_works() {
     let ran = sandbox.run(&["-p", "x", "--check", "test -f told"], &agent).exits(0);
     assert_eq!(ran.stderr, "");
     assert!(!ran.stdout.contains("not a git repository"));
-    let told = sandbox.read("told");
-    assert!(told.contains("+from the agent") && !told.contains("+there before"), "{told}");
+    let prompt = sandbox.read("told");
+    assert!(prompt.contains("+from the agent") && !prompt.contains("+there before"), "{prompt}");
     sandbox.shell("git rev-parse HEAD").exits(128);
 }
 
@@ -255,7 +255,7 @@ fn a_journal_that_contradicts_itself_is_told_with_the_line() {
 fn settings_that_are_wrong_are_refused_and_unknown_ones_are_told() {
     let sandbox = Sandbox::bare();
     let agent = sandbox.agent(&json!([[{"say": DONE}]]));
-    for (settings, told) in [
+    for (settings, message) in [
         ("{", ".ralph/settings.json: not valid JSON: "),
         ("{\"maximumIterations\": 0}", "maximumIterations: expected a whole number, 1 or more, found 0"),
         (
@@ -265,7 +265,7 @@ fn settings_that_are_wrong_are_refused_and_unknown_ones_are_told() {
         ("{\"agent\": {\"command\": 3}}", "agent.command"),
     ] {
         sandbox.write(".ralph/settings.json", settings);
-        sandbox.run(&["-p", "x"], &agent).exits(2).says(told);
+        sandbox.run(&["-p", "x"], &agent).exits(2).says(message);
     }
     sandbox.write(".ralph/settings.json", "{\"maximumIteration\": 3}");
     let ran = sandbox.run(&["-p", "x"], &agent).exits(0);

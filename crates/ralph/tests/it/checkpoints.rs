@@ -6,8 +6,8 @@ use serde_json::json;
 /// What lies in the run's own git directory: files, and KiB on the disk.
 fn objects(sandbox: &Sandbox) -> (usize, u64) {
     let at = sandbox.run_dir().join("checkpoints.git/objects");
-    let told = sandbox.sh(&format!("find '{0}' -type f | wc -l; du -sk '{0}' | cut -f1", at.display()));
-    let mut numbers = told.split_whitespace().map(|word| word.parse::<u64>().unwrap());
+    let counted = sandbox.sh(&format!("find '{0}' -type f | wc -l; du -sk '{0}' | cut -f1", at.display()));
+    let mut numbers = counted.split_whitespace().map(|word| word.parse::<u64>().unwrap());
     (usize::try_from(numbers.next().unwrap()).unwrap(), numbers.next().unwrap())
 }
 
@@ -55,8 +55,9 @@ fn beyond_the_cap_the_oldest_trees_go_and_the_newest_and_the_first_stay() {
     let agent = sandbox
         .sh_agent("head -c 524288 /dev/urandom > blob; echo \"$RALPH_ITERATION\" > number; echo on it");
     let ran = sandbox.run(&["-p", "x", "-n", "20", "-q"], &agent).exits(1);
-    let told = "ralph: warning: checkpoints exceed their size limit (keepCheckpoints): removed the oldest\n";
-    assert_eq!(ran.stderr, told);
+    let warning =
+        "ralph: warning: checkpoints exceed their size limit (keepCheckpoints): removed the oldest\n";
+    assert_eq!(ran.stderr, warning);
     let (_, kib) = objects(&sandbox);
     assert!(kib < 4_200, "{kib} KiB");
     let trees = trees(&sandbox);
@@ -95,8 +96,8 @@ fn what_an_undo_has_kept_is_not_dropped() {
     sandbox.run(&args, &sandbox.sh_agent(&script)).exits(1);
     let id = sandbox.only_run();
     let before = sandbox.sh("sha256sum blob");
-    let told = sandbox.ralph(&["undo", &id]).exits(0).stdout;
-    let back = told.lines().last().unwrap().rsplit(' ').next().unwrap().to_owned();
+    let stdout = sandbox.ralph(&["undo", &id]).exits(0).stdout;
+    let back = stdout.lines().last().unwrap().rsplit(' ').next().unwrap().to_owned();
     std::fs::write(sandbox.root().join("up"), "").unwrap();
     sandbox.ralph(&["resume", &id, "-q"]).exits(1).says("keepCheckpoints");
     sandbox.ralph(&["undo", &id, "--tree", &back]).exits(0);

@@ -181,7 +181,7 @@ fn a_check_that_puts_something_else_in_the_place_of_its_log_is_read_all_the_same
         let agent = sandbox.agent(&json!([[{"say": "<response>DONE</response>"}]]));
         let result = sandbox.run(&["-p", "x", "-n", "1", "--format", "json", "--check", &check], &agent);
         let result = result.stops(1, "max_iterations", 1);
-        let told = &result["iterations"][0]["check_results"][0]["output"];
-        assert_eq!(told, "failed with exit code 1: what is wrong", "{deed}");
+        let output = &result["iterations"][0]["check_results"][0]["output"];
+        assert_eq!(output, "failed with exit code 1: what is wrong", "{deed}");
     }
 }

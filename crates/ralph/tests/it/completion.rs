@@ -19,11 +19,11 @@ fn three_iterations_mend_what_the_check_finds() {
         [{"write": {"path": "fixed", "content": "yes"}}, {"say": DONE}],
     ]));
     let result = sandbox.run(&with(&["--check", "test -f fixed"]), &agent).stops(0, "completed", 3);
-    let told: Vec<_> = result["iterations"].as_array().unwrap().iter().collect();
-    let column = |name: &str| told.iter().map(|i| i[name].as_bool().unwrap()).collect::<Vec<_>>();
+    let iterations: Vec<_> = result["iterations"].as_array().unwrap().iter().collect();
+    let column = |name: &str| iterations.iter().map(|i| i[name].as_bool().unwrap()).collect::<Vec<_>>();
     assert_eq!(column("all_checks_passed"), [false, false, true]);
     assert_eq!(column("completion_tag_found"), [false, true, true]);
-    assert_eq!(told[1]["check_results"][0]["output"], "failed with exit code 1");
+    assert_eq!(iterations[1]["check_results"][0]["output"], "failed with exit code 1");
     assert_eq!(sandbox.agents_begun(), 3);
     sandbox.nothing_is_left();
 }

@@ -71,7 +71,7 @@ fn a_home_that_cannot_be_written_is_a_finding_and_a_failure() {
     let records = finding(&ran, "records");
     assert_eq!(records["ok"], false);
     assert!(records["advice"].as_str().unwrap().contains("set RALPH_HOME"), "{records:#}");
-    assert_eq!(finding(&ran, "git")["ok"], true, "the rest is told all the same");
+    assert_eq!(finding(&ran, "git")["ok"], true, "the rest is reported all the same");
     doctor(&sandbox, &[], None).exits(1).says("set RALPH_HOME");
 }
 

@@ -67,10 +67,10 @@ fn json_is_one_object_when_a_run_is_refused() {
     ] {
         let ran = sandbox.ralph(&[args, &["--format", "json"]].concat()).exits(2);
         let result = is_a_result(&ran, "error");
-        let told = result["error"]["message"].as_str().unwrap();
-        assert!(told.contains(message), "{told}");
+        let text = result["error"]["message"].as_str().unwrap();
+        assert!(text.contains(message), "{text}");
         assert!(result["run"].is_null());
-        assert!(ran.stderr.starts_with(&format!("ralph: error: {told}\n")), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with(&format!("ralph: error: {text}\n")), "{}", ran.stderr);
     }
     let ran = sandbox.ralph(&["resume", "--format", "json"]).exits(1);
     is_a_result(&ran, "error");

@@ -44,10 +44,10 @@ fn old_texts_and_check_logs_go_and_a_killed_run_still_resumes() {
     // The prompt that it began with and the output of the last check are there to go on with.
     sandbox.write("up", "");
     let resumed = sandbox.ralph(&["resume", "--format", "json"]);
-    let (told, ended) = (resumed.stderr.clone(), resumed.stops(1, "max_iterations", 36));
+    let (stderr, ended) = (resumed.stderr.clone(), resumed.stops(1, "max_iterations", 36));
     assert_eq!(ended["success"], false);
     assert!(is_little(), "{:?} {:?}", texts(), logs());
-    assert!(!told.contains("cannot remove"), "{told}");
+    assert!(!stderr.contains("cannot remove"), "{stderr}");
     let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
     let gone = shown.matches("  prompt   no longer kept (keepStreams)").count();
     assert!((1..36).contains(&gone), "{gone} of 36 prompts are gone: {shown}");
@@ -103,8 +103,8 @@ fn a_single_check_log_is_kept_within_the_cap_with_its_beginning_and_its_end() {
         assert_eq!(log.matches(" bytes are left out here (keepStreams)]\n").count(), 1, "{name}");
         assert!(!log.contains('\0'), "{name}: a hole is left");
     }
-    let told = sandbox.read("prompt-2");
-    assert!(told.contains("never") && !told.contains('\0'), "{told}");
+    let prompt = sandbox.read("prompt-2");
+    assert!(prompt.contains("never") && !prompt.contains('\0'), "{prompt}");
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn the_removal_is_told_once() {
     let agent = sandbox.sh_agent("echo on it");
     let ran = sandbox.run(&["-p", "x", "-n", "20", "-q", "--check", CHECK], &agent).exits(1);
     for what in ["prompts and other texts", "check logs"] {
-        let told =
+        let line =
             format!("ralph: warning: {what} exceed 2000 files or 31 KiB (keepStreams): removed the oldest\n");
-        assert_eq!(ran.stderr.matches(&told).count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches(&line).count(), 1, "{}", ran.stderr);
     }
 }

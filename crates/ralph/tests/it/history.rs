@@ -1,4 +1,4 @@
-//! What a run has changed, told and taken back: `ralph diff`, `ralph undo`, `ralph show`.
+//! What a run has changed, shown and taken back: `ralph diff`, `ralph undo`, `ralph show`.
 
 use crate::support::{RALPH, Ran, Sandbox};
 use crate::terminal::skip;
@@ -164,9 +164,9 @@ fn without_a_name_the_newest_run_of_this_directory_is_meant() {
     let second = changed_by(&sandbox, &["echo second > a"]);
     assert_ne!(first, second);
     sandbox.ralph(&["show"]).exits(0).says(&second);
-    let told = sandbox.ralph(&["diff"]).exits(0);
-    assert_eq!(told.stdout, sandbox.ralph(&["diff", &second]).exits(0).stdout);
-    assert!(told.stdout.contains("+second"), "{}", told.stdout);
+    let diff = sandbox.ralph(&["diff"]).exits(0);
+    assert_eq!(diff.stdout, sandbox.ralph(&["diff", &second]).exits(0).stdout);
+    assert!(diff.stdout.contains("+second"), "{}", diff.stdout);
     let elsewhere = sandbox.root();
     sandbox.ralph(&["show", "-C", elsewhere.to_str().unwrap()]).exits(1).says("no runs in this directory");
 }
@@ -198,7 +198,7 @@ fn the_users_own_work_is_put_back_as_it_was() {
     sandbox.write("untracked", "mine\n");
     sandbox.write("ignored", "mine\n");
     let state = || sandbox.sh("git status --porcelain; git diff; git diff --cached");
-    let (before, told) = (tree(&sandbox), state());
+    let (before, state_before) = (tree(&sandbox), state());
     let id = changed_by(
         &sandbox,
         &[
@@ -211,7 +211,7 @@ fn the_users_own_work_is_put_back_as_it_was() {
     expected.get_mut(&b"ignored"[..]).unwrap().1 = b"theirs\n".to_vec();
     expected.insert(b"ignored-2".to_vec(), (0o100_644, b"1\n".to_vec()));
     assert_eq!(tree(&sandbox), expected);
-    assert_eq!(state(), told);
+    assert_eq!(state(), state_before);
 }
 
 #[test]
@@ -509,9 +509,9 @@ fn show_tells_what_was_asked_said_changed_checked_and_spent() {
     ]));
     sandbox.ralph(&["run", "-p", "Mend it.", "--check", "test -f second"]).exits(0);
     let id = sandbox.only_run();
-    let told = sandbox.ralph(&["show", &id]).exits(0).stdout;
-    let parts: Vec<&str> = told.split("\niteration ").collect();
-    assert_eq!(parts.len(), 3, "{told}");
+    let shown = sandbox.ralph(&["show", &id]).exits(0).stdout;
+    let parts: Vec<&str> = shown.split("\niteration ").collect();
+    assert_eq!(parts.len(), 3, "{shown}");
     for (part, words) in [
         (0, ["agent      claude", "check      test -f second", &sandbox.project().display().to_string()]),
         (1, ["1: checks failed", "said     Half of it is there.", "changed  first"]),
@@ -522,14 +522,14 @@ fn show_tells_what_was_asked_said_changed_checked_and_spent() {
         }
     }
     assert!(
-        parts[1].contains("$0.25") && parts[2].contains("$0.50") && told.contains("cost: $0.75"),
-        "{told}"
+        parts[1].contains("$0.25") && parts[2].contains("$0.50") && shown.contains("cost: $0.75"),
+        "{shown}"
     );
     assert!(
         parts[1].lines().any(|line| line.trim_start().starts_with("check    test -f second: ")),
-        "{told}"
+        "{shown}"
     );
-    assert!(told.lines().last().unwrap().starts_with("completed"), "{told}");
+    assert!(shown.lines().last().unwrap().starts_with("completed"), "{shown}");
     for (part, asked) in [(1, "Mend it."), (2, "Check \"test -f second\" failed with exit code 1.")] {
         let path = parts[part].lines().find_map(|line| line.trim().strip_prefix("prompt")).unwrap().trim();
         let prompt = fs::read_to_string(path).unwrap();

@@ -38,7 +38,7 @@ fn asked(sandbox: &Sandbox, session: &str) -> Value {
 }
 
 /// What the monitor says after a tool call, if anything.
-fn told(sandbox: &Sandbox, session: &str) -> Option<String> {
+fn alert(sandbox: &Sandbox, session: &str) -> Option<String> {
     let ran =
         call(hook(sandbox, &["context-monitor"]), asked(sandbox, session).to_string().as_bytes()).exits(0);
     assert_eq!(ran.stderr, "");
@@ -77,7 +77,7 @@ fn alerts_fire_at_the_correct_thresholds_and_each_threshold_fires_only_once() {
     ] {
         used(&sandbox, percent * 2000);
         for again in [false, true] {
-            let said = told(&sandbox, "s1");
+            let said = alert(&sandbox, "s1");
             match severity {
                 Some(severity) if !again => assert!(said.unwrap().starts_with(severity), "{percent}"),
                 _ => assert_eq!(said, None, "{percent}"),
@@ -85,18 +85,18 @@ fn alerts_fire_at_the_correct_thresholds_and_each_threshold_fires_only_once() {
         }
     }
     // Another session is another context.
-    assert!(told(&sandbox, "s2").unwrap().starts_with("CRITICAL"));
+    assert!(alert(&sandbox, "s2").unwrap().starts_with("CRITICAL"));
 }
 
 #[test]
 fn when_several_are_crossed_at_once_the_highest_speaks_for_all() {
     let sandbox = Sandbox::bare();
     used(&sandbox, 165_000);
-    assert!(told(&sandbox, "s").unwrap().starts_with("WARNING: about 82%"));
+    assert!(alert(&sandbox, "s").unwrap().starts_with("WARNING: about 82%"));
     // Not even once the context is shorter.
     for percent in [55, 65, 75] {
         used(&sandbox, percent * 2000);
-        assert_eq!(told(&sandbox, "s"), None);
+        assert_eq!(alert(&sandbox, "s"), None);
     }
 }
 
@@ -105,7 +105,7 @@ fn of_hooks_that_run_at_once_one_speaks() {
     let sandbox = Sandbox::bare();
     used(&sandbox, 130_000);
     let said = std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| told(&sandbox, "s").is_some())).collect();
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| alert(&sandbox, "s").is_some())).collect();
         calls.into_iter().map(|call| call.join().unwrap()).filter(|said| *said).count()
     });
     assert_eq!(said, 1);
@@ -115,7 +115,7 @@ fn of_hooks_that_run_at_once_one_speaks() {
 fn without_numbers_the_size_counts_and_the_window_is_a_variable() {
     let sandbox = Sandbox::bare();
     write_transcript(&sandbox, &"x\n".repeat(1_000));
-    assert_eq!(told(&sandbox, "s"), None);
+    assert_eq!(alert(&sandbox, "s"), None);
     let with_window = |window: &str| {
         let mut command = hook(&sandbox, &["context-monitor"]);
         command.env("CLAUDE_CONTEXT_WINDOW", window);
@@ -135,13 +135,13 @@ fn the_numbers_are_found_behind_a_large_result_and_in_the_transcript_of_codex() 
     let result = json!({"type": "user", "message": {"content": "y".repeat(3 << 20)}});
     let answer = json!({"type": "assistant", "message": {"usage": {"input_tokens": 140_000}}});
     write_transcript(&sandbox, &format!("{answer}\n{result}\n"));
-    assert!(told(&sandbox, "claude").unwrap().contains("140000 of 200000 tokens"));
+    assert!(alert(&sandbox, "claude").unwrap().contains("140000 of 200000 tokens"));
     let info =
         json!({"last_token_usage": {"input_tokens": 900, "output_tokens": 60}, "model_context_window": 1000});
     let count = json!({"type": "event_msg", "payload": {"type": "token_count", "info": info}});
     write_transcript(&sandbox, &format!("{count}\n"));
     assert!(
-        told(&sandbox, "codex")
+        alert(&sandbox, "codex")
             .unwrap()
             .starts_with("CRITICAL: about 96% of the context is used (960 of 1000")
     );
@@ -151,14 +151,14 @@ fn the_numbers_are_found_behind_a_large_result_and_in_the_transcript_of_codex() 
 fn a_new_session_re_arms_the_thresholds() {
     let sandbox = Sandbox::bare();
     used(&sandbox, 130_000);
-    assert!(told(&sandbox, "s").is_some());
-    assert!(told(&sandbox, "s").is_none());
+    assert!(alert(&sandbox, "s").is_some());
+    assert!(alert(&sandbox, "s").is_none());
     for source in ["startup", "compact"] {
         let start = json!({"session_id": "s", "hook_event_name": "SessionStart", "source": source});
         let ran = call(hook(&sandbox, &["session-start"]), start.to_string().as_bytes()).exits(0);
         assert_eq!((&*ran.stdout, &*ran.stderr), ("", ""));
-        assert!(told(&sandbox, "s").is_some());
-        assert!(told(&sandbox, "s").is_none());
+        assert!(alert(&sandbox, "s").is_some());
+        assert!(alert(&sandbox, "s").is_none());
     }
 }
 
@@ -167,7 +167,7 @@ fn what_sessions_of_long_ago_left_is_removed() {
     let sandbox = Sandbox::bare();
     used(&sandbox, 130_000);
     for session in ["old", "young", "../../evil"] {
-        assert!(told(&sandbox, session).is_some());
+        assert!(alert(&sandbox, session).is_some());
     }
     let marks = sandbox.home().join("hooks");
     assert_eq!(fs::read_dir(&marks).unwrap().count(), 3);

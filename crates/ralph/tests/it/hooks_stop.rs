@@ -166,7 +166,7 @@ fn uncommitted_changes_return_a_block_decision() {
     lenient["check_commits"] = json!(false);
     stage.judge(&stage.stop(&lenient), None);
     stage.judge(&stage.commit().stop(&assignment), None);
-    // Both kinds of trouble are told at once.
+    // Both kinds of problems are reported at once.
     stage.sandbox.write("ralph/tasks.json", "{");
     let said = reason_of(&stage.stop(&assignment));
     assert!(said.contains("not valid JSON") && said.contains("uncommitted changes"), "{said}");

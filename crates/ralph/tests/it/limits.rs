@@ -55,7 +55,7 @@ fn failures_in_a_row_wait_longer_each_time_and_end_the_run() {
 
 #[test]
 fn an_agent_that_ralph_ends_is_told_with_the_reason_and_not_with_a_signal() {
-    for (limit, told) in [
+    for (limit, message) in [
         (["-t", "0.2"], "Agent failed: timed out after 0.2s (time: "),
         (["--max-time", "0.2"], "Agent stopped: the time limit of the run is reached (time: "),
         (["--inactivity-timeout", "0.2"], "Agent stopped: silent for 0.2s (time: "),
@@ -63,7 +63,7 @@ fn an_agent_that_ralph_ends_is_told_with_the_reason_and_not_with_a_signal() {
         let sandbox = Sandbox::bare();
         sandbox.plain_settings();
         let agent = sandbox.agent(&json!([[{"say": "Well."}, {"hang": true}]]));
-        let ran = sandbox.run(&["-p", "x", "-n", "1", limit[0], limit[1]], &agent).exits(1).says(told);
+        let ran = sandbox.run(&["-p", "x", "-n", "1", limit[0], limit[1]], &agent).exits(1).says(message);
         assert!(!ran.stdout.contains("signal"), "{}", ran.stdout);
     }
 }

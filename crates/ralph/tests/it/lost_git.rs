@@ -34,8 +34,8 @@ fn files(sandbox: &Sandbox) -> String {
     )
 }
 
-/// What git tells of the repository, whole.
-fn told(sandbox: &Sandbox) -> String {
+/// All that git shows of the repository.
+fn repository_state(sandbox: &Sandbox) -> String {
     sandbox.sh(
         "git symbolic-ref HEAD; git for-each-ref; git log --format='%H %s' --all; git ls-files -s; git stash list
          git status --porcelain; git config --list --local; git diff --cached; git fsck --strict 2>&1 | grep -v dangling; true",
@@ -71,7 +71,7 @@ fn undo_and_diff_need_nothing_that_an_agent_can_prune() {
 #[test]
 fn a_deleted_repository_is_restored_when_it_is_asked_for_and_only_then() {
     let sandbox = repository();
-    let (before, known) = (files(&sandbox), told(&sandbox));
+    let (before, known) = (files(&sandbox), repository_state(&sandbox));
     let id = run(&sandbox, "git commit -q -m theirs; rm -rf .git src; echo theirs > README");
     sandbox.ralph(&["show", &id]).exits(0).says("README");
     let hint = format!("ralph undo {id} --restore-git");
@@ -84,7 +84,7 @@ fn a_deleted_repository_is_restored_when_it_is_asked_for_and_only_then() {
     let undone = sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0);
     assert!(undone.stdout.contains("as it was when the run started"), "{}", undone.stdout);
     assert_eq!(files(&sandbox), before);
-    assert_eq!(told(&sandbox), known);
+    assert_eq!(repository_state(&sandbox), known);
     assert_eq!(sandbox.sh("git show :staged"), "staged\n", "it was only staged");
     let left = fs::read_dir(sandbox.project()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with(".git.")));
@@ -96,7 +96,7 @@ fn a_deleted_repository_is_restored_when_it_is_asked_for_and_only_then() {
     // What was restored is the user's: to write there does not change what is kept.
     sandbox.sh("git gc -q --prune=now; rm -rf .git");
     sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0);
-    assert_eq!(told(&sandbox), known);
+    assert_eq!(repository_state(&sandbox), known);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn at_a_terminal_it_is_offered() {
         skip("there is no `script` to make a terminal");
         return;
     }
-    let known = told(&sandbox);
+    let known = repository_state(&sandbox);
     let id = run(&sandbox, "rm -rf .git");
     let answer = |word: &str| {
         sandbox.shell(&format!("echo {word} | script -qec \"$RALPH undo {id}\" /dev/null")).exits(0)
@@ -114,7 +114,7 @@ fn at_a_terminal_it_is_offered() {
     answer("n").says("Restore it as it was when the run started?");
     assert!(!sandbox.has(".git"));
     answer("y").says("Restore it as it was when the run started?");
-    assert_eq!(told(&sandbox), known);
+    assert_eq!(repository_state(&sandbox), known);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_run_goes_on_without_its_repository_and_never_in_the_one_around_it() {
 #[test]
 fn a_deleted_directory_is_restored_with_its_repository() {
     let sandbox = repository();
-    let (before, known) = (files(&sandbox), told(&sandbox));
+    let (before, known) = (files(&sandbox), repository_state(&sandbox));
     let project = sandbox.project();
     let agent = sandbox.sh_agent(&format!("rm -rf '{}'; {DONE}", project.display()));
     sandbox.run(&["-p", "x", "-q"], &agent).exits(1);
@@ -155,7 +155,7 @@ fn a_deleted_directory_is_restored_with_its_repository() {
     fs::create_dir(&project).unwrap();
     undo(&["undo", &id, "--restore-git", "-C", project.to_str().unwrap()]).exits(0);
     assert_eq!(files(&sandbox), before);
-    assert_eq!(told(&sandbox), known);
+    assert_eq!(repository_state(&sandbox), known);
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn kept_objects_are_links_and_take_up_no_room() {
     let kept = sandbox.run_dir().join("checkpoints.git/kept.git/objects/pack");
     let linked = fs::read_dir(kept).unwrap().any(|entry| entry.unwrap().metadata().unwrap().ino() == inode);
     assert!(linked, "{packs}");
-    let told = sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).stdout;
-    assert!(told.contains(&id) && !told.contains("MiB"), "{told}");
+    let stdout = sandbox.ralph(&["clean", "--runs", "--keep", "0", "--dry-run"]).exits(0).stdout;
+    assert!(stdout.contains(&id) && !stdout.contains("MiB"), "{stdout}");
 }
 
 /// Another file system than the repository's, if there is one: no link leads from one to the other.
@@ -224,7 +224,7 @@ fn a_home_on_another_disk_keeps_a_small_repository_whole_and_of_a_large_one_the_
         let ralph = |args: &str| {
             sandbox.shell(&format!("RALPH_HOME='{}' '{RALPH}' {args}", home.path().display())).exits(0)
         };
-        let (before, known) = (files(&sandbox), told(&sandbox));
+        let (before, known) = (files(&sandbox), repository_state(&sandbox));
         let head = sandbox.sh("git rev-parse HEAD; git ls-files -s; git status --porcelain");
         ralph(&format!(
             "run -p x -q -- sh -c '{{ {PRUNE}; rm -rf .git src; }} >&2; {}'",
@@ -242,7 +242,7 @@ fn a_home_on_another_disk_keeps_a_small_repository_whole_and_of_a_large_one_the_
             assert_eq!(sandbox.sh("git rev-parse HEAD; git ls-files -s; git status --porcelain"), head);
             sandbox.sh("git fsck --strict");
         } else {
-            assert_eq!(told(&sandbox), known);
+            assert_eq!(repository_state(&sandbox), known);
         }
     }
 }
@@ -341,7 +341,7 @@ fn a_damaged_repository_is_moved_aside_and_restored() {
         "rm -rf .git; echo nonsense > .git",
     ] {
         let sandbox = repository();
-        let (before, known) = (files(&sandbox), told(&sandbox));
+        let (before, known) = (files(&sandbox), repository_state(&sandbox));
         let id = run(&sandbox, &format!("{damage}; echo theirs > README"));
         let hint = format!("ralph undo {id} --restore-git");
         for command in ["diff", "undo"] {
@@ -350,7 +350,7 @@ fn a_damaged_repository_is_moved_aside_and_restored() {
         assert!(sandbox.has(".git") && !sandbox.has(".git.aside-1"), "nothing is moved unasked: {damage}");
         let aside = format!("Moved the damaged {0}/.git to {0}/.git.aside-1\n", sandbox.project().display());
         sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0).says(&aside);
-        assert_eq!(told(&sandbox), known, "{damage}");
+        assert_eq!(repository_state(&sandbox), known, "{damage}");
         sandbox.sh("rm -rf .git.aside-1");
         assert_eq!(files(&sandbox), before, "{damage}");
     }
@@ -360,11 +360,11 @@ fn a_damaged_repository_is_moved_aside_and_restored() {
 #[test]
 fn so_is_one_that_lacks_old_objects() {
     let sandbox = repository();
-    let known = told(&sandbox);
+    let known = repository_state(&sandbox);
     let script = "rm -f .git/objects/$(git rev-parse v1 | sed 's,^..,&/,')";
     let id = run(&sandbox, script);
     sandbox.ralph(&["undo", &id, "--restore-git"]).exits(0).says(".git.aside-1");
-    assert_eq!(told(&sandbox), known);
+    assert_eq!(repository_state(&sandbox), known);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn the_repository_of_a_runs_worktree_is_restored_with_its_own_head() {
         [("rm -rf ../../../.git", false), ("rm -rf ../../../.git/HEAD ../../../.git/refs", true)]
     {
         let sandbox = repository();
-        let (before, known) = (files(&sandbox), told(&sandbox));
+        let (before, known) = (files(&sandbox), repository_state(&sandbox));
         let agent = sandbox.sh_agent(&format!("{lose}; echo theirs > README; echo more; exit 1"));
         sandbox.run(&["-p", "x", "--worktree", "--max-failures", "1", "-q"], &agent);
         let id = sandbox.only_run();
@@ -390,7 +390,7 @@ fn the_repository_of_a_runs_worktree_is_restored_with_its_own_head() {
         sandbox.sh(&format!(
             "rm -rf .git.aside-1; git worktree remove -f .ralph/worktrees/{id}; git branch -q -D ralph/{id}"
         ));
-        assert_eq!(told(&sandbox), known, "{lose}");
+        assert_eq!(repository_state(&sandbox), known, "{lose}");
         assert_eq!(files(&sandbox), before, "{lose}");
     }
 }

@@ -15,14 +15,14 @@ fn a_run_whose_directory_the_agent_removes_stops_with_an_error() {
             let agent = sandbox.sh_agent(&format!("{remove}; exit {code}"));
             let args = [&["-p", "x", "-n", "3", "--format", "json"], args].concat();
             let ran = sandbox.run(&args, &agent);
-            let told = format!("the project directory is gone: {}", sandbox.project().display());
-            let result = ran.exits(1).says(&told).json();
+            let message = format!("the project directory is gone: {}", sandbox.project().display());
+            let result = ran.exits(1).says(&message).json();
             assert_eq!(result["stop_reason"], "error", "{result:#}");
             assert!(!sandbox.project().exists(), "it is not made again");
             assert_eq!(fs::read_to_string(sandbox.root().join("ran")).unwrap(), "once\n");
             // Put back, it can be resumed.
             fs::create_dir(sandbox.project()).unwrap();
-            sandbox.ralph(&["resume", &sandbox.only_run()]).exits(1).says(&told);
+            sandbox.ralph(&["resume", &sandbox.only_run()]).exits(1).says(&message);
         }
     }
 }
@@ -72,9 +72,9 @@ fn a_repository_of_another_user_is_refused_with_the_command_that_trusts_it() {
 }
 
 /// A run that is over, and the command that its broken journal leads to.
-fn way_out(sandbox: &Sandbox, told: &str) -> String {
-    let hint = told.lines().find_map(|line| line.trim().strip_prefix("hint: "));
-    let hint = hint.unwrap_or_else(|| panic!("no hint: {told}"));
+fn way_out(sandbox: &Sandbox, output: &str) -> String {
+    let hint = output.lines().find_map(|line| line.trim().strip_prefix("hint: "));
+    let hint = hint.unwrap_or_else(|| panic!("no hint: {output}"));
     let (_, command) = hint.split_once("ralph clean ").unwrap_or_else(|| panic!("{hint}"));
     assert!(sandbox.runs().iter().any(|id| command.contains(id)), "{hint}");
     format!("$RALPH clean {command}")

@@ -38,7 +38,7 @@ fn a_run_waits_until_there_is_room_again_and_goes_on() {
          wait $run; code=$?; cat told; exit $code";
     let Some(ran) = with_mounts(&sandbox, script) else { return };
     let ran = ran.exits(0).says("low disk space: 3.0 MiB free, 4.0 MiB required (minFreeSpace): ");
-    assert_eq!(ran.stdout.matches("low disk").count(), 1, "told once: {}", ran.stdout);
+    assert_eq!(ran.stdout.matches("low disk").count(), 1, "reported once: {}", ran.stdout);
     let ran =
         ran.says("the run continues on its own once there is enough space").says("enough disk space again");
     ran.says("Iteration 2/5").says("no checks were run (2 iterations");
@@ -98,8 +98,8 @@ fn a_worker_says_what_it_waits_for_and_can_be_told_to_go_on() {
     let status = yard.status("agent");
     assert!(status.contains("Status: running\n") && status.contains("Note: low disk space: "), "{status}");
     yard.until_exists("told.waiting");
-    let told = yard.0.read("told.waiting");
-    assert!(told.starts_with("waiting low disk space: "), "{told}");
+    let message = yard.0.read("told.waiting");
+    assert!(message.starts_with("waiting low disk space: "), "{message}");
     // Still too much.
     let set = |mebibytes: &str| yard.0.ralph(&["set", "agent", "--min-free-space", mebibytes]);
     set("900000000").exits(0).says("set min-free-space of agent to 858 TiB");

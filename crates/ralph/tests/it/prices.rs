@@ -1,4 +1,4 @@
-//! What agents cost that tell tokens and no dollars: an estimate, and shown as one.
+//! What agents cost that report tokens and no dollars: an estimate, and shown as one.
 
 use crate::support::Sandbox;
 use rustix::process::Signal;

@@ -83,14 +83,14 @@ fn all_help(sandbox: &Sandbox) -> Vec<(Vec<String>, String)> {
 
 #[test]
 fn the_help_of_every_command() {
-    let mut told = String::new();
+    let mut all = String::new();
     for (words, help) in all_help(&Sandbox::bare()) {
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{words:?} is too wide:\n{help}");
         // Clap pads the empty lines around possible values.
         let help: String = help.lines().map(|line| line.trim_end().to_string() + "\n").collect();
-        told += &format!("$ ralph {}\n\n{help}\n", [&words[..], &["--help".into()]].concat().join(" "));
+        all += &format!("$ ralph {}\n\n{help}\n", [&words[..], &["--help".into()]].concat().join(" "));
     }
-    insta::assert_snapshot!("help", told);
+    insta::assert_snapshot!("help", all);
 }
 
 #[test]
@@ -106,16 +106,16 @@ fn every_command_explains_itself_with_an_example() {
 
 /// What is said to command lines that cannot be done as they are.
 fn refusals(sandbox: &Sandbox, commands: &[&[&str]]) -> String {
-    let mut told = String::new();
+    let mut all = String::new();
     for args in commands {
         let shown = args.iter().map(|arg| match arg.is_empty() || arg.contains([' ', '(']) {
             true => format!("'{arg}'"),
             false => (*arg).to_string(),
         });
         let shown = shown.collect::<Vec<_>>().join(" ");
-        told += &format!("$ ralph {}\n{}\n", sandbox.tidy(&shown), both(sandbox, &sandbox.ralph(args)));
+        all += &format!("$ ralph {}\n{}\n", sandbox.tidy(&shown), both(sandbox, &sandbox.ralph(args)));
     }
-    told
+    all
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn errors_say_what_failed_why_and_a_way_out() {
     let unknown_flags: Vec<Vec<&str>> =
         unknown_flags.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
     let unknown_flags: Vec<&[&str]> = unknown_flags.iter().map(Vec::as_slice).collect();
-    let mut told = "## unknown flags\n\n".to_string() + &refusals(&nothing, &unknown_flags);
-    told += &("## nothing there\n\n".to_string() + &refusals(&nothing, NOTHING_THERE));
-    told += &("## wrong values\n\n".to_string() + &refusals(&nothing, WRONG_VALUES));
-    told += &("## with plans\n\n".to_string() + &with_plans());
-    told += &("## with runs\n\n".to_string() + &with_runs());
-    insta::assert_snapshot!("errors", told);
+    let mut all = "## unknown flags\n\n".to_string() + &refusals(&nothing, &unknown_flags);
+    all += &("## nothing there\n\n".to_string() + &refusals(&nothing, NOTHING_THERE));
+    all += &("## wrong values\n\n".to_string() + &refusals(&nothing, WRONG_VALUES));
+    all += &("## with plans\n\n".to_string() + &with_plans());
+    all += &("## with runs\n\n".to_string() + &with_runs());
+    insta::assert_snapshot!("errors", all);
 }
 
 const NOTHING_THERE: &[&[&str]] = &[
@@ -312,7 +312,7 @@ fn with_runs() -> String {
     sandbox.run(&["-p", "x"], &sandbox.sh_agent("echo '<response>DONE</response>'")).exits(0);
     let ended = sandbox.only_run();
     let id = ended.as_str();
-    let told = refusals(
+    let all = refusals(
         &sandbox,
         &[
             &["resume"],
@@ -348,7 +348,7 @@ fn with_runs() -> String {
     let pid = format!("process {}", running.pid().as_raw_nonzero());
     sandbox.write("../go", "");
     running.end();
-    told + &refused.replace(&pid, "process [PID]")
+    all + &refused.replace(&pid, "process [PID]")
 }
 
 #[test]
@@ -370,18 +370,18 @@ fn history_and_housekeeping_are_told() {
     sandbox.write("tracked", "before");
     sandbox.run(&["-p", "x"], &agent).exits(0);
     let id = sandbox.only_run();
-    let told = |args: &[&str]| both(&sandbox, &sandbox.ralph(args));
-    insta::assert_snapshot!("diff", told(&["diff", &id]));
-    insta::assert_snapshot!("diff_stat", told(&["diff", &id, "1", "--stat"]));
+    let output = |args: &[&str]| both(&sandbox, &sandbox.ralph(args));
+    insta::assert_snapshot!("diff", output(&["diff", &id]));
+    insta::assert_snapshot!("diff_stat", output(&["diff", &id, "1", "--stat"]));
     insta::assert_snapshot!("undo_again", {
-        let first = told(&["undo", &id]);
-        first + &told(&["undo", &id])
+        let first = output(&["undo", &id]);
+        first + &output(&["undo", &id])
     });
     insta::assert_snapshot!(
         "clean",
-        told(&["clean"]) + &without_sizes(&told(&["clean", "--runs", "--keep", "0", "--dry-run"]))
+        output(&["clean"]) + &without_sizes(&output(&["clean", "--runs", "--keep", "0", "--dry-run"]))
     );
-    insta::assert_snapshot!("config_show", told(&["config", "show"]));
+    insta::assert_snapshot!("config_show", output(&["config", "show"]));
 }
 
 /// `396 KiB`, which depends on the disk, as `[SIZE]`.

@@ -42,8 +42,8 @@ fn the_end_of_a_long_output_is_told_counted_in_characters() {
     let agent = sandbox.agent(&json!([[{"save_prompt": "prompt-{{iteration}}"}, {"say": "Working on it."}]]));
     sandbox.run(&["-p", "BASE", "-n", "2", "--check", "cat report; exit 1"], &agent).exits(1);
     let prompt = sandbox.read("prompt-2");
-    let told = prompt.split("Output (truncated):\n").nth(1).unwrap();
-    assert_eq!(told, format!("[truncated] ...{}", "ä".repeat(2_000)));
+    let output = prompt.split("Output (truncated):\n").nth(1).unwrap();
+    assert_eq!(output, format!("[truncated] ...{}", "ä".repeat(2_000)));
     let log = sandbox.read(".ralph/guardrail_1_cat_report_exit_1.log");
     assert_eq!(log, sandbox.read("report"), "the log is whole");
 }
@@ -59,8 +59,8 @@ fn the_beginning_of_a_guardrails_output_is_told() {
     let agent = sandbox.agent(&json!([[{"save_prompt": "prompt-{{iteration}}"}, {"say": "Working."}]]));
     sandbox.run(&["-p", "BASE", "-n", "2"], &agent).exits(1);
     let prompt = sandbox.read("prompt-2");
-    let told = prompt.split("Output (truncated):\n").nth(1).unwrap();
-    assert_eq!(told, format!("{}... [truncated]", "ü".repeat(5_000)));
+    let output = prompt.split("Output (truncated):\n").nth(1).unwrap();
+    assert_eq!(output, format!("{}... [truncated]", "ü".repeat(5_000)));
     sandbox.settings(&json!({
         "context": false, "outputTruncateChars": 10,
         "guardrails": [{"command": "cat report; exit 1", "failAction": "APPEND"}],
@@ -115,7 +115,7 @@ fn a_prompt_comes_from_exactly_one_place() {
     sandbox.plain_settings();
     sandbox.write("P.md", "from the file");
     let agent = sandbox.agent(&json!([[{"save_prompt": "told"}, {"say": "<response>DONE</response>"}]]));
-    for (args, told) in [
+    for (args, expected) in [
         (&["from the task"][..], "from the task"),
         (&["-p", "from the flag"], "from the flag"),
         (&["-f", "P.md"], "from the file"),
@@ -123,7 +123,7 @@ fn a_prompt_comes_from_exactly_one_place() {
         (&["a title", "--spec", "P.md"], "from the file"),
     ] {
         sandbox.run(args, &agent).exits(0);
-        assert_eq!(sandbox.read("told"), told, "{args:?}");
+        assert_eq!(sandbox.read("told"), expected, "{args:?}");
     }
     let runs = sandbox.runs().len();
     for args in [
@@ -184,9 +184,9 @@ fn what_ralph_writes_is_no_change_of_the_run() {
     sandbox.sh("git add -f .ralph/progress.md && git commit -q -m progress");
     let agent = sandbox.sh_agent("cat > ../told; echo x >> made; echo x >> progress.txt; echo on it");
     sandbox.run(&["-p", "x", "-n", "3"], &agent).exits(1);
-    let told = sandbox.read("../told");
-    let (_, diff) = told.split_once("Changed since the run started:\n").unwrap();
-    assert!(diff.contains("+++ b/made\n"), "{told}");
+    let prompt = sandbox.read("../told");
+    let (_, diff) = prompt.split_once("Changed since the run started:\n").unwrap();
+    assert!(diff.contains("+++ b/made\n"), "{prompt}");
     // A file of that name is ralph's only where it works through stories.
-    assert!(diff.contains("+++ b/progress.txt\n") && !diff.contains("b/.ralph/progress.md"), "{told}");
+    assert!(diff.contains("+++ b/progress.txt\n") && !diff.contains("b/.ralph/progress.md"), "{prompt}");
 }

@@ -58,9 +58,9 @@ fn a_run_can_be_carried_on_right_after_it_was_killed_while_its_tree_is_swept() {
 fn a_new_run_says_that_the_one_before_it_was_cut_short() {
     let sandbox = crashed();
     let before = sandbox.only_run();
-    let told = format!("run {before} was interrupted here");
+    let warning = format!("run {before} was interrupted here");
     let again = sandbox.ralph(&["run", "-p", "Mend it.", "-n", "6", "--check", "test -f fixed"]).exits(0);
-    assert!(again.stderr.contains(&told) && again.stderr.contains("ralph resume"), "{}", again.stderr);
+    assert!(again.stderr.contains(&warning) && again.stderr.contains("ralph resume"), "{}", again.stderr);
     let third = sandbox.ralph(&["run", "-p", "x", "-n", "1", "--", "echo", DONE]).exits(0);
     assert!(!third.stderr.contains("was interrupted"), "{}", third.stderr);
 }

@@ -152,7 +152,7 @@ fn execution_flow() {
     let agent = worker(&sandbox, then);
     let check = "seq 5000; false";
     ralph_loop(&sandbox, &["the task", "--check", check, "-n", "2", "-c", "READY"], &agent).exits(1);
-    let told = prompt(&sandbox, 2);
+    let text = prompt(&sandbox, 2);
     let order = [
         "the task\n",
         "Check \"seq 5000; false\" failed with exit code 1.",
@@ -165,10 +165,10 @@ fn execution_flow() {
     ];
     let at: Vec<usize> = order
         .iter()
-        .map(|part| told.find(part).unwrap_or_else(|| panic!("no {part:?} in\n{told}")))
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("no {part:?} in\n{text}")))
         .collect();
-    assert!(at.is_sorted(), "{at:?}\n{told}");
-    let diff = told
+    assert!(at.is_sorted(), "{at:?}\n{text}");
+    let diff = text
         .split("Changed since the run started:\n")
         .nth(1)
         .unwrap()
@@ -222,9 +222,9 @@ fn checks() {
     assert!(prompt(&sandbox, 2).contains("Check \"sleep 600\" failed: timed out after 0.3s."));
     sandbox.settings(&json!({}));
     run("printf %03000d 1; echo ' the end' >&2; false");
-    let told = prompt(&sandbox, 2);
-    let told = told.split("Output (truncated):\n").nth(1).unwrap().split("\n\n---\n").next().unwrap();
-    let tail = told.strip_prefix("[truncated] ...").unwrap();
+    let prompt = prompt(&sandbox, 2);
+    let output = prompt.split("Output (truncated):\n").nth(1).unwrap().split("\n\n---\n").next().unwrap();
+    let tail = output.strip_prefix("[truncated] ...").unwrap();
     assert!(tail.ends_with("01 the end"), "both streams, and their end: {tail}");
     assert!((1999..=2000).contains(&tail.chars().count()), "{}", tail.chars().count());
 }
@@ -250,8 +250,8 @@ fn progress_file() {
     );
     has_all(sections[1], &["## Iteration 2 — PASS\n", "- Cost: $0.0089\n", "  - true: PASS\n"]);
     assert_eq!(sections.len(), 2);
-    let told = fs::read_to_string(sandbox.root().join("told")).unwrap();
-    assert!(sandbox.tidy(&told).contains(sections[0]), "the next prompt has it\n{told}");
+    let prompt = fs::read_to_string(sandbox.root().join("told")).unwrap();
+    assert!(sandbox.tidy(&prompt).contains(sections[0]), "the next prompt has it\n{prompt}");
 }
 
 #[test]
@@ -411,8 +411,8 @@ fn loop_in_ci() {
     assert!(ran.stdout.trim_start().starts_with("[ERR] max_iterations: "), "{}", ran.stdout);
     assert_eq!(ran.stdout.trim().lines().count(), 2, "{}", ran.stdout);
     assert_eq!(ran.stderr, "");
-    let told = fs::read_to_string(sandbox.root().join("told")).unwrap();
-    assert!(told.starts_with(body) && !sandbox.has("pwned"), "{told}");
+    let prompt = fs::read_to_string(sandbox.root().join("told")).unwrap();
+    assert!(prompt.starts_with(body) && !sandbox.has("pwned"), "{prompt}");
     sandbox.write("fixed", "");
     let ran = ci(body).exits(0);
     assert!(ran.stdout.trim().starts_with("[OK] completed: ") && !ran.stdout.contains("chatter"));

@@ -88,8 +88,8 @@ fn cli_subcommands() {
     let sandbox = Sandbox::bare();
     // Decided: -V is the version, -v is --verbose.
     for flag in ["--version", "-V"] {
-        let told = sandbox.ralph(&[flag]).exits(0).stdout;
-        assert_eq!(told, format!("ralph {}\n", env!("CARGO_PKG_VERSION")));
+        let stdout = sandbox.ralph(&[flag]).exits(0).stdout;
+        assert_eq!(stdout, format!("ralph {}\n", env!("CARGO_PKG_VERSION")));
     }
     for command in ["run", "loop", "init"] {
         sandbox.ralph(&[command, "--help"]).exits(0).says("Usage: ");
@@ -271,9 +271,9 @@ fn agent_output_flags() {
         all_speakers(&sandbox, "echo new >> new");
         sandbox.ralph(&["run", "do it"]).exits(0);
         assert_eq!(words(&sandbox, "args"), streaming);
-        let told = words(&sandbox, "text-args");
-        let file = told.split_whitespace().skip_while(|word| *word != "-o").nth(1).unwrap_or("FILE");
-        assert_eq!(told.replace(file, "FILE"), text);
+        let args = words(&sandbox, "text-args");
+        let file = args.split_whitespace().skip_while(|word| *word != "-o").nth(1).unwrap_or("FILE");
+        assert_eq!(args.replace(file, "FILE"), text);
         assert_eq!(sandbox.sh("git log -1 --format=%s"), "Add the words\n", "{name}");
         sandbox.ralph(&["run", "do it", "--no-stream-agent-output"]).exits(0);
         assert_eq!(words(&sandbox, "args"), streaming);
@@ -435,15 +435,15 @@ fn guardrails_on_failure() {
         sandbox.read("prompt-2")
     };
     let lint = json!([{"command": "lint", "failAction": "PREPEND", "hint": "h".repeat(6000)}]);
-    let told = prompt(json!({"context": false, "guardrails": lint}));
+    let text = prompt(json!({"context": false, "guardrails": lint}));
     assert!(log().starts_with("1\n2\n") && log().ends_with("\n10000\nthe end\n"), "all of both streams");
     let head: String = log().chars().take(5000).collect();
-    assert!(told.contains(&format!("Output (truncated):\n{head}... [truncated]\n\nBASE")), "{told}");
-    assert!(told.contains(&"h".repeat(6000)), "a hint is never cut");
-    let told = prompt(json!({"context": false, "guardrails": lint, "outputTruncateChars": 3}));
-    assert!(told.contains("Output (truncated):\n1\n2... [truncated]\n\nBASE"), "{told}");
-    let told = prompt(json!({"context": false, "guardrails": lint, "outputTruncateChars": 100_000}));
-    assert!(!told.contains("[truncated]") && told.contains("\nthe end\n\nBASE"), "nothing was cut");
+    assert!(text.contains(&format!("Output (truncated):\n{head}... [truncated]\n\nBASE")), "{text}");
+    assert!(text.contains(&"h".repeat(6000)), "a hint is never cut");
+    let text = prompt(json!({"context": false, "guardrails": lint, "outputTruncateChars": 3}));
+    assert!(text.contains("Output (truncated):\n1\n2... [truncated]\n\nBASE"), "{text}");
+    let text = prompt(json!({"context": false, "guardrails": lint, "outputTruncateChars": 100_000}));
+    assert!(!text.contains("[truncated]") && text.contains("\nthe end\n\nBASE"), "nothing was cut");
 }
 
 #[test]

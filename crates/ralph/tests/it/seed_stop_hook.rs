@@ -1,5 +1,5 @@
 //! The seed's verification plan 3, for the Stop hook: each of its lines is a test of that name, with
-//! the marker `.ralph-active` as it tells it.
+//! the marker `.ralph-active` as the plan describes it.
 
 use crate::hooks_stop::{Stage, new, story};
 use serde_json::{Map, Value, json};

@@ -218,13 +218,13 @@ fn claude_as_root_is_refused_before_the_run_begins() {
         }
     }
     assert_eq!(sandbox.runs().len(), 0);
-    let told = sandbox.ralph(&["doctor"]).exits(0);
-    assert!(told.stdout.contains("refuses to skip permissions as root"), "{}", told.stdout);
+    let doctor = sandbox.ralph(&["doctor"]).exits(0);
+    assert!(doctor.stdout.contains("refuses to skip permissions as root"), "{}", doctor.stdout);
     // It may ask, and is then started.
     sandbox.settings(&json!({"agent": {"autonomous": false}, "checkpoints": false}));
     sandbox.ralph(&["run", "-p", "x", "--max-failures", "1"]).exits(1);
-    let told = sandbox.ralph(&["doctor"]).exits(0);
-    assert!(!told.stdout.contains("as root"), "{}", told.stdout);
+    let doctor = sandbox.ralph(&["doctor"]).exits(0);
+    assert!(!doctor.stdout.contains("as root"), "{}", doctor.stdout);
 }
 
 /// Not refused is what Claude 2.1.325 does not refuse, nor what only Claude can know.

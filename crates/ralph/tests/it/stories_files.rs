@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// Everything a command said.
-fn told(sandbox: &Sandbox, args: &[&str]) -> String {
+fn output(sandbox: &Sandbox, args: &[&str]) -> String {
     let Ran { code, stdout, stderr, .. } = sandbox.ralph(args);
     let stderr = if stderr.is_empty() { String::new() } else { format!("--- stderr\n{stderr}") };
     sandbox.tidy(&format!("{stdout}{stderr}--- exit {}\n", code.unwrap()))
@@ -34,7 +34,7 @@ fn a_project() -> Sandbox {
 #[test]
 fn list_tells_how_far_each_story_is_by_the_state_and_not_by_the_spec() {
     let sandbox = a_project();
-    insta::assert_snapshot!("stories_list", told(&sandbox, &["stories", "list"]));
+    insta::assert_snapshot!("stories_list", output(&sandbox, &["stories", "list"]));
     let listed = sandbox.ralph(&["stories", "list", "--format", "json"]).exits(0).json();
     assert_eq!(
         listed[2],
@@ -86,7 +86,7 @@ fn list_rebuilds_what_is_done_from_progress_txt_and_touches_nothing() {
 #[test]
 fn check_is_content_with_a_project_that_is_fine() {
     let sandbox = a_project();
-    assert_eq!(told(&sandbox, &["stories", "check"]), "4 stories, 0 errors, 0 warnings\n--- exit 0\n");
+    assert_eq!(output(&sandbox, &["stories", "check"]), "4 stories, 0 errors, 0 warnings\n--- exit 0\n");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn check_names_everything_that_is_wrong_before_anything_runs() {
     sandbox.write("specs/epic-1/story-1.6.md", "");
     fs::create_dir(sandbox.project().join("specs/epic-1/story-1.7-dir.md")).unwrap();
     sandbox.settings(&json!({"stories": {"order": ["1.1", "7.7"]}}));
-    insta::assert_snapshot!("stories_check", told(&sandbox, &["stories", "check"]));
+    insta::assert_snapshot!("stories_check", output(&sandbox, &["stories", "check"]));
     let checked = sandbox.ralph(&["stories", "check", "--format", "json"]).exits(2).json();
     assert_eq!(
         (&checked["stories"], &checked["errors"], &checked["warnings"]),
@@ -243,7 +243,7 @@ fn init_stories_lays_out_what_is_missing_and_overwrites_nothing() {
     let sandbox = Sandbox::bare();
     insta::assert_snapshot!(
         "init_stories",
-        told(&sandbox, &["init", "stories"]) + &told(&sandbox, &["init", "stories"])
+        output(&sandbox, &["init", "stories"]) + &output(&sandbox, &["init", "stories"])
     );
     assert_eq!(sandbox.read("progress.txt"), "");
     sandbox.write_stories();

@@ -30,8 +30,8 @@ fn the_oldest_streams_go_and_the_run_says_so_once() {
     let agent = sandbox.sh_agent("head -c 300000 /dev/zero | tr '\\0' '.'; echo; echo oops >&2");
     let ran = sandbox.run(&["-p", "x", "-n", "7", "--no-stream-agent-output"], &agent).exits(1);
     assert_eq!(ran.stderr.matches("keepStreams").count(), 1, "{}", ran.stderr);
-    let told = "ralph: warning: agent output exceeds 1.0 MiB (keepStreams): removed it up to iteration 1";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let warning = "ralph: warning: agent output exceeds 1.0 MiB (keepStreams): removed it up to iteration 1";
+    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
     let (names, bytes) = kept(&sandbox);
     assert_eq!(names, ["5-1.err", "5-1.out", "6-1.err", "6-1.out", "7-1.err", "7-1.out"]);
     assert!(bytes <= 1 << 20, "{bytes}");
@@ -66,9 +66,9 @@ fn one_huge_stream_keeps_its_beginning_and_its_end() {
     settings(&sandbox, 1.0);
     let agent = sandbox.sh_agent(&format!("seq 1000000; echo loud >&2; {DONE}"));
     let ran = sandbox.run(&["-p", "x", "--no-stream-agent-output"], &agent).exits(0);
-    let told =
+    let warning =
         "ralph: warning: the agent's output exceeds 1.0 MiB (keepStreams): keeping only its start and end\n";
-    assert_eq!(ran.stderr, told);
+    assert_eq!(ran.stderr, warning);
     let read = |name: &str| fs::read_to_string(sandbox.run_dir().join("streams").join(name)).unwrap();
     let raw = read("1-1.out");
     let (head, last) = raw.split_at(512 << 10);
@@ -118,7 +118,7 @@ const CAP: f64 = 0.25;
 fn a_workers_output_is_kept_up_to_the_cap_and_can_be_followed_all_the_while() {
     let yard = Yard::new();
     settings(&yard.0, CAP);
-    // Lines that tell where they belong, a hundred thousand bytes an iteration.
+    // Lines that say where they belong, a hundred thousand bytes an iteration.
     let agent = yard.0.sh_agent(
         "i=0; while [ $i -lt 1000 ]; do printf 'line %s.%04d %085d\\n' $RALPH_ITERATION $i 0; i=$((i + 1)); done
          touch got.$RALPH_ITERATION; until [ -e go.$RALPH_ITERATION ]; do sleep 0.02; done",

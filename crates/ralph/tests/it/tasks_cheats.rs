@@ -1,17 +1,17 @@
-//! Agents that do to the task list what they may not: undone, told, and never progress.
+//! Agents that do to the task list what they may not: undone, reported, and never progress.
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, agent, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
+    Act, agent, begin, fields, items, list, new, now, project, prompt, right, run, run_human, seen, text,
     verified, waiting, with,
 };
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Plays one act in an implement iteration, then an idle one, and gives what was told.
+/// Plays one act in an implement iteration, then an idle one, and returns what was shown.
 fn after(sandbox: &Sandbox, act: Act) -> String {
-    let ran = tell(sandbox, &["-n", "2"], &[act, Act::shell("echo idle")]).exits(1);
+    let ran = run_human(sandbox, &["-n", "2"], &[act, Act::shell("echo idle")]).exits(1);
     ran.stdout
 }
 
@@ -26,14 +26,14 @@ fn violations(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn passes_and_approved_set_in_implement_mode_are_undone_recorded_shown_and_told_to_the_next_iteration() {
     let sandbox = project(&list(&[new("US-001")]));
-    let told =
+    let output =
         after(&sandbox, Act::makes(&list(&[right("US-001", 0)])).then("echo '<promise>COMPLETE</promise>'"));
     assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
     let message = "Implement iterations cannot set passes=true or approve stories. Only review iterations may \
                    approve. Story US-001 had illegal transition: passes false → true.";
     assert_eq!(violations(&sandbox)[0], message);
-    assert!(told.contains(&format!("reverted in the task list: {message}")), "{told}");
+    assert!(output.contains(&format!("reverted in the task list: {message}")), "{output}");
     let next = prompt(&sandbox, 2);
     assert!(next.contains("The previous iteration broke these rules") && next.contains(message), "{next}");
     // What it may do is kept, and the mending is committed.
@@ -48,11 +48,11 @@ fn verify_commands_and_the_branch_stay_as_they_were() {
     let sandbox = project(&verified(&[new("US-001")], &["test -f proof"]));
     let mut weaker = list(&[waiting("US-001", 0)]);
     weaker["branchName"] = json!("elsewhere");
-    let told = after(&sandbox, Act::makes(&weaker));
+    let output = after(&sandbox, Act::makes(&weaker));
     for name in ["verifyCommands", "branchName"] {
         assert!(
-            told.contains(&format!("reverted in the task list: The task list: {name} was changed")),
-            "{told}"
+            output.contains(&format!("reverted in the task list: The task list: {name} was changed")),
+            "{output}"
         );
     }
     assert_eq!(now(&sandbox)["verifyCommands"], json!(["test -f proof"]));
@@ -86,7 +86,7 @@ fn a_git_hook_approves_nothing_and_what_a_person_adds_meanwhile_stays() {
         hook.replace('"', "\\\"")
     );
     let acts = [Act::leaves(&list(&[waiting("US-001", 0)])).then(&install), Act::shell("echo looks good")];
-    let ran = tell(&sandbox, &["-n", "2"], &acts).exits(1);
+    let ran = run_human(&sandbox, &["-n", "2"], &acts).exits(1);
     assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, "needs_review", 0]), "{}", ran.stdout);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "needs_review", 0]));
     assert_eq!(fields(&now(&sandbox), "US-002"), json!([false, null, 0]), "{}", ran.stdout);
@@ -144,8 +144,8 @@ fn a_deleted_list_comes_back_and_so_does_its_directory() {
     ] {
         let sandbox = project(&list(&[new("US-001"), right("US-002", 1)]));
         let before = now(&sandbox);
-        let told = after(&sandbox, Act::shell(deed));
-        assert!(told.contains(&format!("reverted in the task list: {gone}")), "{deed}\n{told}");
+        let output = after(&sandbox, Act::shell(deed));
+        assert!(output.contains(&format!("reverted in the task list: {gone}")), "{deed}\n{output}");
         assert_eq!(now(&sandbox), before, "{deed}");
         assert_eq!(seen(&sandbox, 2), before, "{deed}");
     }
@@ -154,8 +154,8 @@ fn a_deleted_list_comes_back_and_so_does_its_directory() {
 #[test]
 fn a_list_of_any_size_is_not_read_as_a_whole() {
     let sandbox = project(&list(&[new("US-001")]));
-    let told = after(&sandbox, Act::shell("truncate -s 3G ralph/tasks.json"));
-    assert!(told.contains("it is larger than 16 MiB"), "{told}");
+    let output = after(&sandbox, Act::shell("truncate -s 3G ralph/tasks.json"));
+    assert!(output.contains("it is larger than 16 MiB"), "{output}");
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }
 
@@ -171,15 +171,19 @@ fn an_unfinished_story_that_vanished_comes_back_and_new_ones_begin_at_the_beginn
     assert_eq!(ids, ["US-001", "US-002", "US-004", "US-005"]);
     assert_eq!(fields(&stories, "US-001"), json!([false, "needs_review", 0]), "the legal part is kept");
     assert_eq!(fields(&stories, "US-005"), json!([false, null, 0]));
-    assert!(violations(&sandbox).iter().any(|told| told.contains("US-002")), "{:?}", violations(&sandbox));
+    assert!(
+        violations(&sandbox).iter().any(|violation| violation.contains("US-002")),
+        "{:?}",
+        violations(&sandbox)
+    );
 }
 
 #[test]
 fn a_key_that_is_there_twice_shows_nobody_two_lists() {
     let sandbox = project(&list(&[new("US-001")]));
     let twice = "sed -i 's/\"passes\": false/\"passes\": false, \"passes\": true/' ralph/tasks.json; git commit -qam x";
-    let told = after(&sandbox, Act::shell(twice));
-    assert!(told.contains("duplicate key: passes"), "{told}");
+    let output = after(&sandbox, Act::shell(twice));
+    assert!(output.contains("duplicate key: passes"), "{output}");
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
 }
 
@@ -214,8 +218,8 @@ fn a_check_that_the_agent_wrote_approves_nothing() {
     let acts = || Act::shell("echo 'cp ../forged.json ralph/tasks.json' > test.sh");
     run(&sandbox, &["-n", "2"], &[acts(), acts()]).stops(1, "max_iterations", 2);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
-    let told = violations(&sandbox).join("\n");
-    assert!(told.contains("Only review iterations may approve"), "{told}");
+    let undone = violations(&sandbox).join("\n");
+    assert!(undone.contains("Only review iterations may approve"), "{undone}");
     assert!(prompt(&sandbox, 2).contains("Only review iterations may approve"), "{}", prompt(&sandbox, 2));
 }
 
@@ -257,11 +261,11 @@ fn a_check_approves_nothing_by_ending_the_loop() {
     sandbox.until_file("../up");
     running.kill();
     sandbox.soon_nothing_is_left();
-    let told = sandbox.ralph(&["resume"]).exits(1).stderr;
+    let stderr = sandbox.ralph(&["resume"]).exits(1).stderr;
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, null, 0]));
     // It may have been a person's after all.
-    let kept = told.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
-    let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
+    let kept = stderr.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{stderr}"));
     let forged = fs::read_to_string(sandbox.root().join("forged.json")).unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), forged);
 }
@@ -370,7 +374,7 @@ fn what_an_agent_never_commits_is_committed_as_work_in_progress() {
         Act::leaves(&list(&[waiting("US-001", 0)])).then("echo x > new-file"),
         Act::leaves(&list(&[right("US-001", 1)])),
     ];
-    let ran = tell(&sandbox, &[], &acts).exits(0);
+    let ran = run_human(&sandbox, &[], &acts).exits(0);
     assert!(ran.stdout.contains("committed what the agent left: 2 files"), "{}", ran.stdout);
     let log = sandbox.sh("git log --format=%s");
     let wip: Vec<&str> = log.lines().filter(|line| line.starts_with("wip: [US-001]")).collect();
@@ -387,7 +391,7 @@ fn the_lock_of_a_git_that_was_killed_keeps_nobody_from_committing() {
             .then("echo x > new-file; : > .git/index.lock; kill -9 $$"),
         Act::makes(&list(&[right("US-001", 1)])),
     ];
-    let ran = tell(&sandbox, &[], &acts).exits(0);
+    let ran = run_human(&sandbox, &[], &acts).exits(0);
     assert!(ran.stdout.contains("committed what the agent left: 1 file"), "{}", ran.stdout);
     assert_eq!(sandbox.sh("git status --porcelain; git log -1 --format=%s"), "work\n");
 }
@@ -402,7 +406,7 @@ fn what_an_agent_never_commits_is_only_told_if_the_setting_says_so() {
         Act::leaves(&list(&[waiting("US-001", 0)])).then("echo x > new-file"),
         Act::leaves(&list(&[right("US-001", 1)])),
     ];
-    let ran = tell(&sandbox, &[], &acts).exits(0);
+    let ran = run_human(&sandbox, &[], &acts).exits(0);
     assert!(ran.stdout.contains("uncommitted") && ran.stdout.contains("2 files"), "{}", ran.stdout);
     assert_eq!(sandbox.sh("git rev-parse HEAD"), head);
     assert_eq!(sandbox.sh("git status --porcelain"), " M ralph/tasks.json\n?? new-file\n");
@@ -417,18 +421,18 @@ fn criteria_that_an_agent_weakens_are_kept_and_pointed_out_everywhere() {
         Act::makes(&verified(&[with(waiting("US-001", 0), &less), new("US-002")], &["true"])),
         Act::makes(&verified(&[with(right("US-001", 1), &less), new("US-002")], &["true"])),
     ];
-    let ran = tell(&sandbox, &["-n", "2"], &acts).exits(1);
+    let ran = run_human(&sandbox, &["-n", "2"], &acts).exits(1);
     // Once, when it happens, although the list is looked at again after the checks.
     let line = "  US-001: acceptance criteria were changed by the agent: 3 → 1\n";
     assert_eq!(ran.stdout.matches(line).count(), 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("  US-001: title was changed by the agent\n"), "{}", ran.stdout);
     // In the morning.
-    let told = "changed by agents: US-001 acceptance criteria (3 → 1), US-001 title\n";
+    let summary = "changed by agents: US-001 acceptance criteria (3 → 1), US-001 title\n";
     let (_, closing) = ran.stdout.split_once("max_iterations: ").unwrap();
-    assert!(closing.contains(&format!("  {told}")), "{closing}");
+    assert!(closing.contains(&format!("  {summary}")), "{closing}");
     let id = sandbox.only_run();
     sandbox.ralph(&["show", &id]).exits(0).says(&format!("  reworded {}", line.trim_start()));
-    sandbox.ralph(&["tasks", "list"]).exits(0).says(told);
+    sandbox.ralph(&["tasks", "list"]).exits(0).says(summary);
     let shown = "  reworded      by agents: acceptance criteria (3 → 1), title\n";
     sandbox.ralph(&["tasks", "show", "US-001"]).exits(0).says(shown);
     assert!(!sandbox.ralph(&["tasks", "show", "US-002"]).exits(0).stdout.contains("reworded"));
@@ -453,7 +457,7 @@ fn the_same_illegal_edit_in_every_iteration_does_not_use_them_all_up() {
     // It also writes down what it did, as agents are asked to.
     let cheat = || Act::leaves(&list(&[right("US-001", 0)])).then("date +%s%N >> ralph/progress.txt");
     let acts: Vec<Act> = (0..15).map(|_| cheat()).collect();
-    let ran = tell(&sandbox, &[], &acts).exits(1);
+    let ran = run_human(&sandbox, &[], &acts).exits(1);
     assert!(
         ran.stdout.contains("stalled: no story made progress in the last 5 iterations"),
         "{}",
@@ -484,10 +488,10 @@ fn a_link_in_the_place_of_its_directory_leads_to_no_other_list() {
         let sandbox = project(&list(&[new("US-001")]));
         let theirs = text(&list(&[new("XX-001")]));
         sandbox.write(&format!("{other}/tasks.json"), &theirs);
-        let told = after(&sandbox, Act::shell(&format!("rm -r ralph && ln -s {other} ralph")));
-        assert!(told.contains("reverted in the task list: the task list is missing"), "{told}");
+        let output = after(&sandbox, Act::shell(&format!("rm -r ralph && ln -s {other} ralph")));
+        assert!(output.contains("reverted in the task list: the task list is missing"), "{output}");
         assert_eq!(sandbox.read(&format!("{other}/tasks.json")), theirs);
         assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
-        assert_eq!(sandbox.sh("git status --porcelain"), "", "what is left can be committed: {told}");
+        assert_eq!(sandbox.sh("git status --porcelain"), "", "what is left can be committed: {output}");
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 /// Everything a command said.
-fn told(sandbox: &Sandbox, args: &[&str]) -> String {
+fn output(sandbox: &Sandbox, args: &[&str]) -> String {
     let Ran { code, stdout, stderr, .. } = sandbox.ralph(args);
     let stderr = if stderr.is_empty() { String::new() } else { format!("--- stderr\n{stderr}") };
     sandbox.tidy(&format!("{stdout}{stderr}--- exit {}\n", code.unwrap()))
@@ -27,7 +27,7 @@ fn a_project() -> Sandbox {
 #[test]
 fn list_tells_standing_reviews_and_cost() {
     let sandbox = a_project();
-    insta::assert_snapshot!("tasks_list", told(&sandbox, &["tasks", "list"]));
+    insta::assert_snapshot!("tasks_list", output(&sandbox, &["tasks", "list"]));
     let listed = sandbox.ralph(&["tasks", "list", "--format", "json"]).exits(0).json();
     assert_eq!(
         listed[4],
@@ -81,7 +81,7 @@ fn what_an_archived_list_has_taken_is_not_the_next_ones() {
 #[test]
 fn show_tells_all_fields_of_one_story() {
     let sandbox = a_project();
-    insta::assert_snapshot!("tasks_show", told(&sandbox, &["tasks", "show", "US-003"]));
+    insta::assert_snapshot!("tasks_show", output(&sandbox, &["tasks", "show", "US-003"]));
     let shown = sandbox.ralph(&["tasks", "show", "US-003", "--format", "json"]).exits(0).json();
     assert_eq!((&shown["standing"], &shown["story"]["estimate"]), (&json!("review-fix"), &json!("3d")));
     sandbox.ralph(&["tasks", "show", "US-9"]).exits(1).says("no such story: US-9");
@@ -201,11 +201,11 @@ fn the_first_story_takes_the_place_of_the_one_that_was_laid_out() {
 #[test]
 fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     let sandbox = a_project();
-    let told_of = |tasks: &Value| {
+    let check = |tasks: &Value| {
         sandbox.write("ralph/tasks.json", text(tasks));
-        told(&sandbox, &["tasks", "check"])
+        output(&sandbox, &["tasks", "check"])
     };
-    assert_eq!(told(&sandbox, &["tasks", "check"]), "5 stories, 0 errors, 0 warnings\n--- exit 0\n");
+    assert_eq!(output(&sandbox, &["tasks", "check"]), "5 stories, 0 errors, 0 warnings\n--- exit 0\n");
     let wrong = list(&[
         with(new("US-001"), &json!({"passes": true, "reviewCount": -1, "title": ""})),
         with(back("US-002", 9), &json!({"reviewFeedback": " "})),
@@ -214,7 +214,7 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
         with(new("US-005"), &json!({"dependsOn": ["US-9"]})),
         new("US-005"),
     ]);
-    insta::assert_snapshot!("tasks_check", told_of(&wrong));
+    insta::assert_snapshot!("tasks_check", check(&wrong));
     let checked = sandbox.ralph(&["tasks", "check", "--format", "json"]).exits(2).json();
     assert_eq!((&checked["file"], &checked["stories"]), (&json!("ralph/tasks.json"), &json!(6)));
     assert_eq!(checked["errors"], checked["problems"].as_array().unwrap().len() - 2);
@@ -242,24 +242,26 @@ fn check_tells_everything_that_is_wrong_and_exits_with_2() {
     slips["userStories"][0].as_object_mut().unwrap().remove("dependsOn");
     slips["verifyCommand"] = slips["verifyCommands"].take();
     slips.as_object_mut().unwrap().remove("verifyCommands");
-    let told_of_slips = told_of(&slips);
+    let slips_output = check(&slips);
     for slip in [
         "warning: The task list: unknown field verifyCommand is ignored; did you mean verifyCommands?",
         "warning: Story US-001: unknown field dependson is ignored; did you mean dependsOn?",
         "1 story, 0 errors, 3 warnings\n--- exit 0",
     ] {
-        assert!(told_of_slips.contains(slip), "{told_of_slips}");
+        assert!(slips_output.contains(slip), "{slips_output}");
     }
     sandbox.write("ralph/tasks.json", "{\n\"userStories\": [\n {}, 1\n]}");
-    assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: every entry"));
+    assert!(output(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: every entry"));
     sandbox.write("ralph/tasks.json", "{\"userStories\": [\n\n {]}");
-    assert!(told(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: the task list is not"));
+    assert!(
+        output(&sandbox, &["tasks", "check"]).contains("ralph/tasks.json:3: error: the task list is not")
+    );
     let passing = with(new("US-001"), &json!({"passes": true, "notes": "n"}));
-    assert!(told_of(&list(&[passing])).contains("not 'approved'"));
+    assert!(check(&list(&[passing])).contains("not 'approved'"));
     sandbox.ralph(&["tasks", "check", "--skip-review"]).exits(0);
     sandbox.write("ralph/tasks.json", "{\"userStories\": [], \"project\": 1, \"project\": 2}");
     sandbox.ralph(&["tasks", "check"]).exits(2).says("duplicate key: project");
-    assert!(told_of(&list(&[])).contains("has no stories"));
+    assert!(check(&list(&[])).contains("has no stories"));
     fs::remove_dir_all(sandbox.project().join("ralph")).unwrap();
     sandbox.ralph(&["tasks", "check"]).exits(2).says("no task list: ");
     sandbox.sh("mkdir -p there && mkdir ../outside");

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fs;
 
 /// Everything a command said, without today's date.
-fn told(sandbox: &Sandbox, args: &[&str]) -> String {
+fn output(sandbox: &Sandbox, args: &[&str]) -> String {
     let Ran { code, stdout, stderr, .. } = sandbox.ralph(args);
     let stderr = if stderr.is_empty() { String::new() } else { format!("--- stderr\n{stderr}") };
     let today = sandbox.sh("date +%Y-%m-%d");
@@ -18,7 +18,7 @@ fn told(sandbox: &Sandbox, args: &[&str]) -> String {
 fn ralph_init_run_in_a_temp_directory_creates_all_files_correctly() {
     let sandbox = Sandbox::git();
     sandbox.write(".gitignore", "target");
-    insta::assert_snapshot!("init_tasks", told(&sandbox, &["init", "tasks", "--name", "login"]));
+    insta::assert_snapshot!("init_tasks", output(&sandbox, &["init", "tasks", "--name", "login"]));
     let tasks = now(&sandbox);
     assert_eq!((&tasks["branchName"], &tasks["verifyCommands"]), (&json!("ralph/login"), &json!([])));
     assert_eq!(
@@ -97,7 +97,7 @@ fn init_never_overwrites() {
     sandbox.write("ralph/prd.md", "mine");
     sandbox.write("ralph/tasks.json", "also mine");
     sandbox.write(".gitignore", "/.ralph-active\n");
-    insta::assert_snapshot!("init_tasks_again", told(&sandbox, &["init", "tasks", "--name", "x"]));
+    insta::assert_snapshot!("init_tasks_again", output(&sandbox, &["init", "tasks", "--name", "x"]));
     assert_eq!(
         (sandbox.read("ralph/prd.md"), sandbox.read("ralph/tasks.json")),
         ("mine".into(), "also mine".into())
@@ -133,7 +133,7 @@ fn ralph_archive_after_a_completed_loop_gives_the_archive_structure_and_a_clean_
     sandbox.write("theirs", "unstaged");
     sandbox.write("staged", "staged");
     sandbox.sh("git add staged");
-    let said = told(&sandbox, &["archive", "--label", "the shop/v1"]);
+    let said = output(&sandbox, &["archive", "--label", "the shop/v1"]);
     assert_eq!(
         said,
         "Archived to ralph-archive/[TODAY]-the-shop-v1: 2 of 2 stories done\n\
@@ -205,8 +205,8 @@ fn an_archive_that_cannot_be_committed_says_so_and_is_there() {
     let sandbox = project(&list(&[right("US-001", 1)]));
     sandbox.sh("git switch -q -c other && git commit -q --allow-empty -m theirs && git switch -q main");
     sandbox.sh("git merge -q --no-ff --no-commit other");
-    let told = sandbox.ralph(&["archive", "--label", "x"]).exits(1).says("archived, but not committed");
-    assert!(told.stderr.contains("during a merge") && told.stderr.contains("yourself"), "{}", told.stderr);
+    let ran = sandbox.ralph(&["archive", "--label", "x"]).exits(1).says("archived, but not committed");
+    assert!(ran.stderr.contains("during a merge") && ran.stderr.contains("yourself"), "{}", ran.stderr);
     let today = sandbox.sh("date +%Y-%m-%d").trim().to_string();
     assert!(sandbox.read(&format!("ralph-archive/{today}-x/tasks.json")).contains("US-001"));
     // What git ignores is archived all the same.

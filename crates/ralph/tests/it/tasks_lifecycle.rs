@@ -3,8 +3,8 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, seen, tell, text,
-    verified, waiting, with,
+    Act, agent, back, begin, fields, items, list, new, now, project, prompt, right, run, run_human, seen,
+    text, verified, waiting, with,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -58,7 +58,7 @@ fn changes_requested_twice_are_fixed_twice_and_only_reviews_count() {
         list(&[waiting("US-001", 2)]),
         list(&[right("US-001", 3)]),
     ];
-    let ran = tell(&sandbox, &[], &acts.each_ref().map(Act::makes)).exits(0);
+    let ran = run_human(&sandbox, &[], &acts.each_ref().map(Act::makes)).exits(0);
     assert_eq!(
         items(&sandbox),
         [
@@ -115,9 +115,9 @@ fn review_counts_are_accurate_after_completion() {
     // Each says what it was about, as JSON and to people.
     let word = |value: &Value| value.as_str().unwrap().to_string();
     let iterations = result["iterations"].as_array().unwrap();
-    let told: Vec<String> =
+    let listed: Vec<String> =
         iterations.iter().map(|i| format!("{} {}", word(&i["mode"]), word(&i["story"]))).collect();
-    assert_eq!(told, items);
+    assert_eq!(listed, items);
     let shown = sandbox.ralph(&["show", &sandbox.only_run()]).exits(0).stdout;
     assert!(shown.contains("\niteration 4: review US-002, "), "{shown}");
 }
@@ -126,7 +126,7 @@ fn review_counts_are_accurate_after_completion() {
 fn with_a_review_cap_of_1_the_first_review_that_finds_issues_auto_approves() {
     let sandbox = project(&list(&[new("US-001")]));
     let acts = [Act::makes(&list(&[waiting("US-001", 0)])), Act::makes(&list(&[back("US-001", 1)]))];
-    let ran = tell(&sandbox, &["--review-cap", "1"], &acts).exits(0);
+    let ran = run_human(&sandbox, &["--review-cap", "1"], &acts).exits(0);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([true, "approved", 1]));
     assert_eq!(now(&sandbox)["userStories"][0]["reviewFeedback"], "[AUTO-APPROVED AT CAP] line 3 is wrong");
     assert!(ran.stdout.contains("reached the review cap of 1: US-001"), "{}", ran.stdout);
@@ -161,7 +161,7 @@ fn an_approval_with_red_checks_becomes_changes_requested_with_their_output() {
         Act::makes(&verified(&[waiting("US-001", 1)], &[check])).then("touch good"),
         Act::makes(&verified(&[right("US-001", 2)], &[check])),
     ];
-    let ran = tell(&sandbox, &[], &acts).exits(0);
+    let ran = run_human(&sandbox, &[], &acts).exits(0);
     assert!(ran.stdout.contains("was approved, but checks fail"), "{}", ran.stdout);
     let sent_back = &seen(&sandbox, 2)["userStories"][0];
     assert_eq!(
@@ -198,7 +198,7 @@ fn skip_review_lets_the_implementer_set_passes_and_reviews_nothing() {
         Act::makes(&verified(&[passing("US-001"), new("US-002")], &["test -e good"])).then("touch good"),
         Act::makes(&verified(&[passing("US-001"), passing("US-002")], &["test -e good"])),
     ];
-    let ran = tell(&sandbox, &["--skip-review"], &acts).exits(0);
+    let ran = run_human(&sandbox, &["--skip-review"], &acts).exits(0);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-001", "implement US-002"]);
     assert_eq!(fields(&seen(&sandbox, 2), "US-001"), json!([false, null, 0]));
     for id in ["US-001", "US-002"] {
@@ -233,7 +233,7 @@ fn a_tag_alone_ends_nothing() {
 fn direct_mode_with_one_iteration_works_and_says_that_there_is_no_sandbox() {
     let sandbox = project(&list(&[new("US-001")]));
     let acts = [Act::makes(&list(&[waiting("US-001", 0)]))];
-    let ran = tell(&sandbox, &["--no-sandbox", "--max-iterations", "1"], &acts).exits(1);
+    let ran = run_human(&sandbox, &["--no-sandbox", "--max-iterations", "1"], &acts).exits(1);
     for part in ["place   here, without a sandbox", "US-001 needs review", "max_iterations", "left: US-001"] {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
     }
@@ -281,15 +281,15 @@ fn exit_codes_are_those_of_the_seed() {
 #[test]
 fn the_estimate_is_told_at_the_start_with_a_warning_when_it_cannot_be_enough() {
     let stories = [new("US-001"), new("US-002"), right("US-003", 1)];
-    let told = |args: &[&str]| {
+    let run_with = |args: &[&str]| {
         let sandbox = project(&list(&stories));
-        tell(&sandbox, args, &[Act::shell("exit 1")])
+        run_human(&sandbox, args, &[Act::shell("exit 1")])
     };
-    let ran = told(&["-n", "1"]);
+    let ran = run_with(&["-n", "1"]);
     assert!(ran.stdout.contains("2 stories × ~3 iterations each = ~6 iterations needed"), "{}", ran.stdout);
     assert!(ran.stderr.contains("1 iteration may not be enough"), "{}", ran.stderr);
     let sandbox: Sandbox = project(&list(&[right("US-001", 1)]));
-    let ran = tell(&sandbox, &[], &[]).exits(0);
+    let ran = run_human(&sandbox, &[], &[]).exits(0);
     assert!(!ran.stderr.contains("hardly"), "{}", ran.stderr);
     assert!(ran.stdout.contains("needs   nothing: all stories are done"), "{}", ran.stdout);
 }

@@ -3,7 +3,7 @@
 
 use crate::support::Sandbox;
 use crate::tasks_support::{
-    Act, agent, back, fields, list, new, now, project, prompt, right, run, tell, text, waiting, with,
+    Act, agent, back, fields, list, new, now, project, prompt, right, run, run_human, text, waiting, with,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn a_review_fix_that_leaves_the_feedback_is_told_and_it_is_cleared() {
     let sandbox = project(&list(&[back("US-001", 1)]));
     let kept = with(waiting("US-001", 1), &json!({"reviewFeedback": "line 3 is wrong"}));
     let acts = [Act::makes(&list(&[kept])), Act::makes(&list(&[right("US-001", 2)]))];
-    let ran = tell(&sandbox, &["-n", "2"], &acts).exits(0);
+    let ran = run_human(&sandbox, &["-n", "2"], &acts).exits(0);
     ran.says("reverted in the task list: Review-fix iterations must clear reviewFeedback. Story US-001");
     let seen = crate::tasks_support::seen(&sandbox, 2);
     assert_eq!(fields(&seen, "US-001"), json!([false, "needs_review", 1]));
@@ -87,9 +87,9 @@ fn the_prd_of_another_loop_is_imported_and_left_alone() {
         let probe = agent(&sandbox, &[Act::shell("true")]);
         let args = [&["tasks", "-n", "1", "--"], &probe.words()[..]].concat();
         let ran = sandbox.ralph(&args).exits(1);
-        let told = "ralph: imported 2 stories from FILE into ralph/tasks.json; added the missing fields: \
+        let message = "ralph: imported 2 stories from FILE into ralph/tasks.json; added the missing fields: \
                     reviewStatus, reviewCount, reviewFeedback, notes; FILE is unchanged";
-        assert!(ran.stderr.contains(&told.replace("FILE", file)), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&message.replace("FILE", file)), "{}", ran.stderr);
         assert_eq!(sandbox.sh("git branch --show-current").trim(), "ralph/shop");
         let seen = crate::tasks_support::seen(&sandbox, 1);
         assert_eq!(fields(&seen, "US-001"), json!([true, "approved", 0]));
@@ -116,7 +116,7 @@ fn init_imports_a_prd_and_a_dry_run_does_not() {
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([true, "approved", 0]));
     assert_eq!(sandbox.read("ralph/prd.md"), "# PRD: shop\n\n## 1. Summary\n\nA shop\n");
     sandbox.ralph(&["tasks", "check"]).exits(0);
-    // What cannot be filled in is told before anything is written.
+    // What cannot be filled in is reported before anything is written.
     let mut vague = prd("");
     vague["userStories"][1]["acceptanceCriteria"] = json!([]);
     let sandbox = other_project("prd.json", &vague);
@@ -141,7 +141,7 @@ fn a_list_without_review_fields_is_filled_in_when_a_run_reads_it() {
     sandbox.ralph(&["tasks", "list"]).exits(0).says("US-002");
     sandbox.ralph(&["tasks", "-d", "--", "true"]).exits(0).says("story US-002, implement");
     assert_eq!(sandbox.read("ralph/tasks.json"), text, "nothing was written so far");
-    let ran = tell(&sandbox, &["-n", "1"], &[Act::shell("true")]).exits(1);
+    let ran = run_human(&sandbox, &["-n", "1"], &[Act::shell("true")]).exits(1);
     ran.says("added missing fields to ralph/tasks.json: reviewStatus, reviewCount, reviewFeedback, notes");
     assert_eq!(fields(&crate::tasks_support::seen(&sandbox, 1), "US-002"), json!([false, null, 0]));
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([true, "approved", 0]));

@@ -42,11 +42,13 @@ fn an_invalid_edit_stops_the_run_with_file_and_reason_and_it_goes_on_after_mendi
         let sandbox = project(&list(&[new("US-001")]));
         let acts = [Act::shell("exit 1"), Act::makes(&list(&[right("US-001", 1)]))];
         let result = edited_in_a_wait(&sandbox, "json", edited, &acts).end().stops(1, "error", 1);
-        let told = result["error"]["message"].as_str().unwrap();
+        let message = result["error"]["message"].as_str().unwrap();
         let file = sandbox.project().join("ralph/tasks.json").display().to_string();
         assert!(
-            told.starts_with(&file) && told.contains(why) && told.ends_with("then run `ralph resume`"),
-            "{told}"
+            message.starts_with(&file)
+                && message.contains(why)
+                && message.ends_with("then run `ralph resume`"),
+            "{message}"
         );
         assert_eq!(sandbox.read("ralph/tasks.json"), edited, "it is theirs to mend");
         // Still wrong: still refused.
@@ -91,8 +93,8 @@ fn what_a_person_changes_while_the_loop_waits_counts_and_is_recorded() {
     let ran = running.end().exits(0);
     assert_eq!(items(&sandbox), ["implement US-001", "implement US-002", "review US-002"]);
     assert_eq!(edits(&sandbox), 1);
-    let told = "the task list was edited between iterations; using the new version";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let line = "the task list was edited between iterations; using the new version";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
 }
 
 /// An agent that is at work on the list when the run ends.
@@ -131,9 +133,9 @@ fn what_a_person_adds_after_a_crash_is_kept_and_told_of() {
     sandbox.soon_nothing_is_left();
     let theirs = text(&list(&[waiting("US-001", 0), new("US-002")]));
     sandbox.write("ralph/tasks.json", &theirs);
-    let told = sandbox.ralph(&["resume"]).exits(1).stderr;
-    let kept = told.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
-    let (_, path) = kept.unwrap_or_else(|| panic!("{told}"));
+    let stderr = sandbox.ralph(&["resume"]).exits(1).stderr;
+    let kept = stderr.lines().find_map(|line| line.split_once("the version it replaced is kept: "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{stderr}"));
     assert_eq!(fs::read_to_string(path).unwrap(), theirs);
 }
 
@@ -262,7 +264,7 @@ fn the_list_on_the_branch_decides_and_not_the_one_that_is_left() {
     approved["branchName"] = json!("ralph/login");
     run(&sandbox, &["-n", "1"], &[Act::makes(&approved)]).stops(1, "max_iterations", 1);
     assert_eq!(fields(&now(&sandbox), "US-001"), json!([false, "changes_requested", 1]));
-    // One that is wrong is told before anything is begun.
+    // One that is wrong is reported before anything is begun.
     sandbox.write("ralph/tasks.json", "{");
     sandbox.sh("git commit -qam broken; git switch -q main");
     let refused = sandbox.ralph(&["tasks", "--", "true"]).exits(2);

@@ -112,8 +112,8 @@ pub fn run(sandbox: &Sandbox, args: &[&str], acts: &[Act]) -> Ran {
     begin(sandbox, args, &agent(sandbox, acts)).end()
 }
 
-/// What a person sees, to the end.
-pub fn tell(sandbox: &Sandbox, args: &[&str], acts: &[Act]) -> Ran {
+/// With the output for people, to its end.
+pub fn run_human(sandbox: &Sandbox, args: &[&str], acts: &[Act]) -> Ran {
     let agent = agent(sandbox, acts);
     sandbox.start(&[&["tasks"], args, &["--"], &agent.words()[..]].concat()).end()
 }

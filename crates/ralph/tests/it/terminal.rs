@@ -1,7 +1,7 @@
 //! What reaches a terminal: ralph's own colors, and nothing that an agent could do to it.
 
 use crate::support::Sandbox;
-use crate::tasks_support::{Act, list, new, project, right, tell, text};
+use crate::tasks_support::{Act, list, new, project, right, run_human, text};
 use serde_json::json;
 use std::fs;
 use unicode_width::UnicodeWidthStr;
@@ -98,20 +98,20 @@ fn lines_end_at_the_edge_of_a_terminal_and_nowhere_in_a_pipe() {
         return;
     }
     let cheat = || Act::makes(&list(&[right("US-001", 0), new("US-002")]));
-    let piped = tell(&sandbox, &["-n", "1"], &[cheat()]).exits(1).stdout;
+    let piped = run_human(&sandbox, &["-n", "1"], &[cheat()]).exits(1).stdout;
     let undone = "reverted in the task list: Implement iterations cannot set passes=true or approve stories. \
                   Only review iterations may approve. Story US-001 had illegal transition: passes false → true.";
     assert!(piped.lines().any(|line| line.ends_with(undone)), "{piped}");
     let agent = crate::tasks_support::agent(&sandbox, &[cheat()]).words().join("' '");
     let wrong = text(&list(&[json!({"id": "US-001"}), right("US-002", 9)]));
-    for (words, told) in [
+    for (words, message) in [
         (format!("\"$RALPH\" tasks -n 1 -- '{agent}'"), undone),
         ("\"$RALPH\" tasks check".to_string(), "with a review cap of 5 it cannot exceed 6."),
     ] {
         let shown = on_terminal(&sandbox, &words);
         assert!(shown.iter().all(|line| line.width() <= 80), "{shown:#?}");
         let words: Vec<&str> = shown.iter().flat_map(|line| line.split_whitespace()).collect();
-        assert!(words.join(" ").contains(told), "{shown:#?}");
+        assert!(words.join(" ").contains(message), "{shown:#?}");
         sandbox.write("ralph/tasks.json", &wrong);
     }
 }

@@ -54,8 +54,8 @@ fn a_run_is_paused_and_continued_from_another_terminal() {
     let id = stage.0.only_run();
     stage.0.ralph(&["pause"]).exits(0).says(&format!("paused ralph loop for {id}\n"));
     stage.0.ralph(&["pause", &id[..15]]).exits(0).says(&format!("warning: run {id} is already paused"));
-    let told = format!("ralph: paused, after iteration 1; continue with: ralph resume {id}\n");
-    until("the line in the terminal", || running.stderr().contains(&told));
+    let line = format!("ralph: paused, after iteration 1; continue with: ralph resume {id}\n");
+    until("the line in the terminal", || running.stderr().contains(&line));
     stage.go(1);
     stage.until_judged(1);
     assert_eq!(stage.status(&id)["status"], "paused");
@@ -155,11 +155,11 @@ fn an_agent_cannot_control_its_own_run() {
         .collect();
     let agent = sandbox.sh_agent(&script.join("; "));
     sandbox.run(&["-p", "x", "-n", "1", "--format", "json"], &agent).stops(1, "max_iterations", 1);
-    let told = sandbox.read("told.txt");
+    let stderr = sandbox.read("told.txt");
     // `resume` finds nothing that is paused, and nothing to resume.
-    let refused = told.matches("cause: an agent cannot control its own run").count();
-    assert_eq!(refused, 2 * (commands.len() - 2), "{told}");
-    assert_eq!(told.matches("cannot kill all runs from here").count(), 2, "{told}");
+    let refused = stderr.matches("cause: an agent cannot control its own run").count();
+    assert_eq!(refused, 2 * (commands.len() - 2), "{stderr}");
+    assert_eq!(stderr.matches("cannot kill all runs from here").count(), 2, "{stderr}");
     assert!(!sandbox.facts().iter().any(|fact| fact["asked"].is_object() || fact["asked"].is_string()));
 }
 
@@ -170,8 +170,8 @@ fn status_shows_runs_in_terminals_while_they_run() {
     let running = stage.begin(&["-n", "1"]);
     let id = stage.0.only_run();
     let dir = stage.0.project().display().to_string();
-    let told = stage.0.ralph(&["status"]).exits(0);
-    told.says(&format!("Ralph Loop: {id}\nStatus: running\n")).says(&format!("Directory: {dir}\n"));
+    let status = stage.0.ralph(&["status"]).exits(0);
+    status.says(&format!("Ralph Loop: {id}\nStatus: running\n")).says(&format!("Directory: {dir}\n"));
     let all = stage.0.ralph(&["status", "--format", "json"]).exits(0).json();
     assert_eq!(all.as_array().unwrap().len(), 1, "{all:#}");
     let one = &all[0];
@@ -360,12 +360,12 @@ fn status_says_what_the_agent_is_doing() {
     let running = sandbox.start(&["run", "-p", "x", "-n", "1"]);
     sandbox.until_file("up");
     until("the last words", || {
-        let told = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
-        let now = told.lines().last().unwrap_or_default().to_string();
+        let status = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
+        let now = status.lines().last().unwrap_or_default().to_string();
         now.starts_with("Now: claude ") && now.ends_with("s: Looking around.")
     });
     running.kill();
     sandbox.soon_nothing_is_left();
-    let told = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
-    assert!(!told.contains("Now: "), "{told}");
+    let status = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
+    assert!(!status.contains("Now: "), "{status}");
 }

@@ -76,11 +76,11 @@ fn a_disk_without_room_changes_nothing_and_what_goes_first_makes_room() {
          truncate -s -1000000 filler; git checkout -q part1 part2; dd if=/dev/zero of=filler oflag=append conv=notrunc bs=4k 2>/dev/null
          \"$RALPH\" undo; echo \"undo: $?\"; git status --porcelain";
     let Some(ran) = with_mounts(&sandbox, script) else { return };
-    let told = ran.exits(0).says("not enough space").stdout;
+    let stdout = ran.exits(0).says("not enough space").stdout;
     let kept = "undo: 1\nfiller\nnew\npart3\n";
-    assert!(told.starts_with(&format!("{kept}as it was\n{kept}")), "{told}");
-    let (_, last) = told.rsplit_once("undo: ").unwrap();
-    assert_eq!(last, "0\n", "{told}");
+    assert!(stdout.starts_with(&format!("{kept}as it was\n{kept}")), "{stdout}");
+    let (_, last) = stdout.rsplit_once("undo: ").unwrap();
+    assert_eq!(last, "0\n", "{stdout}");
 }
 
 #[test]

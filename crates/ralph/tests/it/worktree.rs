@@ -50,8 +50,8 @@ fn the_users_tree_index_branch_and_head_stay_as_they_are() {
     assert_eq!(sandbox.sh(&format!("git show {branch}:README")), "the agent's\n", "leftovers are committed");
     assert_eq!(sandbox.sh(&format!("git -C '{}' status --porcelain", path.display())), "");
     assert_eq!(sandbox.sh(&format!("git show --name-only --format= {branch}")), "README\nmade\ntold\n");
-    let told = fs::read_to_string(path.join("told")).unwrap();
-    assert!(told.contains("+the agent's"), "the context's diff is the worktree's\n{told}");
+    let prompt = fs::read_to_string(path.join("told")).unwrap();
+    assert!(prompt.contains("+the agent's"), "the context's diff is the worktree's\n{prompt}");
     assert_eq!(sandbox.listed()["workspace"], path.to_str().unwrap());
 }
 
@@ -62,12 +62,12 @@ fn the_closing_lines_say_where_it_is_and_how_to_look_merge_and_remove() {
     let id = sandbox.only_run();
     let path = sandbox.project().join(".ralph/worktrees").join(&id);
     let ran = ran.says(&format!("worktree: {}", path.display())).says("remove:   ralph clean");
-    let told = |word: &str| {
+    let hint = |word: &str| {
         let line = ran.stdout.lines().find_map(|line| line.trim().strip_prefix(word));
         line.unwrap_or_else(|| panic!("no {word} in\n{}", ran.stdout)).trim().to_owned()
     };
-    assert!(sandbox.sh(&told("show:")).contains("+++ b/made"));
-    sandbox.sh(&told("merge:"));
+    assert!(sandbox.sh(&hint("show:")).contains("+++ b/made"));
+    sandbox.sh(&hint("merge:"));
     assert_eq!(sandbox.read("made"), "made\n");
 }
 

@@ -15,9 +15,9 @@ fn refused(content: &str) -> String {
     answer.err
 }
 
-fn check(content: &str, told: &str) {
+fn check(content: &str, problem: &str) {
     let err = refused(content);
-    assert!(err.contains(&format!("ralph: error: .ralph/settings.json: {told}")), "{content}\n{err}");
+    assert!(err.contains(&format!("ralph: error: .ralph/settings.json: {problem}")), "{content}\n{err}");
 }
 
 #[test]
@@ -170,12 +170,12 @@ context: false
 
 #[test]
 fn a_wrong_config_file_is_told_like_any_other() {
-    let check = |name: &str, content: &str, told: &str| {
+    let check = |name: &str, content: &str, problem: &str| {
         let project = Project::empty();
         project.write(name, content);
         let answer = project.ralph(&["config", "show", "--config", name]);
         assert_eq!(answer.code, 2, "{content}");
-        assert!(answer.err.contains(&format!("{name}: {told}")), "{content}\n{}", answer.err);
+        assert!(answer.err.contains(&format!("{name}: {problem}")), "{content}\n{}", answer.err);
     };
     check(
         "c.yaml",

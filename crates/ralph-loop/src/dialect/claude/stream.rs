@@ -54,9 +54,9 @@ pub(in crate::dialect) struct Claude {
     scanner: ClaimScanner,
     /// The id of the agent's message that is being read.
     message: String,
-    /// Why Claude Code itself spoke instead of the model; its result tells whether that was final.
+    /// Why Claude Code itself spoke instead of the model; its result says whether that was final.
     error_kind: Option<String>,
-    /// Denied tool calls: the stream tells of most of them twice.
+    /// Denied tool calls: the stream reports most of them twice.
     denied: BTreeSet<String>,
     /// What failed tool calls said, by id: a result names the calls that were denied, not why.
     failed: BTreeMap<String, String>,
@@ -418,7 +418,7 @@ impl Claude {
     fn deny(&mut self, denial: Denial<'_>, why: Cow<'_, str>, seen: &mut StreamSummary, sink: Sink<'_>) {
         let Denial { tool_name: tool, tool_use_id: id } = denial;
         let why = match self.failed.remove(&*id) {
-            Some(told) if why.is_empty() => Cow::Owned(told),
+            Some(reason) if why.is_empty() => Cow::Owned(reason),
             _ => why,
         };
         if !id.is_empty() && !self.denied.insert(id.into_owned()) {
@@ -469,9 +469,9 @@ impl Claude {
         for denial in std::mem::take(&mut event.permission_denials) {
             self.deny(denial, Cow::Borrowed(""), seen, sink);
         }
-        let told = ApiError::read(&event.error);
-        let status = event.api_error_status.or(told.status.map(f64::from));
-        let error = failure(&event, &told, status);
+        let api_error = ApiError::read(&event.error);
+        let status = event.api_error_status.or(api_error.status.map(f64::from));
+        let error = failure(&event, &api_error, status);
         // The result repeats the last words. They are news only if none came before, as with
         // `--output-format json`.
         if error.is_none() && !seen.text && !event.result.trim().is_empty() {
@@ -486,12 +486,12 @@ impl Claude {
             cache_write: event.usage.cache_creation_input_tokens,
         };
         let cost = event.total_cost_usd.map(Usd::from_dollars);
-        let error_kind = self.error_kind.take().or(word(&told.kind));
+        let error_kind = self.error_kind.take().or(word(&api_error.kind));
         self.refused_key = None;
         seen.result = true;
         seen.cost = cost.or(seen.cost);
         match event.model_usage.0 {
-            untold if untold == Tokens::default() => seen.tokens += tokens,
+            unreported if unreported == Tokens::default() => seen.tokens += tokens,
             of_session => seen.tokens = of_session,
         }
         seen.session = word(&event.session_id).or(seen.session.take());
@@ -519,11 +519,11 @@ fn rate_limit(limit: RateLimit<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
 
 /// What a result says went wrong. A failed request is `subtype: "success"` with `is_error`; older
 /// versions say `error_max_turns` without it.
-fn failure(event: &Event<'_>, told: &ApiError<'_>, status: Option<f64>) -> Option<String> {
+fn failure(event: &Event<'_>, api_error: &ApiError<'_>, status: Option<f64>) -> Option<String> {
     if !event.is_error && !event.subtype.starts_with("error") {
         return None;
     }
-    let details = [event.result.to_string(), event.errors.join("; "), told.text.to_string()];
+    let details = [event.result.to_string(), event.errors.join("; "), api_error.text.to_string()];
     let detail = details.iter().find(|detail| !detail.trim().is_empty()).map_or("", String::as_str);
     let reason = [&event.terminal_reason, &event.subtype].into_iter().find(|reason| !reason.is_empty());
     let label = match (status, reason.map_or("", |reason| &**reason)) {

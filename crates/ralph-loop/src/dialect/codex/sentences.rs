@@ -1,4 +1,4 @@
-//! Failures that Codex tells as a sentence.
+//! Failures that Codex reports as a sentence.
 
 /// What Codex says instead of the service's status, in lower case: how the sentence begins, what
 /// is in it, and the service's word for that. The apostrophes vary.
@@ -12,7 +12,7 @@ const SENTENCES: &[(&str, &str, &str)] = &[
     ("missing environment variable:", "", "authentication_failed"),
 ];
 
-/// The service's word for a failure that Codex tells as a sentence.
+/// The service's word for a failure that Codex reports as a sentence.
 pub(super) fn kind_of(sentence: &str) -> Option<&'static str> {
     let sentence = sentence.to_lowercase();
     let says =

@@ -6,7 +6,7 @@
 //! - An item of type `error` is a warning.
 //! - Usage is that of the whole thread, also after a resume, so the last one counts and nothing
 //!   is added up. Its input includes what came from the cache, its output the reasoning.
-//! - An item may be told at its end only, and its beginning is then told with it.
+//! - An item may be reported at its end only, and its beginning is then reported with it.
 //! - Without a network it does not fail: `Reconnecting... waiting for network`, again and again.
 //!
 //! Deliberately absent: the time at which a usage limit ends. It is in the error's text.
@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Items that are begun at the same time. Beyond that a beginning may be told twice.
+/// Items that are begun at the same time. Beyond that a beginning may be reported twice.
 const OPEN_MAX: usize = 1000;
 /// Room for a service's whole answer, which cannot be read once it is cut.
 const COMPLAINT_CHARS: usize = 8000;
@@ -35,7 +35,7 @@ const COMPLAINT_CHARS: usize = 8000;
 #[derive(Debug)]
 pub(in crate::dialect) struct Codex {
     scanner: ClaimScanner,
-    /// The ids of items that were told to have begun.
+    /// The ids of items whose beginning was reported.
     open: BTreeSet<String>,
     /// What an `error` event said, until it is known whether that was the end.
     complaint: Option<String>,
@@ -192,7 +192,7 @@ impl Codex {
     }
 
     fn event(&mut self, event: Event<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
-        // Whatever else it tells, it got through.
+        // Whatever else it reports, it got through.
         if event.kind != "error" {
             self.offline = None;
         }
@@ -243,14 +243,14 @@ impl Codex {
 
     /// Its end, at the end of the turn, only says again what the last update said.
     fn todo_list(&mut self, stage: Stage, item: Item<'_>, sink: Sink<'_>) {
-        let told = match stage {
+        let already_shown = match stage {
             Stage::Started | Stage::Updated => {
                 self.begin(&item.id);
                 false
             }
             Stage::Completed => self.open.remove(&*item.id),
         };
-        if !told {
+        if !already_shown {
             sink(AgentEvent::Todo(item.items.into_iter().chain(item.plan).map(todo).collect()));
         }
     }
@@ -365,8 +365,8 @@ fn tool_end(item: Item<'_>, name: Cow<'_, str>, seen: &mut StreamSummary, sink: 
         || item.status == "failed"
         || item.exit_code.is_some_and(|code| code != 0.0)
         || !item.error.0.is_empty();
-    let told = [item.aggregated_output, item.result.content.0];
-    let output = told.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    let outputs = [item.aggregated_output, item.result.content.0];
+    let output = outputs.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     let output = with_error(output, &item.error.0);
     if is_error {
         count(&mut seen.tool_errors);

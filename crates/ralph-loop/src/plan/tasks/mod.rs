@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What an agent says when it thinks that all is done. Whether it is, the list tells.
+/// What an agent says when it thinks that all is done. Whether it is, the list shows.
 pub const COMPLETE: &str = "COMPLETE";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl TasksPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
     pub text: String,
-    /// Only what is needed to choose and to tell: see [`outline`].
+    /// Only what is needed to choose and to report: see [`outline`].
     pub list: Arc<TaskList>,
 }
 
@@ -97,7 +97,7 @@ pub struct TasksEnd {
     /// What the agent may not have changed, and what was undone, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<String>,
-    /// What the agent has changed of what is asked of a story. It may, and a person is told.
+    /// What the agent has changed of what is asked of a story. It may, and the user is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reworded: Vec<Reworded>,
     /// A person, or a commit, has changed it.
@@ -112,7 +112,7 @@ pub struct TasksEnd {
 }
 
 impl TasksEnd {
-    /// The list stands as it is known, and there is nothing to tell.
+    /// The list is as it is known, and there is nothing to report.
     pub fn of(known: Known) -> TasksEnd {
         TasksEnd {
             known,

@@ -219,7 +219,7 @@ impl TasksState {
 
     pub(in crate::plan) fn advance(&self) -> Advance {
         let (Some(before), Some(Compared { after, .. })) = (&self.known, self.compared()) else {
-            return Advance::Untold;
+            return Advance::Unknown;
         };
         if before.list != after.list {
             Advance::Made

@@ -1,4 +1,4 @@
-//! A program that embeds ralph is told what the command line tells, but for its own settings.
+//! A program that embeds ralph gets the advice of the command line, but for its own settings.
 
 use crate::error::{CliError, Code};
 use crate::library::{Error, Kept};

@@ -334,7 +334,7 @@ fn until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Processes with this in their environment. Where the system does not tell, none.
+/// Processes with this in their environment. Where the system does not say, none.
 fn alive(marker: &str) -> usize {
     let Ok(entries) = fs_err::read_dir(Path::new("/proc")) else { return 0 };
     let marked = |path: PathBuf| {

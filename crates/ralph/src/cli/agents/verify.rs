@@ -46,7 +46,7 @@ enum Verdict {
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct Finding {
     expectation: &'static str,
     #[serde(flatten)]
     verdict: Verdict,
@@ -65,7 +65,7 @@ pub fn verify(args: &VerifyArgs) -> Result<ExitCode, CliError> {
     let last = known.verified.unwrap_or("none");
     verification.line(&format!("{}: {}, last verified with {last}", path.display(), short(named)));
     hold_against(agent, &mut verification)?;
-    let holds = !verification.all.iter().any(|told| matches!(told.verdict, Verdict::Broken { .. }));
+    let holds = !verification.all.iter().any(|finding| matches!(finding.verdict, Verdict::Broken { .. }));
     if args.format.shape() == Shape::Value {
         print_json(&json!({
             "agent": known.name, "path": path, "version": version, "verified_with": known.verified,
@@ -102,44 +102,44 @@ fn hold_against(agent: Agent, verification: &mut Verification) -> Result<(), Cli
     let observed = probe.run();
     let starts = starts(&probe, &observed);
     let started = matches!(starts, Verdict::Ok);
-    verification.tell("starts", starts);
+    verification.report("starts", starts);
     // Of what does not start, everything else would be broken, too.
     let tried = |judge: &dyn Fn() -> Verdict| if started { judge() } else { not_started() };
-    verification.tell("streams", tried(&|| streams(&observed)));
-    verification.tell("writes a file", tried(&|| writes(&probe, &observed)));
-    verification.tell("finishes", tried(&|| finishes(&observed)));
-    verification.tell("reports tokens", tried(&|| reports_tokens(&observed)));
+    verification.report("streams", tried(&|| streams(&observed)));
+    verification.report("writes a file", tried(&|| writes(&probe, &observed)));
+    verification.report("finishes", tried(&|| finishes(&observed)));
+    verification.report("reports tokens", tried(&|| reports_tokens(&observed)));
     if agent == Agent::Claude {
-        verification.tell("reports cost", tried(&|| reports_cost(&observed)));
+        verification.report("reports cost", tried(&|| reports_cost(&observed)));
     }
     drop(probe);
 
     const AUTONOMOUS: &str = "obeys the autonomous flag";
     match (started, leave) {
-        (false, _) => verification.tell(AUTONOMOUS, not_started()),
+        (false, _) => verification.report(AUTONOMOUS, not_started()),
         (true, Leave::Unboxed) => {
             let why = "without its sandbox, codex refuses nothing".to_string();
-            verification.tell(AUTONOMOUS, Verdict::NotTried { why });
+            verification.report(AUTONOMOUS, Verdict::NotTried { why });
         }
         (true, Leave::Autonomous | Leave::None) => {
             let probe = Probe::that_writes(agent, Leave::None)?;
             let observed = probe.run();
-            verification.tell(AUTONOMOUS, refrains(&probe, &observed));
+            verification.report(AUTONOMOUS, refrains(&probe, &observed));
         }
     }
 
     let (term, signal) = ("obeys SIGTERM", "ends on a signal");
     if !started {
-        verification.tell(term, not_started());
-        verification.tell(signal, not_started());
+        verification.report(term, not_started());
+        verification.report(signal, not_started());
         return Ok(());
     }
     let probe = Probe::that_thinks(agent, leave)?;
     let observed = probe.run_out_of_time();
-    verification.tell(term, obeys(&probe, &observed));
+    verification.report(term, obeys(&probe, &observed));
     let probe = Probe::that_thinks(agent, leave)?;
     let (observed, took) = probe.run_and_signal();
-    verification.tell(signal, ends(&probe, &observed, took));
+    verification.report(signal, ends(&probe, &observed, took));
     Ok(())
 }
 
@@ -273,11 +273,11 @@ fn ends(probe: &Probe, observed: &Observed, took: Option<Duration>) -> Verdict {
 /// Prints each verdict as soon as it is known.
 struct Verification {
     format: Format,
-    all: Vec<Told>,
+    all: Vec<Finding>,
 }
 
 impl Verification {
-    fn tell(&mut self, expectation: &'static str, verdict: Verdict) {
+    fn report(&mut self, expectation: &'static str, verdict: Verdict) {
         self.line(&match &verdict {
             Verdict::Ok => format!("ok      {expectation}"),
             Verdict::Broken { expected, happened } => {
@@ -285,11 +285,11 @@ impl Verification {
             }
             Verdict::NotTried { why } => format!("--      {expectation}: not tried: {why}"),
         });
-        let told = Told { expectation, verdict };
+        let finding = Finding { expectation, verdict };
         if self.format.shape() == Shape::Lines {
-            print_lines([&told]);
+            print_lines([&finding]);
         }
-        self.all.push(told);
+        self.all.push(finding);
     }
 
     fn line(&self, text: &str) {

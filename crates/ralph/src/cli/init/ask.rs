@@ -48,7 +48,7 @@ impl Asker {
         Ok(Asker { runtime, lines, signals, out: Out::stdout() })
     }
 
-    pub fn tell(&mut self, line: &str) {
+    pub fn say(&mut self, line: &str) {
         self.out.line(line);
         self.out.flush();
     }
@@ -61,7 +61,7 @@ impl Asker {
             let line = self.next()?;
             match String::from_utf8(line) {
                 Ok(line) if !line.trim().chars().any(char::is_control) => return Ok(line.trim().to_string()),
-                _ => self.tell("That line contains control characters. Please type it again."),
+                _ => self.say("That line contains control characters. Please type it again."),
             }
         }
     }
@@ -71,7 +71,7 @@ impl Asker {
         loop {
             match read(&self.line(question)?) {
                 Ok(answer) => return Ok(answer),
-                Err(why) => self.tell(&why),
+                Err(why) => self.say(&why),
             }
         }
     }

@@ -79,7 +79,7 @@ pub fn lay_out(
     };
     out.line(&format!("{word}  .gitignore: {MARKER}"));
     if let Some(import) = import.filter(|_| imported) {
-        out.line(&import.told(&tasks, project));
+        out.line(&import.summary(&tasks, project));
     }
     if let (true, Some(feature)) = (kept_list, feature) {
         out.line(&format!("The task list already exists; its branchName was not set to ralph/{feature}."));

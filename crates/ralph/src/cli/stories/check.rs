@@ -48,7 +48,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         problems,
     };
     match args.format.shape() {
-        Shape::Text => tell(&checked),
+        Shape::Text => print(&checked),
         Shape::Value => print_json(&checked),
         Shape::Lines => print_lines(problems),
     }
@@ -58,17 +58,17 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-fn tell(checked: &Checked<'_>) {
+fn print(checked: &Checked<'_>) {
     let mut out = Out::stdout();
     for problem in checked.problems {
         let Problem { severity, file, line, column, text, hint, .. } = problem;
-        let told = format!("{}:{line}:{column}: {}: {text}", file.display(), severity.word());
-        out.tell(&printable(&told));
-        out.tell(&printable(&format!("  hint: {hint}")));
+        let message = format!("{}:{line}:{column}: {}: {text}", file.display(), severity.word());
+        out.text(&printable(&message));
+        out.text(&printable(&format!("  hint: {hint}")));
     }
     let Checked { stories, errors, warnings, .. } = *checked;
     let [stories, errors, warnings] = [(stories, "story"), (errors, "error"), (warnings, "warning")]
         .map(|(count, thing)| counted(count as u64, thing));
-    out.tell(&format!("{stories}, {errors}, {warnings}"));
+    out.text(&format!("{stories}, {errors}, {warnings}"));
     out.flush();
 }

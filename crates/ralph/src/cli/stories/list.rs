@@ -253,12 +253,13 @@ mod tests {
             retry_count: 2,
         };
         let done = state.completed_stories.iter().copied().collect();
-        let told = |text: &str, on: &[&str], running| status(&spec(text, on), &state, &done, running).words();
-        assert_eq!(told("1.1", &["9.9"], false), "done");
-        assert_eq!(told("1.3", &[], true), "running");
-        assert_eq!(told("1.3", &[], false), "failed 2 times");
-        assert_eq!(told("1.4", &["1.1", "1.2"], true), "pending");
-        assert_eq!(told("1.4", &["1.1", "1.3", "1.5"], false), "blocked by 1.3, 1.5");
+        let words =
+            |text: &str, on: &[&str], running| status(&spec(text, on), &state, &done, running).words();
+        assert_eq!(words("1.1", &["9.9"], false), "done");
+        assert_eq!(words("1.3", &[], true), "running");
+        assert_eq!(words("1.3", &[], false), "failed 2 times");
+        assert_eq!(words("1.4", &["1.1", "1.2"], true), "pending");
+        assert_eq!(words("1.4", &["1.1", "1.3", "1.5"], false), "blocked by 1.3, 1.5");
         let state = StoryState { retry_count: 0, ..state.clone() };
         assert_eq!(status(&spec("1.3", &[]), &state, &done, false), Status::Pending);
     }

@@ -104,12 +104,12 @@ impl Stories {
 }
 
 fn refused(error: &NewStoryError) -> CliError {
-    let told = CliError::from_error(error, Code::Failed);
+    let refusal = CliError::from_error(error, Code::Failed);
     match error {
         NewStoryError::Template { .. } => {
-            told.hint("it can use id, epic, story, title, slug, depends_on and the filter yaml")
+            refusal.hint("it can use id, epic, story, title, slug, depends_on and the filter yaml")
         }
-        NewStoryError::TemplateUnread { .. } => told.hint("make it readable, or remove it"),
-        NewStoryError::Write { .. } => told,
+        NewStoryError::TemplateUnread { .. } => refusal.hint("make it readable, or remove it"),
+        NewStoryError::Write { .. } => refusal,
     }
 }

@@ -107,7 +107,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
         problems,
     };
     match args.format.shape() {
-        Shape::Text => tell(&checked),
+        Shape::Text => print(&checked),
         Shape::Value => print_json(&checked),
         Shape::Lines => print_lines(&checked.problems),
     }
@@ -180,10 +180,10 @@ fn errors(list: &Result<TaskList, Unreadable>, rules: &ReviewRules<'_>, file: &P
             problems.push(error(None, "The task list has no stories.".to_string()));
         }
         let stuck = dead_ends(list, rules.skip_review);
-        let told = |stuck: &ralph_loop::task_list::Blocked<'_>| {
+        let dead_end = |stuck: &ralph_loop::task_list::Blocked<'_>| {
             error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never start."))
         };
-        problems.extend(stuck.iter().map(told));
+        problems.extend(stuck.iter().map(dead_end));
     }
     problems
 }
@@ -249,7 +249,7 @@ fn misspelled(names: &[&str], known: &[&str]) -> Vec<String> {
     names.iter().filter(|name| !field::ALL.contains(name)).filter_map(slip).collect()
 }
 
-fn tell(checked: &Checked) {
+fn print(checked: &Checked) {
     let mut out = Out::stdout();
     for Problem { severity, file, line, text, .. } in &checked.problems {
         let word = match severity {
@@ -257,12 +257,12 @@ fn tell(checked: &Checked) {
             Severity::Warning => "warning",
         };
         let at = line.map_or_else(String::new, |line| format!(":{line}"));
-        out.tell(&printable(&format!("{}{at}: {word}: {text}", file.display())));
+        out.text(&printable(&format!("{}{at}: {word}: {text}", file.display())));
     }
     let counted =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let stories = counted(checked.stories, "story", "stories");
     let errors = counted(checked.errors, "error", "errors");
-    out.tell(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
+    out.text(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
     out.flush();
 }

@@ -122,10 +122,10 @@ fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], runni
             format!(", next: {} ({})", printable(&line.id), line.standing.words())
         });
         let at_work = if running { "; a run is active here" } else { "" };
-        out.tell(&format!("{done} of {} done{next}{at_work}", lines.len()));
+        out.text(&format!("{done} of {} done{next}{at_work}", lines.len()));
     }
     if let Some(line) = Reworded::summary(reworded) {
-        out.tell(&printable(&line));
+        out.text(&printable(&line));
     }
     // Whatever cap the loop is run with.
     let rules = super::check::rules(false, u32::MAX);

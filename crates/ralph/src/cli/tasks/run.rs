@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     let there = requested.branch.as_deref().is_some_and(|branch| tasks::is_on_branch(&project, branch, &dir));
     if let Some(import) = import.filter(|_| !there) {
         write(&import, &project, &dir)?;
-        say(&format!("ralph: {}", import.told(&dir, &project)));
+        say(&format!("ralph: {}", import.summary(&dir, &project)));
     }
     args.common.live(requested, &settings)
 }

@@ -65,15 +65,15 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let (duration, reworded) = (duration_ms as f64 / 1000.0, tallies.reworded(story.id()));
     let shown = Shown { story, standing, iterations, cost, duration, reworded };
     match args.format.shape() {
-        Shape::Text => tell(&shown, &tally),
+        Shape::Text => print(&shown, &tally),
         Shape::Value => print_json(&shown),
         Shape::Lines => print_lines([shown]),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Told by the lines above them.
-const TOLD: [&str; 11] = [
+/// Fields that have a line or a section of their own.
+const SHOWN_ABOVE: [&str; 11] = [
     field::ID,
     field::TITLE,
     field::DESCRIPTION,
@@ -87,10 +87,10 @@ const TOLD: [&str; 11] = [
     field::DEPENDS_ON,
 ];
 
-fn tell(shown: &Shown<'_>, tally: &Tally) {
+fn print(shown: &Shown<'_>, tally: &Tally) {
     let Shown { story, standing, reworded, .. } = shown;
     let mut out = Out::stdout();
-    let mut line = |text: &str| out.tell(&printable(text));
+    let mut line = |text: &str| out.text(&printable(text));
     let raw = |name: &str| story.field(name).map_or_else(|| "missing".to_string(), Json::to_string);
     line(&format!("{}: {}", story.id(), story.title()));
     line(&format!("  status        {}", standing.words()));
@@ -107,7 +107,7 @@ fn tell(shown: &Shown<'_>, tally: &Tally) {
         let words: Vec<String> = reworded.iter().map(ToString::to_string).collect();
         line(&format!("  reworded      by agents: {}", words.join(", ")));
     }
-    let others = story.fields().filter(|(name, _)| !TOLD.contains(name));
+    let others = story.fields().filter(|(name, _)| !SHOWN_ABOVE.contains(name));
     for (name, value) in others {
         line(&format!("  {name:<13} {value}"));
     }

@@ -25,7 +25,7 @@ pub(in crate::engine) struct Shared {
 }
 
 /// The work that the last agent or check was started for: what follows it (a commit message, a
-/// commit) is told the same.
+/// commit) is given the same.
 #[derive(Default)]
 struct AtHand {
     story: Option<String>,

@@ -76,7 +76,7 @@ fn a_branch_that_is_checked_out_is_kept_and_the_others_go() {
     assert!(has_branch(&sandbox, id) && sandbox.runs() == [id.clone()]);
 }
 
-/// What the journal told of it is gone; the hint of the commands that need one leads here.
+/// What the journal said about it is gone; the hint of the commands that need one leads here.
 #[test]
 fn a_worktree_whose_journal_is_lost_goes_as_that_of_any_run() {
     for checkpoints in [true, false] {
@@ -246,8 +246,8 @@ fn it_says_how_much_it_has_freed() {
         sandbox.run(&["-p", "x", "-q"], &agent).exits(0);
     }
     let freed = |args: &[&str], word: &str| {
-        let told = sandbox.ralph(args).exits(0).stdout;
-        let last = told.lines().last().unwrap().to_owned();
+        let stdout = sandbox.ralph(args).exits(0).stdout;
+        let last = stdout.lines().last().unwrap().to_owned();
         let amount = last.strip_prefix(word).unwrap_or_else(|| panic!("{last}")).to_owned();
         amount.strip_suffix(" MiB.").unwrap_or_else(|| panic!("{last}")).parse::<f64>().unwrap()
     };

@@ -23,9 +23,9 @@ fn every_story_that_is_done_is_one_commit_on_a_branch_of_the_run() {
     let run = sandbox.only_run();
     assert_eq!(git(sandbox, "branch --show-current"), format!("ralph/{run}\n"));
     // The second iteration is the attempt that did it; what the first left is in no commit.
-    let told =
+    let commits =
         git(sandbox, "log --reverse --format='%s|%(trailers:key=Ralph-Run,valueonly,separator=)' main..");
-    assert_eq!(told, format!("[1.1] Part 1 1|{run}/2\n[1.2] Part 1 2|{run}/3\n"));
+    assert_eq!(commits, format!("[1.1] Part 1 1|{run}/2\n[1.2] Part 1 2|{run}/3\n"));
     let files = |commit: &str| git(sandbox, &format!("show --format= --name-only {commit}"));
     for (commit, id) in [("HEAD~1", "1.1"), ("HEAD", "1.2")] {
         assert_eq!(files(commit), format!("part-{id}\nprogress.txt\n{}\n", spec_path(id)));

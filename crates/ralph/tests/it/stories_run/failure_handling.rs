@@ -36,8 +36,8 @@ fn step_4_every_failure_is_a_line_with_its_reason() {
 fn an_attempt_that_was_ended_for_its_silence_is_told_as_that() {
     let stage = Stage::new("8.3");
     let script = "case $try in 8.3#1) sleep 600 ;; *) DONE ;; esac";
-    let told = stage.run(&["--inactivity-timeout", "8"], script).exits(0).stdout;
-    assert!(!told.contains("No completion signal"), "{told}");
+    let stdout = stage.run(&["--inactivity-timeout", "8"], script).exits(0).stdout;
+    assert!(!stdout.contains("No completion signal"), "{stdout}");
     assert_eq!(stage.progress()[0], "[FAIL] Story 8.3 - the agent was silent for 8s - TIME (attempt 1/3)");
     assert!(stage.prompt("8.3#2").contains("It failed: the agent was silent for 8s"));
 }
@@ -94,6 +94,6 @@ fn a_false_done_is_a_failure_and_the_next_agent_sees_what_the_check_said() {
     );
     assert!(!stage.prompt("8.3#1").contains("the sum is off by one"));
     assert!(stage.prompt("8.3#2").contains("the sum is off by one"), "{}", stage.prompt("8.3#2"));
-    let told = "check sh check.sh failed with exit code 1: the sum is off by one".to_string();
-    assert!(stage.log().contains(&told), "{:?}", stage.log());
+    let line = "check sh check.sh failed with exit code 1: the sum is off by one".to_string();
+    assert!(stage.log().contains(&line), "{:?}", stage.log());
 }

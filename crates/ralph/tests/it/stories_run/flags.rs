@@ -37,20 +37,20 @@ fn n_reached_is_no_success_if_the_last_attempt_failed() {
 #[test]
 fn all_is_complete_only_if_no_story_is_left_in_the_specs() {
     let stage = Stage::new("1.1 1.2 1.3");
-    let told = |args: &[&str], script: &str| {
+    let outcome = |args: &[&str], script: &str| {
         let ran = stage.run(args, script).exits(0);
         let line = ran.stdout.lines().find(|line| line.starts_with("  stories: ")).map(String::from);
         (ran.stdout.contains("ALL COMPLETE!"), line)
     };
     let line = |text: &str| (false, Some(format!("  stories: {text}")));
-    assert_eq!(told(&["-s", "1.2"], "DONE"), line("1 of 1 done; not in this run: 1.1 1.3"));
-    assert_eq!(told(&["-r", "1.3"], "DONE"), line("1 of 1 done; not in this run: 1.1"));
-    assert_eq!(told(&["-r", "1.3"], "DONE"), line("none to do; not in this run: 1.1"));
+    assert_eq!(outcome(&["-s", "1.2"], "DONE"), line("1 of 1 done; not in this run: 1.1 1.3"));
+    assert_eq!(outcome(&["-r", "1.3"], "DONE"), line("1 of 1 done; not in this run: 1.1"));
+    assert_eq!(outcome(&["-r", "1.3"], "DONE"), line("none to do; not in this run: 1.1"));
     assert!(!stage.run(&["-r", "1.3", "-d"], "DONE").exits(0).stdout.contains("ALL COMPLETE!"));
     // A spec that an agent writes is for the next run.
     let writes = "cp specs/epic-1/story-1.1-part-1-1.md specs/epic-1/story-1.4-more.md; DONE";
-    assert_eq!(told(&[], writes), line("1 of 1 done; not in this run: 1.4"));
-    assert_eq!(told(&[], "DONE"), (true, None));
+    assert_eq!(outcome(&[], writes), line("1 of 1 done; not in this run: 1.4"));
+    assert_eq!(outcome(&[], "DONE"), (true, None));
 }
 
 #[test]

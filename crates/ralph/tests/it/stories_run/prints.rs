@@ -45,11 +45,11 @@ fn programs_get_the_story_of_each_iteration() {
     assert_eq!(result["plan"], "stories");
     assert_eq!(result["error"]["message"], "story 1.2 failed 3 times");
     let iterations: Vec<_> = result["iterations"].as_array().unwrap().iter().collect();
-    let told: Vec<_> =
+    let outcomes: Vec<_> =
         iterations.iter().map(|i| (i["story"].as_str().unwrap(), i["error"].as_str())).collect();
-    assert_eq!(told[0], ("1.1", None));
-    assert_eq!(told[1], ("1.2", Some("the agent reported DONE, but 1 check failed: test -e one")));
-    assert!(told[3].0 == "1.2" && told[3].1.unwrap().starts_with("there is no network"));
+    assert_eq!(outcomes[0], ("1.1", None));
+    assert_eq!(outcomes[1], ("1.2", Some("the agent reported DONE, but 1 check failed: test -e one")));
+    assert!(outcomes[3].0 == "1.2" && outcomes[3].1.unwrap().starts_with("there is no network"));
     assert_eq!(iterations[0]["completion_tag_found"], true);
     assert_eq!(iterations[1]["check_results"][0]["passed"], false);
 }
@@ -59,13 +59,13 @@ fn what_a_run_did_is_in_the_list_of_stories() {
     let stage = project();
     stage.run(&[], SCRIPT).exits(1);
     let listed = stage.sandbox.ralph(&["stories", "list", "--format", "json"]).exits(0).json();
-    let told: Vec<_> = listed
+    let stories: Vec<_> = listed
         .as_array()
         .unwrap()
         .iter()
         .map(|s| (s["id"].as_str().unwrap(), s["status"].as_str().unwrap(), s["attempts"].as_u64().unwrap()))
         .collect();
-    assert_eq!(told, [("1.1", "done", 1), ("1.2", "failed", 3), ("1.10", "blocked", 0)]);
+    assert_eq!(stories, [("1.1", "done", 1), ("1.2", "failed", 3), ("1.10", "blocked", 0)]);
 }
 
 #[test]

@@ -13,8 +13,8 @@ fn the_next_prompt_says_what_the_last_attempt_tried_and_why_it_failed() {
     assert!(!stage.prompt("1.1#1").contains("THE ATTEMPT BEFORE YOURS"));
     let second = stage.prompt("1.1#2");
     let kept = format!("git diff {}^-2", stage.kept(1));
-    for told in ["attempt 2 of 3", "It failed: the bridge is out", "+a wrong turn", "+more", &kept] {
-        assert!(second.contains(told), "{told}\n{second}");
+    for part in ["attempt 2 of 3", "It failed: the bridge is out", "+a wrong turn", "+more", &kept] {
+        assert!(second.contains(part), "{part}\n{second}");
     }
     assert!(stage.sandbox.sh(&kept).contains("+a wrong turn"), "and the command works");
     assert!(!stage.prompt("1.2#1").contains("the bridge is out"), "another story is not told");
@@ -46,9 +46,9 @@ fn an_attempt_that_was_put_aside_unjudged_does_not_hide_the_one_that_failed() {
     ]));
     stage.sandbox.settings(&json!({"backoff": {"base": 0.01, "cap": 0.01}}));
     stage.sandbox.ralph(&["stories"]).exits(0);
-    let told = stage.sandbox.read("../told");
-    assert!(told.contains("It failed: too far") && told.contains("+the first way"), "{told}");
-    assert!(!told.contains("half of another") && told.contains("attempt 2 of 3"), "{told}");
+    let prompt = stage.sandbox.read("../told");
+    assert!(prompt.contains("It failed: too far") && prompt.contains("+the first way"), "{prompt}");
+    assert!(!prompt.contains("half of another") && prompt.contains("attempt 2 of 3"), "{prompt}");
     assert!(!stage.sandbox.has("tried"), "each agent began where the story began");
     assert_eq!(stage.sandbox.sh(&format!("git show {}:tried", stage.kept(2))), "half of another\n");
 }
@@ -60,8 +60,8 @@ fn learnings_of_earlier_stories_and_runs_are_given_to_later_ones() {
     stage.run(&[], "case $try in 1.1#1) LEARN 'no $HOME here'; FAIL x ;; *) DONE ;; esac").exits(0);
     assert!(stage.prompt("1.1#1").contains("- the port is 8081"));
     for prompt in ["1.1#2", "1.2#1"] {
-        let told = stage.prompt(prompt);
-        assert!(told.contains("- the port is 8081\n- no $HOME here"), "{told}");
+        let text = stage.prompt(prompt);
+        assert!(text.contains("- the port is 8081\n- no $HOME here"), "{text}");
     }
     assert_eq!(stage.progress()[..2], ["[LEARN] the port is 8081", "[LEARN] no $HOME here"]);
 }
@@ -76,10 +76,10 @@ fn rules_and_verification_come_from_the_settings_and_verification_is_also_run() 
     let script = "case $try in 1.1#1) : > built ;; *) : > built; : > tested ;; esac; DONE";
     stage.run(&[], script).exits(0);
     let prompt = stage.prompt("1.1#1");
-    for told in
+    for part in
         ["\n- Money is integer cents.\n- No new dependencies.", "\n   - test -e built\n   - test -e tested\n"]
     {
-        assert!(prompt.contains(told), "{told}\n{prompt}");
+        assert!(prompt.contains(part), "{part}\n{prompt}");
     }
     assert_eq!(stage.asked(), "1.1 1.1", "what the agent says is not enough");
 }
@@ -164,8 +164,8 @@ fn what_ralph_writes_is_not_told_as_the_doing_of_a_failed_attempt() {
     assert!(ran.stdout.contains(&format!("  git diff {}^-", stage.kept(1))), "{}", ran.stdout);
     for story in ["1.1", "1.2", "1.3", "1.4"] {
         let prompt = stage.prompt(&format!("{story}#2"));
-        let (_, told) = prompt.split_once("They start like this:").unwrap();
-        let (diff, _) = told.split_once("## STORY SPECIFICATION").unwrap();
+        let (_, rest) = prompt.split_once("They start like this:").unwrap();
+        let (diff, _) = rest.split_once("## STORY SPECIFICATION").unwrap();
         for agents in ["+++ b/way\n", "+wrong\n", "+and more\n"] {
             assert!(diff.contains(agents), "{story}: {agents}\n{diff}");
         }

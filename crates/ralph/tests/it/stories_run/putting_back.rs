@@ -21,8 +21,8 @@ fn check(stage: &Stage, script: &str, kept: &[(&str, &str)]) {
         let shown = stage.sandbox.sh(&format!("git show '{}{path}'", stage.kept(1)));
         assert_eq!(shown, *content, "{path}");
     }
-    let told = format!("files reset to where the story started; the attempt is kept as {}", stage.kept(1));
-    assert!(stage.log().contains(&told), "{:?}", stage.log());
+    let line = format!("files reset to where the story started; the attempt is kept as {}", stage.kept(1));
+    assert!(stage.log().contains(&line), "{:?}", stage.log());
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn commits() {
     let stage = Stage::new("1.1");
     let script = "echo a > a; commit one; echo b > b; git rm -q README; commit two";
     check(&stage, script, &[(":a", "a\n"), (":b", "b\n")]);
-    let told = stage.sandbox.sh(&format!("git log --format=%s HEAD..{}", stage.kept(1)));
-    assert_eq!(told, "ralph: failed attempt\ntwo\none\n");
+    let subjects = stage.sandbox.sh(&format!("git log --format=%s HEAD..{}", stage.kept(1)));
+    assert_eq!(subjects, "ralph: failed attempt\ntwo\none\n");
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn an_unfinished_rebase_although_head_has_left_its_branch() {
             assert!(!stage.sandbox.has(&format!(".git/{sign}")), "{how}");
         }
         // What was to be rebased is kept as well.
-        let told = stage.sandbox.sh(&format!("git log --format=%s {}", stage.kept(1)));
-        assert!(told.lines().any(|line| line == "second"), "{how}: {told}");
+        let subjects = stage.sandbox.sh(&format!("git log --format=%s {}", stage.kept(1)));
+        assert!(subjects.lines().any(|line| line == "second"), "{how}: {subjects}");
     }
 }
 

@@ -71,9 +71,9 @@ fn halted_it_begins_at_0_from_the_tree_as_it_is() {
     assert_eq!(stage.note("saw-1.1#5"), "help\n", "and back to there after each failure");
     assert_eq!(stage.commits(), "1.1#3", "the halted attempt was the person's to keep");
     assert_eq!(stage.sandbox.read("left"), "1.1#3\n");
-    let told = stage.prompt("1.1#4");
-    assert!(told.contains("attempt 1 of 3") && told.contains("It failed: no 1.1#3"), "{told}");
-    assert!(!told.contains("put aside"), "the last attempt is in the tree\n{told}");
+    let prompt = stage.prompt("1.1#4");
+    assert!(prompt.contains("attempt 1 of 3") && prompt.contains("It failed: no 1.1#3"), "{prompt}");
+    assert!(!prompt.contains("put aside"), "the last attempt is in the tree\n{prompt}");
     let attempts: Vec<String> =
         stage.progress().iter().map(|line| line.split('(').next_back().unwrap().into()).collect();
     let of = |n: u32| format!("attempt {n}/3)");
@@ -164,9 +164,9 @@ fn stories_whose_work_is_undone_are_done_no_more() {
         // What the user has made of it stays.
         let theirs = r#"{"completed_stories": ["1.3"], "current_story": null, "retry_count": 0}"#;
         stage.sandbox.write(".ralph/state.json", theirs);
-        let told = stage.sandbox.ralph(&["undo", &id]).exits(0);
+        let again = stage.sandbox.ralph(&["undo", &id]).exits(0);
         if !ignored.is_empty() {
-            assert!(told.stdout.contains("has changed since this run"), "{}", told.stdout);
+            assert!(again.stdout.contains("has changed since this run"), "{}", again.stdout);
             assert_eq!(stage.state(), "1.3 / - / 0");
         }
     }
@@ -204,7 +204,7 @@ fn an_agent_that_the_journal_has_lost_is_put_aside_like_any_other() {
     assert_eq!(stage.sandbox.agents_begun(), 2);
 }
 
-/// A power cut takes the fact that a story is done, and leaves the line that tells of it.
+/// A power cut takes the fact that a story is done, and leaves the line that records it.
 #[test]
 fn a_line_whose_fact_the_journal_has_lost_is_not_written_again() {
     let stage = Stage::new("1.1 1.2");

@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 
-/// One attempt at 8.3 by an agent that says this; what `progress.txt` tells of it.
+/// One attempt at 8.3 by an agent that says this; what `progress.txt` says about it.
 #[track_caller]
 fn check(said: &str, expected: &[&str]) {
     let stage = Stage::without_git("8.3");

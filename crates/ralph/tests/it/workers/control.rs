@@ -98,14 +98,14 @@ fn an_agent_cannot_control_other_runs() {
         .collect();
     let other = ["-p", "x", "-n", "1", "--share-workspace"];
     yard.0.run(&other, &yard.0.sh_agent(&script.join("; "))).exits(1);
-    let told = yard.0.read("told.txt");
+    let stderr = yard.0.read("told.txt");
     assert_eq!(
-        told.matches("cause: an agent cannot control other runs\n").count(),
+        stderr.matches("cause: an agent cannot control other runs\n").count(),
         2 * commands.len(),
-        "{told}"
+        "{stderr}"
     );
-    let here = yard.0.runs().into_iter().find(|run| told.contains(&format!("started inside run {run};")));
-    assert!(here.is_some_and(|run| run != worker), "{told}");
+    let here = yard.0.runs().into_iter().find(|run| stderr.contains(&format!("started inside run {run};")));
+    assert!(here.is_some_and(|run| run != worker), "{stderr}");
     assert_eq!(yard.0.read("out.txt"), "");
     let state = yard.state("agent");
     assert_eq!((&state["status"], &state["max_iterations"]), (&json!("running"), &json!(2)));
@@ -257,9 +257,9 @@ fn people_are_told_by_a_command_of_theirs() {
     yard.ends("agent", 0);
     yard.until_exists("told.done.json");
     yard.until_says("agent", "ralph: warning: the notify command failed: exit code 3");
-    let told: serde_json::Value = serde_json::from_str(&yard.0.read("told.done.json")).unwrap();
-    assert_eq!((&told["event"], &told["worker"]), (&json!("done"), &json!("agent")));
-    assert_eq!((&told["reason"], &told["iterations"]), (&json!("max_iterations"), &json!(2)));
+    let message: serde_json::Value = serde_json::from_str(&yard.0.read("told.done.json")).unwrap();
+    assert_eq!((&message["event"], &message["worker"]), (&json!("done"), &json!("agent")));
+    assert_eq!((&message["reason"], &message["iterations"]), (&json!("max_iterations"), &json!(2)));
     assert!(yard.0.read("told.txt").ends_with("agent max_iterations 2\n"), "{}", yard.0.read("told.txt"));
 }
 
@@ -296,9 +296,9 @@ fn people_are_told_of_a_wait_for_a_limit_and_of_a_stall() {
     yard.0.ralph(&[&["spawn", "--name", "agent"], &args[..], &["--", "claude"]].concat()).exits(0);
     yard.until_says("agent", "loop complete");
     until("both are told", || yard.0.has("told") && yard.0.read("told").lines().count() >= 2);
-    let mut told: Vec<String> = yard.0.read("told").lines().map(String::from).collect();
-    told.sort();
-    assert_eq!(told, ["done", "waiting"], "once each, however often it was refused");
+    let mut events: Vec<String> = yard.0.read("told").lines().map(String::from).collect();
+    events.sort();
+    assert_eq!(events, ["done", "waiting"], "once each, however often it was refused");
     let yard = Yard(crate::support::Sandbox::git());
     yard.0.write("PROMPT.md", "x\n");
     let args = [

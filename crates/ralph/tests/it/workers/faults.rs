@@ -165,8 +165,8 @@ fn of_two_resumes_at_once_one_carries_on() {
     for ran in both {
         let ran = ran.end();
         resumed += u32::from(ran.stdout.contains("resumed ralph loop for agent"));
-        let told = ran.code == Some(0) || ran.stderr.contains("already") || ran.stderr.contains("alive");
-        assert!(told, "{:?} {} {}", ran.code, ran.stdout, ran.stderr);
+        let explained = ran.code == Some(0) || ran.stderr.contains("already") || ran.stderr.contains("alive");
+        assert!(explained, "{:?} {} {}", ran.code, ran.stdout, ran.stderr);
     }
     assert_eq!(resumed, 1);
     yard.go(1, 0);

@@ -225,7 +225,7 @@ fn a_home_that_cannot_be_written() {
     yard.0.shell(&script).exits(1).says("ralph: error: cannot start the worker\n");
 }
 
-/// A disk that is full for the worker's files is told, and hurts no work.
+/// A disk that is full for the worker's files is reported, and hurts no work.
 #[test]
 fn files_that_cannot_be_written_hurt_no_work() {
     let yard = Yard::new();

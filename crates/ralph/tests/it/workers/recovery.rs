@@ -11,10 +11,10 @@ fn ralph_loop_crashed_mid_iteration() {
     yard.spawn(&["-n", "2"], &yard.waiting_agent()).exits(0);
     yard.until_begun(1);
     yard.kill_loop();
-    let told = yard.status("agent");
+    let status = yard.status("agent");
     assert!(
-        told.contains("Status: running, but its process is gone; continue with: ralph resume agent\n"),
-        "{told}"
+        status.contains("Status: running, but its process is gone; continue with: ralph resume agent\n"),
+        "{status}"
     );
     yard.0.ralph(&["ls"]).exits(0).says("running, process is gone");
     yard.0.ralph(&["resume", "agent"]).exits(0);

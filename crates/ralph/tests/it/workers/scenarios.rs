@@ -150,7 +150,10 @@ fn pause_ralph_loop() {
     assert_eq!(paused.stdout, "paused ralph loop for agent\n");
     assert_eq!(yard.state("agent")["status"], "paused");
     assert!(yard.0.alive().contains(&yard.agent_pid()), "the agent goes on");
-    assert!(yard.status("agent").ends_with("Note: iteration 1 is not finished yet\n"), "which is told");
+    assert!(
+        yard.status("agent").ends_with("Note: iteration 1 is not finished yet\n"),
+        "and the status says so"
+    );
     yard.go(1, 0);
     yard.until_log("agent", "[END] iteration 1 exit=0");
     until("the note is gone", || !yard.status("agent").contains("Note: "));
@@ -200,8 +203,8 @@ fn ralph_status_check() {
     yard.until_begun(2);
     let state = yard.state("agent");
     let time = |name: &str| state[name].as_str().unwrap().split('.').next().unwrap().replace('T', " ");
-    let told = yard.status("agent");
-    let (seed, now) = told.split_once("Now: ").unwrap();
+    let status = yard.status("agent");
+    let (seed, now) = status.split_once("Now: ").unwrap();
     assert_eq!(
         seed,
         format!(
@@ -253,8 +256,8 @@ fn ralph_requires_tmux() {
     let yard = Yard::new();
     yard.spawn(&["-n", "10"], &yard.waiting_agent()).exits(0);
     assert_eq!(yard.windows(), ["agent"]);
-    let told = yard.0.ralph(&["ls", "--format", "json"]).exits(0).json();
-    assert_eq!(told[0]["tmux"], json!({"session": "ralph", "window": "agent"}));
+    let listed = yard.0.ralph(&["ls", "--format", "json"]).exits(0).json();
+    assert_eq!(listed[0]["tmux"], json!({"session": "ralph", "window": "agent"}));
 }
 
 #[test]

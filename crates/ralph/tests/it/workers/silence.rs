@@ -14,7 +14,7 @@ fn a_running_tool_has_a_limit_of_its_own() {
     yard.0.write("start", start);
     yard.0.write("end", end);
     yard.0.write("result", result);
-    let told = |name: &str, tool: &str, limits: [&str; 2], code: i32| {
+    let log_of = |name: &str, tool: &str, limits: [&str; 2], code: i32| {
         let script = format!("cat > /dev/null; cat start; echo; {tool}; cat end; echo; cat result; echo");
         yard.0.program("claude", &script);
         let limits = ["--inactivity-timeout", limits[0], "--tool-timeout", limits[1]];
@@ -23,9 +23,9 @@ fn a_running_tool_has_a_limit_of_its_own() {
         yard.log(name)
     };
     // Longer than an agent may be silent.
-    let log = told("slow", "sleep 6", ["5", "600"], 0);
+    let log = log_of("slow", "sleep 6", ["5", "600"], 0);
     assert!(!log.contains("[TIMEOUT]"), "{log}");
-    let log = told("tool", "exec tail -f /dev/null", ["600", "0.5"], 1);
+    let log = log_of("tool", "exec tail -f /dev/null", ["600", "0.5"], 1);
     assert!(log.contains("[TIMEOUT] iteration 1 tool timeout (0.5s), restarting"), "{log}");
     let state = yard.state("tool");
     assert_eq!((&state["total_failures"], &state["consecutive_failures"]), (&json!(1), &json!(1)));
@@ -119,7 +119,7 @@ fn a_silent_agent_that_is_done_is_done() {
     assert_eq!((&iteration["end"], &iteration["error"]), (&json!("silent"), &json!(null)));
 }
 
-/// Claude and the others tell all the time that they are at work; text need not.
+/// Claude and the others show all the time that they are at work; text need not.
 #[test]
 fn the_time_depends_on_what_an_agent_prints() {
     let yard = Yard::new();
