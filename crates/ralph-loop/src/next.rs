@@ -79,7 +79,7 @@ pub fn space_wanted(run: &Run, state: &State, action: &Action) -> Option<u64> {
 
 /// A step in flight goes on unless it takes too long or the user asks twice to stop.
 fn steer(run: &Run, state: &State, flight: &Flight) -> Option<Action> {
-    // Over before anybody could end it.
+    // Over in a moment: at most it waits ten seconds for another process that edits the files.
     if let Step::Plan { .. } = flight.step {
         return None;
     }
@@ -153,7 +153,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
     if let Some(judgement) = judgement_due(run, state) {
         return Some(Action::Judge(judgement));
     }
-    // What an agent has made of the plan is found out, and put right, before anybody else can
+    // What an agent has made of the plan is found out, and put right, before another process can
     // touch it.
     let (over, trouble) = (state.work.stage.is_over(), &state.work.trouble);
     let stops = state.asked.killed || state.asked.stops > 0 || trouble.is_some();

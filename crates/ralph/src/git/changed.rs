@@ -120,12 +120,12 @@ mod tests {
         // The second is cut after one pair or two, the last within the first.
         for most in [ANSWER, 250, 1] {
             let found = shadow.changed_in_pieces(&pairs, most);
-            let told: Vec<Option<usize>> =
+            let counts: Vec<Option<usize>> =
                 found.iter().map(|changed| changed.as_ref().map(|changed| changed.count)).collect();
             let whole = [2, 2, 2, 0, 2, 9, 2, 2, 2, 2, 9].map(|count| (count < 9).then_some(count));
             match most {
-                1 => assert_eq!(told, [None; 11]),
-                _ => assert_eq!(told, whole, "{most}"),
+                1 => assert_eq!(counts, [None; 11]),
+                _ => assert_eq!(counts, whole, "{most}"),
             }
         }
         assert_eq!(shadow.changed(&pairs)[0].as_ref().unwrap().paths, ["all", "of 1"]);

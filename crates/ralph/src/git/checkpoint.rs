@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub struct Checkpoints {
     shadow: Shadow,
-    /// The run's first tree; diffs are told from there.
+    /// The run's first tree; diffs begin there.
     base: Option<String>,
     last: Option<Last>,
     /// Also record where the user's repository stands.

@@ -55,7 +55,7 @@ pub enum NoRepository {
 }
 
 impl NoRepository {
-    fn told_by(answer: &ToolOutput) -> NoRepository {
+    fn of_answer(answer: &ToolOutput) -> NoRepository {
         // The command is the same in every language that git speaks.
         let said = String::from_utf8_lossy(&answer.stderr);
         let mut lines = said.lines().map(str::trim);
@@ -88,7 +88,7 @@ impl Repository {
             }
         })?;
         let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
-        top.map(|top| Repository::at(place, top)).ok_or_else(|| NoRepository::told_by(&answer))
+        top.map(|top| Repository::at(place, top)).ok_or_else(|| NoRepository::of_answer(&answer))
     }
 
     /// One that was found before.
