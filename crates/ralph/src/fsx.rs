@@ -309,6 +309,15 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
+/// Removes a directory in which there is nothing but directories. Returns whether it is gone.
+pub fn remove_empty_tree(path: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(path) else { return false };
+    let mut entries = entries.map(|entry| entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))));
+    let is_empty =
+        entries.all(|entry| entry.is_ok_and(|(kind, path)| kind.is_dir() && remove_empty_tree(&path)));
+    is_empty && remove_empty_dir(path)
+}
+
 /// Whether the directory was empty and is gone.
 pub fn remove_empty_dir(path: &Path) -> bool {
     fs::remove_dir(path).is_ok()

@@ -438,7 +438,10 @@ impl Shadow {
         let path = self.top().join(OsStr::from_bytes(path));
         let is_dir = |path: &Path| path.symlink_metadata().map(|meta| meta.is_dir());
         let above = path.ancestors().skip(1).take_while(|dir| *dir != self.top());
-        is_dir(&path).unwrap_or(false) || above.map(is_dir).any(|dir| dir.is_ok_and(|dir| !dir))
+        // Directories alone are no loss: an agent that was killed has made them, or an undo that
+        // was killed has emptied them.
+        (is_dir(&path).unwrap_or(false) && !fsx::remove_empty_tree(&path))
+            || above.map(is_dir).any(|dir| dir.is_ok_and(|dir| !dir))
     }
 
     /// What is there is not part of the tree.

@@ -102,3 +102,20 @@ fn one_that_fails_all_the_same_names_the_way_back() {
     sandbox.ralph(&back).exits(0);
     untouched(&sandbox);
 }
+
+/// As an agent leaves it that is killed between two commands.
+#[test]
+fn empty_directories_in_the_place_of_a_file_are_not_in_the_way() {
+    let (sandbox, id) = changed();
+    sandbox.sh("rm a/first && mkdir -p a/first/in/deep");
+    sandbox.ralph(&["undo", &id]).exits(0);
+    assert_eq!((sandbox.read("a/first"), sandbox.read("z/last")), ("1\n".into(), "1\n".into()));
+    // With a file that no checkpoint holds, they are left, and named.
+    let sandbox = Sandbox::git();
+    sandbox.sh("mkdir a; echo 1 > a/first; echo in/ > .gitignore; git add . && git commit -q -m files");
+    let agent =
+        sandbox.sh_agent(&format!("rm a/first; mkdir -p a/first/in; echo mine > a/first/in/x; {DONE}"));
+    sandbox.run(&["-p", "x", "-q"], &agent).exits(0);
+    sandbox.ralph(&["undo", &sandbox.only_run()]).says("a/first");
+    assert_eq!(sandbox.read("a/first/in/x"), "mine\n");
+}
