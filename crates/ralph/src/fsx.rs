@@ -241,7 +241,8 @@ pub fn cut_out(file: &File, from: u64, bytes: u64, note: &[u8]) -> io::Result<()
 
 /// Whether files can be made in a directory.
 pub fn probe(dir: &Path) -> io::Result<()> {
-    tempfile::Builder::new().prefix(".ralph-").tempfile_in(dir).map(drop)
+    // Without a name: one would be left, and seen by git, if ralph were killed here.
+    nameless(dir).map(drop)
 }
 
 /// Whether this user may create and remove files in a directory.
