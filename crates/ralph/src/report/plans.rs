@@ -54,10 +54,13 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
                 ("needs", attempts(state, plan)),
             ]
         }
-        Plan::Tasks(plan) => vec![
-            ("tasks", format!("{}, {}", plan.dir.join("tasks.json").display(), reviews(plan))),
-            ("place", "here, without a sandbox: the agent can reach the whole machine".to_string()),
-        ],
+        Plan::Tasks(plan) => {
+            let tasks = format!("{}, {}", plan.dir.join("tasks.json").display(), reviews(plan));
+            let here = "here, without a sandbox: the agent can reach the whole machine";
+            // Another place has a line of its own.
+            let place = run.place.own_tree().is_none().then(|| ("place", here.to_string()));
+            [("tasks", tasks)].into_iter().chain(place).collect()
+        }
     }
 }
 
