@@ -319,6 +319,11 @@ pub fn remove_empty_tree(path: &Path) -> bool {
     is_empty && remove_empty_dir(path)
 }
 
+/// What tells a file from another one that is put in its place.
+pub fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
 /// Whether the directory was empty and is gone.
 pub fn remove_empty_dir(path: &Path) -> bool {
     fs::remove_dir(path).is_ok()

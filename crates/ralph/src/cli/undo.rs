@@ -5,9 +5,9 @@ use super::home;
 use super::init::ask::{Asker, Stopped};
 use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
-use crate::git::Condition;
 use crate::git::kept::RestoreGitError;
 use crate::git::shadow::Shadow;
+use crate::git::{Condition, is_object_id};
 use crate::layout::Project;
 use crate::lock::RunLock;
 use crate::report::Out;
@@ -207,6 +207,6 @@ fn put_stories_back(history: &RunHistory, before: Option<u32>, out: &mut Out) ->
 
 /// A tree's whole name: anything else could mean something to git.
 fn tree_id(text: &str) -> Result<String, String> {
-    let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_id = is_object_id(text.as_bytes());
     if is_id { Ok(text.to_string()) } else { Err("expected the tree id that an undo printed".into()) }
 }

@@ -322,6 +322,10 @@ impl Checkpoints {
         let asked = self.base.as_ref().filter(|_| with_diff).map(of_base);
         let (tree, diff, left_out, bytes) = match (found, last) {
             (Found::Nothing, Some(last)) => return Ok((last, None)),
+            // There is none that it could be the same as.
+            (Found::Nothing, None) => {
+                return self.record(None, Found::Listed(Changes::default()), with_diff, own_files);
+            }
             (Found::Listed(changes), Some(last)) if changes.is_empty() => {
                 return Ok((Last { left_out: LeftOut::of(&changes), ..last }, None));
             }
@@ -329,8 +333,7 @@ impl Checkpoints {
                 let diff = asked.as_ref().map(|asked| self.diff(asked, &tree)).transpose()?;
                 (tree, diff, last.map(|last| last.left_out).unwrap_or_default(), bytes)
             }
-            (found @ (Found::Nothing | Found::Listed(_)), _) => {
-                let changes = if let Found::Listed(changes) = found { changes } else { Changes::default() };
+            (Found::Listed(changes), _) => {
                 self.shadow.add(&changes)?;
                 let (tree, diff) = self.shadow.tree_and_diff(asked.as_ref())?;
                 (tree, diff, LeftOut::of(&changes), changes.bytes)

@@ -5,9 +5,9 @@
 //! neither in a file of its own nor packed, as with reftables; a rebase; a file that was written a
 //! moment ago) is left to git.
 
-use super::Repository;
 use super::git_dir::GitDir;
 use super::scan::Stamp;
+use super::{Repository, is_object_id};
 use ralph_loop::event::Head;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -101,8 +101,7 @@ impl GitDir {
 
 /// A ref may also name another one.
 fn is_id(content: &[u8]) -> bool {
-    let id = content.trim_ascii_end();
-    matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit)
+    is_object_id(content.trim_ascii_end())
 }
 
 #[cfg(test)]

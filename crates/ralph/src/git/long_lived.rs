@@ -8,13 +8,14 @@
 //! Deliberately absent: the index, which is then behind the newest tree, and everything that is not
 //! a plain file under a plain name. For those git is asked in the usual way.
 
-use super::scan::{Changed, Mode};
+use super::is_object_id;
+use super::scan::{Changed, ChangedFile, Mode};
 use super::shadow::Shadow;
+use crate::fsx;
 use crate::process::dialog::{Dialog, Reply};
 use crate::process::tool::{Tool, ToolError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
@@ -78,8 +79,7 @@ struct Top {
 
 impl Top {
     fn of(path: &Path) -> Top {
-        let identity = path.metadata().ok().map(|found| (found.dev(), found.ino()));
-        Top { path: path.to_path_buf(), identity }
+        Top { path: path.to_path_buf(), identity: fsx::identity(path) }
     }
 }
 
@@ -192,11 +192,16 @@ impl Tools {
 /// What changes in a directory.
 #[derive(Default)]
 struct Dir {
-    /// None for a file that is gone.
-    files: BTreeMap<Vec<u8>, Option<Entry>>,
-    /// Files that are known not to be ignored, although no tree has them yet.
-    new: BTreeSet<Vec<u8>>,
+    files: BTreeMap<Vec<u8>, Change>,
     dirs: BTreeMap<Vec<u8>, Dir>,
+}
+
+enum Change {
+    Gone,
+    /// The tree before has it.
+    Changed(Entry),
+    /// It is known not to be ignored.
+    New(Entry),
 }
 
 /// What a tree has under a name.
@@ -220,30 +225,20 @@ impl Gits {
             return Err(Unable);
         }
         let ignored = self.ignored_among(&changed.new_files)?;
-        let mut root = Dir::default();
-        let mut written = Vec::new();
-        for file in changed.files.iter().filter(|file| !ignored.contains(&file.path)) {
-            let mode = match file.now {
-                None => None,
-                Some(Mode::Plain) => Some("100644"),
-                Some(Mode::Executable) => Some("100755"),
-                Some(Mode::Link) => return Err(Unable),
+        let files: Vec<_> = changed.files.iter().filter(|file| !ignored.contains(&file.path)).collect();
+        let there = files.iter().filter(|file| file.now.is_some());
+        let paths = there.map(|file| plain_file(file)).collect::<Result<Vec<_>, _>>()?;
+        let (mut root, mut ids) = (Dir::default(), self.write_blobs(&paths)?.into_iter());
+        for ChangedFile { path, now } in files {
+            let change = match now {
+                None => Change::Gone,
+                Some(mode) => {
+                    let entry = Entry { mode: word_of(*mode), id: ids.next().ok_or(Unable)? };
+                    let is_new = changed.new_files.contains(path);
+                    if is_new { Change::New(entry) } else { Change::Changed(entry) }
+                }
             };
-            if mode.is_some() {
-                written.push(plain_name(&file.path)?);
-            }
-            let entry = mode.map(|mode| Entry { mode, id: String::new() });
-            let dir = root.of_parent(&file.path)?;
-            dir.files.insert(name(&file.path)?, entry);
-            if changed.new_files.contains(&file.path) {
-                dir.new.insert(name(&file.path)?);
-            }
-        }
-        let mut ids = self.write_blobs(&written)?.into_iter();
-        for file in changed.files.iter().filter(|file| file.now.is_some() && !ignored.contains(&file.path)) {
-            if let Some(Some(entry)) = root.of_parent(&file.path)?.files.get_mut(&name(&file.path)?) {
-                entry.id = ids.next().ok_or(Unable)?;
-            }
+            root.of_parent(path)?.files.insert(name(path)?, change);
         }
         let mut known = std::mem::take(&mut self.written);
         let tree = match self.write_dir(Some(before), root, &mut known)? {
@@ -291,12 +286,12 @@ impl Gits {
             Some(tree) => known.remove(tree).map_or_else(|| self.read_tree(tree), Ok)?,
             None => Entries::new(),
         };
-        for (name, entry) in dir.files {
-            match entry {
+        for (name, change) in dir.files {
+            match change {
+                Change::Gone => entries.remove(&name),
                 // It was there, and is in no tree: it is ignored, or was not there when git looked.
-                Some(_) if !entries.contains_key(&name) && !dir.new.contains(&name) => return Err(Unable),
-                Some(entry) => entries.insert(name, entry),
-                None => entries.remove(&name),
+                Change::Changed(_) if !entries.contains_key(&name) => return Err(Unable),
+                Change::Changed(entry) | Change::New(entry) => entries.insert(name, entry),
             };
         }
         for (name, below) in dir.dirs {
@@ -389,17 +384,24 @@ fn name(path: &Path) -> Result<Vec<u8>, Unable> {
     path.file_name().map(|name| name.as_bytes().to_vec()).ok_or(Unable)
 }
 
-/// A path that git takes as it is, on a line.
-fn plain_name(path: &Path) -> Result<&[u8], Unable> {
-    let bytes = path.as_os_str().as_bytes();
-    let is_plain = !bytes.starts_with(b"\"") && !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-    if is_plain { Ok(bytes) } else { Err(Unable) }
+/// The path of a file that git reads, and that it takes as it is on a line. A link would be followed.
+fn plain_file(file: &ChangedFile) -> Result<&[u8], Unable> {
+    let path = file.path.as_os_str().as_bytes();
+    let is_plain = !path.starts_with(b"\"") && !path.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+    if is_plain && file.now != Some(Mode::Link) { Ok(path) } else { Err(Unable) }
+}
+
+fn word_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Plain => "100644",
+        Mode::Executable => "100755",
+        Mode::Link => "120000",
+    }
 }
 
 fn id(line: &str) -> Result<String, Unable> {
     let line = line.trim_end();
-    let is_id = matches!(line.len(), 40 | 64) && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id { Ok(line.to_string()) } else { Err(Unable) }
+    if is_object_id(line.as_bytes()) { Ok(line.to_string()) } else { Err(Unable) }
 }
 
 /// `mode name`, a zero byte, and the raw id, again and again.

@@ -518,6 +518,11 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const REPOSITORY_VARIABLES: &[&str] =
     &["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX"];
 
+/// Whether this is the whole name of an object.
+pub fn is_object_id(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// The path that a successful command has printed.
 fn one_path(output: &ToolOutput) -> Option<PathBuf> {
     let line = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);

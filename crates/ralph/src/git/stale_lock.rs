@@ -6,7 +6,6 @@
 
 use crate::fsx;
 use crate::process;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Removes the locks that no git in this work tree can give back. Returns whether there was any
 /// lock, so that what failed for it is worth trying again.
 pub fn take_over(tree: &Path, locks: &[PathBuf]) -> bool {
-    let found: Vec<_> = locks.iter().filter_map(|lock| Some((lock, identity(lock)?))).collect();
-    let stays = |(lock, held): &(&PathBuf, (u64, u64))| identity(lock) == Some(*held);
+    let found: Vec<_> = locks.iter().filter_map(|lock| Some((lock, fsx::identity(lock)?))).collect();
+    let stays = |(lock, held): &(&PathBuf, (u64, u64))| fsx::identity(lock) == Some(*held);
     let deadline = Instant::now() + PATIENCE;
     while found.iter().any(stays) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
@@ -30,10 +29,6 @@ pub fn take_over(tree: &Path, locks: &[PathBuf]) -> bool {
         let _ = fsx::remove(lock);
     }
     !found.is_empty()
-}
-
-fn identity(lock: &Path) -> Option<(u64, u64)> {
-    lock.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
 #[cfg(test)]
