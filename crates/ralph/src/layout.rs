@@ -213,6 +213,11 @@ impl RunDir {
         self.dir.join("lock")
     }
 
+    /// The sessions of its keepers, while it lives or after it was killed.
+    pub fn keepers(&self) -> PathBuf {
+        self.dir.join("keepers.jsonl")
+    }
+
     pub fn texts(&self) -> PathBuf {
         self.dir.join("texts")
     }

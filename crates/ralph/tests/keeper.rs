@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use ralph::process::tool::Tool;
 use ralph::process::{
-    Command, Exit, Keeper, KeeperEvent, ProcessError, Stdio3, become_subreaper, end_survivors,
+    Command, Exit, Keeper, KeeperEvent, KeptRun, Lineage, ProcessError, Stdio3, become_subreaper,
+    end_survivors,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -134,7 +135,8 @@ impl Drop for Case {
 
 fn start(lock: Option<&File>, env: &[(OsString, OsString)]) -> Keeper {
     let program = Path::new(env!("CARGO_BIN_EXE_ralph"));
-    Keeper::start_with(program, &["__keeper".into()], lock.map(File::as_fd), env).unwrap()
+    let run = lock.map(|lock| KeptRun { dir: Path::new("/"), lock: lock.as_fd(), record: None });
+    Keeper::start_with(program, run, env).unwrap()
 }
 
 fn null() -> Stdio3 {
@@ -405,10 +407,105 @@ async fn leftovers_are_found_by_the_environment() {
     let run = format!("test-{}", std::process::id());
     case.start(&format!("RALPH_RUN={run} sh trees.sh bunch; RALPH_RUN={run}x exec sleep 1000")).await;
     case.until_alive(BUNCH).await;
+    let run = case.dir.path().join(run);
     let ended = end_survivors(&run);
     assert!(ended as usize >= BUNCH, "{ended}");
     case.assert_all_gone(BUNCH);
     assert_eq!(end_survivors(&run), 0);
     case.keeper().terminate().unwrap();
     assert_eq!(case.event().await, KeeperEvent::Ended { exit: Exit::Signal(15), swept: 0 });
+}
+
+impl Case {
+    /// The keeper of a run, which records its session.
+    fn of_run(run: &Path) -> Case {
+        let mut case = Case::new();
+        case.keeper.take().unwrap().finish();
+        fs::create_dir_all(run).unwrap();
+        let open = |name: &str| File::options().append(true).create(true).open(run.join(name)).unwrap();
+        let (lock, record) = (open("lock"), open("keepers.jsonl"));
+        let kept = KeptRun { dir: run, lock: lock.as_fd(), record: Some(record.as_fd()) };
+        let program = Path::new(env!("CARGO_BIN_EXE_ralph"));
+        case.keeper = Some(Keeper::start_with(program, Some(kept), &[]).unwrap());
+        case
+    }
+}
+
+/// `stay` is two processes.
+#[tokio::test]
+async fn leftovers_are_found_by_the_session_of_their_keeper_and_by_their_parents() {
+    let home = TempDir::new().unwrap();
+    let run = home.path().join("runs/a-run");
+    let mut case = Case::of_run(&run);
+    let stays = "env -i /bin/sh trees.sh stay & setsid env -i /bin/sh trees.sh stay &";
+    case.start(&format!("{stays} sleep 1000 & echo $! >> pids; wait")).await;
+    case.until_alive(5).await;
+    let stranger = Tool::new("sh").args(["-c", "sleep 1000 > /dev/null & echo $!"]).run().unwrap();
+    let stranger = Pid::from_raw(str::from_utf8(&stranger.stdout).unwrap().trim().parse().unwrap()).unwrap();
+    let ended = end_survivors(&run);
+    assert!(ended >= 6, "{ended}");
+    case.assert_all_gone(5);
+    // The keeper may have begun to sweep meanwhile.
+    assert!(matches!(case.event().await, KeeperEvent::Ended { exit: Exit::Signal(9), .. }));
+    assert_eq!(end_survivors(&run), 0, "the keeper itself is no leftover");
+    assert!(is_alive(stranger));
+    kill_process(stranger, Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn what_leaves_both_its_session_and_its_parent_is_found_only_while_its_keeper_lives() {
+    let home = TempDir::new().unwrap();
+    let run = home.path().join("runs/a-run");
+    let mut case = Case::of_run(&run);
+    case.start("env -i PATH=\"$PATH\" sh trees.sh double; exec sleep 1000").await;
+    case.until_alive(2).await;
+    assert_eq!(end_survivors(&run), 1, "only the one that stayed");
+    let KeeperEvent::Ended { exit: Exit::Signal(9), swept } = case.event().await else { panic!() };
+    assert!(swept >= 2, "{swept}");
+    case.assert_all_gone(2);
+}
+
+#[tokio::test]
+async fn every_process_below_a_keeper_is_known_to_be_of_its_run() {
+    let home = TempDir::new().unwrap();
+    let run = home.path().join("runs/a-run");
+    let mut case = Case::of_run(&run);
+    case.start("env -i PATH=\"$PATH\" sh trees.sh bunch; exec sh trees.sh stay").await;
+    case.until_alive(BUNCH + 2).await;
+    // Around these tests there may be another one.
+    let keepers = |pid| Lineage::of(pid).unwrap().keepers();
+    for pid in case.alive() {
+        assert_eq!(keepers(pid).first(), Some(&run), "{pid}");
+    }
+    assert!(!keepers(rustix::process::getpid()).contains(&run));
+    let alive = case.alive();
+    case.keeper().sweep().unwrap();
+    assert!(matches!(case.event().await, KeeperEvent::Ended { .. }));
+    assert!(Lineage::of(alive[0]).is_none(), "it is gone");
+}
+
+/// The engine has not noticed yet, and its other children stay what they are.
+#[test]
+fn what_a_dead_keeper_leaves_to_its_engine_is_known() {
+    let _engine = ENGINE.write().unwrap_or_else(PoisonError::into_inner);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut case = Case::with_an_engine_of_its_own(None);
+        case.start("env -i PATH=\"$PATH\" sh trees.sh double; exec sleep 1000").await;
+        case.until_alive(2).await;
+        let left = case.alive()[0];
+        assert!(!Lineage::of(left).unwrap().is_left_by_keeper());
+        let tool = Tool::new("sh").args(["-c", "sleep 1000 > /dev/null & echo $!"]).run().unwrap();
+        let tool = Pid::from_raw(str::from_utf8(&tool.stdout).unwrap().trim().parse().unwrap()).unwrap();
+        let keeper = Pid::from_raw(case.keeper().pid().cast_signed()).unwrap();
+        kill_process(keeper, Signal::KILL).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while !Lineage::of(left).unwrap().is_left_by_keeper() {
+            assert!(Instant::now() < deadline, "not known");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(!Lineage::of(tool).unwrap().is_left_by_keeper());
+        assert!(matches!(case.event().await, KeeperEvent::Gone { .. }));
+        kill_process(tool, Signal::KILL).unwrap();
+    });
 }

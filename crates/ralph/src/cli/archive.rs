@@ -84,7 +84,7 @@ pub(super) fn alone(home: &Home, project: &Project, what: &str) -> Result<Worksp
         .map_err(cannot)?;
     let alone = WorkspaceLock::acquire(home, &tree, what).map_err(|error| refused(&error))?;
     if let Some(previous) = &alone.previous {
-        process::end_survivors(previous);
+        process::end_survivors(home.run(previous).dir());
     }
     Ok(alone)
 }

@@ -7,12 +7,10 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::layout::{Home, Project};
 use crate::lock::RunLock;
-use crate::process::{
-    self,
-    tool::{Tool, ToolOutput},
-};
+use crate::process::tool::{Tool, ToolOutput};
 use crate::report::{Out, Style};
 use crate::request::root;
+use crate::session;
 use crate::settings;
 use clap::Args;
 use ralph_loop::dialect::Dialect;
@@ -152,7 +150,10 @@ fn end_what_is_left(home: &Home) -> Finding {
     let crashed: Vec<String> =
         lines.into_iter().filter(|line| line.status == "crashed").map(|line| line.id).collect();
     // While this holds the run's lock, no other process can resume the run and lose its agents.
-    let end = |id: &String| RunLock::acquire(&home.run(id), id).map_or(0, |_lock| process::end_survivors(id));
+    let end = |id: &String| {
+        let run = home.run(id);
+        RunLock::acquire(&run, id).map_or(0, |lock| session::end_survivors(&run, &lock))
+    };
     let ended: u32 = crashed.iter().map(end).sum();
     let found =
         format!("{} crashed, killed {} they left behind", crashed.len(), counted(ended.into(), "process"));

@@ -155,13 +155,10 @@ impl Command {
     }
 }
 
-/// Internal roles of the program; they never meet clap.
-const KEEPER: &str = "__keeper";
-
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
-        Some(KEEPER) => return process::keeper_main(),
+        Some(process::KEEPER) => return process::keeper_main(),
         Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
         Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),

@@ -154,7 +154,7 @@ pub fn kill(args: &KillArgs) -> Result<ExitCode, CliError> {
 
 /// One that cannot be killed does not keep the others alive.
 fn kill_all(home: &Home) -> Result<ExitCode, CliError> {
-    refuse(home, "", "cannot kill all runs from here".to_string())?;
+    refuse(home, None, "cannot kill all runs from here".to_string())?;
     let (mut targets, problems) = workers::all(home)?;
     for problem in problems {
         say(&format!("ralph: warning: {}", printable(&problem)));
@@ -296,12 +296,13 @@ fn ask(home: &Home, target: &Target, command: &Command, instead: &[Fact]) -> Res
 
 /// An error if an agent asks. A loop would refuse it by itself; a run that is not running has none.
 pub(super) fn refuse_agents(home: &Home, target: &Target) -> Result<(), CliError> {
-    refuse(home, &target.run, format!("cannot control {target} from here"))
+    refuse(home, Some(&target.run), format!("cannot control {target} from here"))
 }
 
-fn refuse(home: &Home, run: &str, message: String) -> Result<(), CliError> {
-    let sender = Sender::of(getpid(), home);
-    let (Sender::Agent { run: around }, Some(why)) = (&sender, sender.refusal(run)) else { return Ok(()) };
+fn refuse(home: &Home, run: Option<&str>, message: String) -> Result<(), CliError> {
+    let sender = Sender::of(getpid(), home, run);
+    let why = sender.refusal(run.unwrap_or_default());
+    let (Sender::Agent { run: around }, Some(why)) = (&sender, why) else { return Ok(()) };
     let hint = format!("this shell or program was started inside run {around}; use a terminal outside of it");
     Err(CliError::failed(message).cause(why).hint(hint))
 }

@@ -14,13 +14,13 @@ pub use client::{TalkError, end_listener, talk};
 pub use server::{Control, Request};
 
 use crate::layout::{CONTROL, Home, RunDir, is_safe_name};
-use crate::process;
+use crate::process::Lineage;
 use ralph_loop::ask::Changes;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The version of the language.
 const VERSION: u32 = 1;
@@ -49,15 +49,19 @@ pub enum Sender {
     Agent {
         run: String,
     },
+    /// A process that has ended since. It may have handed its connection to another one.
+    Gone,
 }
 
 impl Sender {
-    /// Only runs of this home count: ralph itself may be built and tested by an agent.
-    pub fn of(pid: Pid, home: &Home) -> Sender {
-        let is_ours = |run: &String| is_safe_name(run) && home.run(run).dir().exists();
-        match process::runs_around(pid).into_iter().find(is_ours) {
-            Some(run) => Sender::Agent { run },
-            None => Sender::User,
+    /// Who a process is to a run that it wants to control, or to all runs. Only runs of this home count:
+    /// ralph itself may be built and tested by an agent.
+    pub fn of(pid: Pid, home: &Home, run: Option<&str>) -> Sender {
+        match Lineage::of(pid) {
+            Some(lineage) => {
+                run_around(&lineage, home, run).map_or(Sender::User, |run| Sender::Agent { run })
+            }
+            None => Sender::Gone,
         }
     }
 
@@ -68,8 +72,28 @@ impl Sender {
             Sender::User => None,
             Sender::Agent { run } if run == of => Some("an agent cannot control its own run"),
             Sender::Agent { .. } => Some("an agent cannot control other runs"),
+            Sender::Gone => Some("the process that sent the command has ended"),
         }
     }
+}
+
+/// The run that a process is part of. What counts is where it comes from; its environment, which it can
+/// change, only where that says nothing.
+fn run_around(lineage: &Lineage, home: &Home, run: Option<&str>) -> Option<String> {
+    let kept = lineage.keepers().into_iter().map(RunDir::at);
+    let here = kept.filter(|kept| is_same_dir(kept.home().root(), home.root())).map(|kept| kept.id()).next();
+    let left = || {
+        let is_left =
+            |run: &&str| lineage.is_left_by_keeper() || lineage.is_in_session_of(home.run(run).dir());
+        run.filter(is_left).map(String::from)
+    };
+    let is_ours = |run: &String| is_safe_name(run) && home.run(run).dir().exists();
+    here.or_else(left).or_else(|| lineage.named_runs().into_iter().find(is_ours))
+}
+
+/// However it is spelled.
+fn is_same_dir(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +211,31 @@ mod tests {
             drop(stream);
             assert!(matches!(talk(run, &Command::Pause), Ok(CommandResult::Done)));
         });
+    }
+
+    /// It could have been anyone, and another process may hold the connection.
+    #[test]
+    fn a_sender_that_is_gone_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_path_buf());
+        // No process has a number as large as this.
+        let sender = Sender::of(Pid::from_raw(i32::MAX).unwrap(), &home, Some("r"));
+        assert_eq!(sender, Sender::Gone);
+        assert!(sender.refusal("r").is_some());
+        assert_eq!(Sender::of(rustix::process::getpid(), &home, Some("r")), Sender::User);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test makes a link")]
+    fn a_home_is_the_same_however_it_is_spelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, other) = (dir.path().join("home"), dir.path().join("elsewhere"));
+        fsx::private_dir(&one).unwrap();
+        std::os::unix::fs::symlink(&one, dir.path().join("link")).unwrap();
+        assert!(is_same_dir(&one, &dir.path().join("link")));
+        assert!(is_same_dir(&other, &other), "also if it is gone");
+        assert!(!is_same_dir(&one, &other));
+        assert!(!is_same_dir(&one, dir.path()));
     }
 
     #[test]

@@ -107,7 +107,7 @@ async fn serve(mut stream: UnixStream, requests: &mpsc::Sender<Request>, run: &R
         return;
     }
     let pid = peer.pid().and_then(rustix::process::Pid::from_raw);
-    let sender = pid.map_or(Sender::User, |pid| Sender::of(pid, &run.home()));
+    let sender = pid.map_or(Sender::User, |pid| Sender::of(pid, &run.home(), Some(&run.id())));
     let Ok(line) = timeout(PATIENCE, read_line(&mut stream)).await else { return };
     let refused = |why: &str| CommandResult::Refused { why: why.to_string() };
     let answer = match serde_json::from_slice::<Line<Asking>>(&line) {

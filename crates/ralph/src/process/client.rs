@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -34,13 +34,10 @@ use super::reaper::adopts;
 use super::survivors::end_survivors;
 use super::sweep::sweep;
 use super::wire::{self, Reply};
-use super::{Command, KeeperEvent, KeeperProgram, ProcessError, Stdio3};
+use super::{Command, KEEPER, KeeperEvent, KeeperProgram, KeptRun, ProcessError, Stdio3};
 
 /// How long a keeper may take to end what is left at the end of a run.
 const FINISH: Duration = Duration::from_secs(5);
-
-/// The variable that every process of a run has in its environment.
-const RUN_MARKER: &str = "RALPH_RUN";
 
 /// A keeper process: starts one process at a time and leaves nothing of it.
 ///
@@ -52,8 +49,8 @@ pub struct Keeper {
     /// is needed, receive one packet.
     socket: UnixDatagram,
     state: State,
-    /// The run whose processes it starts, as they find it in their environment.
-    run: Option<OsString>,
+    /// The directory of the run whose processes it starts.
+    run: Option<PathBuf>,
     /// The last request, kept for its capacity.
     body: Vec<u8>,
 }
@@ -68,11 +65,11 @@ enum State {
 impl Keeper {
     /// Starts this program's `__keeper`. To be called within a tokio runtime.
     ///
-    /// The keeper holds a copy of `lock` for as long as it lives. `env` is set on top of
-    /// this process's environment, for the keeper and so for all that it starts.
+    /// `env` is set on top of this process's environment, for the keeper and so for all that
+    /// it starts.
     pub fn start(
         program: &KeeperProgram,
-        lock: Option<BorrowedFd<'_>>,
+        run: Option<KeptRun<'_>>,
         env: &[(OsString, OsString)],
     ) -> Result<Keeper, ProcessError> {
         let program = match program {
@@ -81,29 +78,31 @@ impl Keeper {
             KeeperProgram::Own => Path::new("/proc/self/exe"),
             KeeperProgram::At(path) => path,
         };
-        Keeper::start_with(program, &["__keeper".into()], lock, env)
+        Keeper::start_with(program, run, env)
     }
 
-    /// As `start`, with a program that calls `keeper_main`.
+    /// As `start`, with a program that has this subcommand.
     pub fn start_with(
         program: &Path,
-        args: &[OsString],
-        lock: Option<BorrowedFd<'_>>,
+        run: Option<KeptRun<'_>>,
         env: &[(OsString, OsString)],
     ) -> Result<Keeper, ProcessError> {
         let (socket, theirs) = channel().map_err(ProcessError::Socket)?;
         ours::note_adopted();
         let mut command = std::process::Command::new(program);
-        command.arg0("ralph").args(args).envs(env.iter().map(|(name, value)| (name, value)));
+        command.arg0("ralph").arg(KEEPER).args(run.map(|run| run.dir));
+        command.envs(env.iter().map(|(name, value)| (name, value)));
         // The keeper may outlive the engine by the time of a sweep. It must not hold open
         // the pipe of `ralph run | head`, nor keep a directory of the user's from being
         // unmounted, so it has neither the streams nor the directory.
         command.current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = ours::spawn(&mut command, Kind::Keeper).map_err(ProcessError::Start)?;
-        let keeper = Keeper { process, socket, state: State::Idle, run: None, body: Vec::new() };
-        if let Some(lock) = lock {
+        let kept = run.map(|run| run.dir.to_path_buf());
+        let keeper = Keeper { process, socket, state: State::Idle, run: kept, body: Vec::new() };
+        if let Some(KeptRun { lock, record, .. }) = run {
+            let held: Vec<_> = [lock].into_iter().chain(record).collect();
             // There is no keeper yet whose end could be waited for.
-            keeper.send(wire::HOLD, &[lock]).map_err(|cause| ProcessError::Start(io::Error::other(cause)))?;
+            keeper.send(wire::HOLD, &held).map_err(|cause| ProcessError::Start(io::Error::other(cause)))?;
         }
         Ok(keeper)
     }
@@ -121,10 +120,6 @@ impl Keeper {
             State::Gone => return Err(ProcessError::Gone),
         }
         let Stdio3 { stdin, stdout, stderr } = stdio;
-        let marker = command.env.iter().find(|(name, _)| name == RUN_MARKER);
-        if let Some((_, run)) = marker.filter(|(_, run)| self.run.as_ref() != Some(run)) {
-            self.run = Some(run.clone());
-        }
         let mut body = std::mem::take(&mut self.body);
         wire::encode_spawn(command, &mut body);
         let sent = self.send(&body, &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]);
@@ -202,7 +197,7 @@ impl Keeper {
         // One that has come to its end has left nothing.
         match ended {
             Ok(status) if status.success() => 0,
-            _ => self.run.as_ref().and_then(|run| run.to_str()).map_or(0, end_survivors),
+            _ => self.run.as_deref().map_or(0, end_survivors),
         }
     }
 

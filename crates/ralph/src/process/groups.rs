@@ -10,7 +10,6 @@
 use std::ffi::OsString;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +19,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Command, Exit, KeeperEvent, KeeperProgram, ProcessError, Stdio3, exit_of};
+use super::{Command, Exit, KeeperEvent, KeeperProgram, KeptRun, ProcessError, Stdio3, exit_of};
 
 #[derive(Debug)]
 pub struct Keeper {
@@ -32,10 +31,10 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// The lock is not needed: it is the engine that holds it, and no keeper outlives that.
+    /// The run is not needed: it is the engine that holds its lock, and no keeper outlives that.
     pub fn start(
         _program: &KeeperProgram,
-        _lock: Option<BorrowedFd<'_>>,
+        _run: Option<KeptRun<'_>>,
         env: &[(OsString, OsString)],
     ) -> Result<Keeper, ProcessError> {
         let (sender, events) = unbounded_channel();
@@ -146,14 +145,35 @@ pub fn keeper_main() -> std::process::ExitCode {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn end_survivors(_run_id: &str) -> u32 {
+pub fn end_survivors(_run_dir: &std::path::Path) -> u32 {
     0
 }
 
-/// The system does not show the environment of other processes.
+/// The system shows neither the parents nor the environment of other processes: nothing is known of one.
 #[cfg(not(target_os = "linux"))]
-pub fn runs_around(_pid: Pid) -> Vec<String> {
-    Vec::new()
+pub struct Lineage;
+
+#[cfg(not(target_os = "linux"))]
+impl Lineage {
+    pub fn of(_pid: Pid) -> Option<Lineage> {
+        Some(Lineage)
+    }
+
+    pub fn keepers(&self) -> Vec<std::path::PathBuf> {
+        Vec::new()
+    }
+
+    pub fn is_left_by_keeper(&self) -> bool {
+        false
+    }
+
+    pub fn is_in_session_of(&self, _run_dir: &std::path::Path) -> bool {
+        false
+    }
+
+    pub fn named_runs(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Not known without `/proc`.

@@ -27,6 +27,7 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, setsid, wait};
 
 use super::reaper::reap_orphans;
+use super::sessions;
 use super::sweep::sweep;
 use super::wire::{self, Reply, Request};
 use super::{Command, Exit, exit_of};
@@ -170,7 +171,13 @@ impl Server {
             }
         };
         match request {
-            Request::Hold => self.lock = descriptors.into_iter().next(),
+            Request::Hold => {
+                let mut descriptors = descriptors.into_iter();
+                self.lock = descriptors.next();
+                if let Some(record) = descriptors.next() {
+                    sessions::record(record);
+                }
+            }
             Request::Spawn(command) => self.spawn(&command, descriptors),
             Request::Terminate => self.terminate(),
             Request::Sweep => {

@@ -24,11 +24,15 @@ pub mod groups;
 #[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
+mod lineage;
+#[cfg(target_os = "linux")]
 mod ours;
 #[cfg(target_os = "linux")]
 mod procfs;
 #[cfg(target_os = "linux")]
 mod reaper;
+#[cfg(target_os = "linux")]
+mod sessions;
 #[cfg(target_os = "linux")]
 mod survivors;
 #[cfg(target_os = "linux")]
@@ -39,23 +43,25 @@ mod wire;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::process::WaitStatus;
 
 #[cfg(target_os = "linux")]
 pub use self::client::Keeper;
 #[cfg(not(target_os = "linux"))]
-pub use self::groups::{Keeper, become_subreaper, end_survivors, is_git_at_work, keeper_main, runs_around};
+pub use self::groups::{Keeper, Lineage, become_subreaper, end_survivors, is_git_at_work, keeper_main};
 #[cfg(target_os = "linux")]
 pub use self::keeper::keeper_main;
+#[cfg(target_os = "linux")]
+pub use self::lineage::Lineage;
 #[cfg(target_os = "linux")]
 pub use self::procfs::is_git_at_work;
 #[cfg(target_os = "linux")]
 pub use self::reaper::become_subreaper;
 #[cfg(target_os = "linux")]
-pub use self::survivors::{end_survivors, runs_around};
+pub use self::survivors::end_survivors;
 
 pub use self::detach::{Detached, in_terminal};
 
@@ -65,6 +71,12 @@ pub use ralph_loop::dialect::Exit;
 fn exit_of(status: WaitStatus) -> Option<Exit> {
     status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
 }
+
+/// The subcommand of a keeper. The directory of its run follows.
+pub const KEEPER: &str = "__keeper";
+
+/// What checks are run with. By its path: another `sh` in `PATH` could decide what passes.
+pub const SHELL: &str = "/bin/sh";
 
 /// The program that plays the keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +107,17 @@ impl KeeperProgram {
     pub fn again(&self) -> io::Result<PathBuf> {
         self.path()
     }
+}
+
+/// The run that a keeper works for.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptRun<'a> {
+    /// Its directory, by which the keeper is known to be a keeper of this run.
+    pub dir: &'a Path,
+    /// Kept open by the keeper for as long as it lives.
+    pub lock: BorrowedFd<'a>,
+    /// Where the keeper records its session.
+    pub record: Option<BorrowedFd<'a>>,
 }
 
 /// A process to start.

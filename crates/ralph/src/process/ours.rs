@@ -57,6 +57,14 @@ pub(super) fn contains(pid: Pid) -> bool {
     ours().iter().any(|(known, _)| *known == pid)
 }
 
+/// Whether a child of this process was left by a keeper that died and that ralph has not noticed yet.
+pub(super) fn is_left_by_keeper(child: Pid) -> bool {
+    let ours = ours();
+    adopts()
+        && !ours.iter().any(|(known, _)| *known == child)
+        && ours.iter().any(|(pid, kind)| *kind == Kind::Keeper && has_ended(*pid))
+}
+
 /// Puts the children that we have adopted on the list, and reaps those that ended. Called
 /// when a tool ended and before a keeper starts. Puts none there if a keeper died that
 /// ralph has not noticed yet: then the adopted ones may be its own.

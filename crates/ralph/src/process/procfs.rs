@@ -8,12 +8,15 @@ use std::path::Path;
 
 use rustix::process::{Pid, RawPid};
 
-/// The three fields of `/proc/<pid>/stat` that matter here.
+/// The fields of `/proc/<pid>/stat` that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     state: u8,
     parent: RawPid,
+    session: RawPid,
     threads: u32,
+    /// In ticks since the machine was started.
+    start: u64,
 }
 
 impl Stat {
@@ -29,12 +32,22 @@ impl Stat {
         Some(Stat {
             state: *fields.next()?.as_bytes().first()?,
             parent: fields.next()?.parse().ok()?,
-            threads: fields.nth(15)?.parse().ok()?,
+            session: fields.nth(1)?.parse().ok()?,
+            threads: fields.nth(13)?.parse().ok()?,
+            start: fields.nth(1)?.parse().ok()?,
         })
     }
 
     pub(super) fn parent(self) -> Option<Pid> {
         Pid::from_raw(self.parent)
+    }
+
+    pub(super) fn session(self) -> RawPid {
+        self.session
+    }
+
+    pub(super) fn start(self) -> u64 {
+        self.start
     }
 
     /// Ended and only waiting to be reaped. A leader that ended before its threads looks
@@ -133,17 +146,19 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let line = b"12 (a) Z 7 (b) S 34 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 1";
-        assert_eq!(Stat::parse(line), Some(Stat { state: b'S', parent: 34, threads: 3 }));
+        let line = b"12 (a) Z 7 (b) S 34 5 6 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 1";
+        let stat = Stat { state: b'S', parent: 34, session: 6, threads: 3, start: 99 };
+        assert_eq!(Stat::parse(line), Some(stat));
         assert_eq!(Stat::parse(b"12 (a) S"), None);
         assert_eq!(Stat::parse(b""), None);
     }
 
     #[test]
     fn a_leader_with_threads_left_is_not_dead() {
-        assert!(Stat { state: b'Z', parent: 1, threads: 1 }.is_dead());
-        assert!(!Stat { state: b'Z', parent: 1, threads: 2 }.is_dead());
-        assert!(!Stat { state: b'T', parent: 1, threads: 1 }.is_dead());
+        let with = |state, threads| Stat { state, parent: 1, session: 1, threads, start: 1 };
+        assert!(with(b'Z', 1).is_dead());
+        assert!(!with(b'Z', 2).is_dead());
+        assert!(!with(b'T', 1).is_dead());
     }
 
     #[test]

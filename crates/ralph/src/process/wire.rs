@@ -23,7 +23,8 @@ pub(super) const LIMIT: usize = 190 * 1024;
 /// The longest reply, with room for the message of an error.
 pub(super) const REPLY_LIMIT: usize = 1024;
 
-/// Keep the descriptor that came along, the run's lock, open.
+/// Keep the first descriptor that came along, the run's lock, open, and record the keeper's session in
+/// the file of the second, if there is one.
 pub(super) const HOLD: &[u8] = b"H";
 /// SIGTERM to the group of the current process.
 pub(super) const TERMINATE: &[u8] = b"T";

@@ -1,8 +1,9 @@
 //! Facts that are written in place of a loop, while the run has none.
 
 use super::{SessionError, cannot_write};
+use crate::fsx;
 use crate::journal::{self, Journal, UnreadableRun};
-use crate::layout::Home;
+use crate::layout::{Home, RunDir};
 use crate::lock::RunLock;
 use crate::process;
 use ralph_loop::event::{Event, Fact, VERSION};
@@ -12,8 +13,8 @@ use ralph_loop::{Run, State};
 /// have are preceded by one.
 pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), SessionError> {
     let run_dir = home.run(id);
-    let _lock = RunLock::acquire(&run_dir, id)?;
-    process::end_survivors(id);
+    let lock = RunLock::acquire(&run_dir, id)?;
+    end_survivors(&run_dir, &lock);
     let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(id))?;
     let mut state = replayed.state;
     let can_wait = |fact: &Fact| matches!(fact, Fact::Asked(ask) if ask.can_wait());
@@ -26,6 +27,14 @@ pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), S
         journal.append(&event).map_err(unwritable)?;
     }
     journal.settle().map_err(unwritable)
+}
+
+/// Ends what a run whose engine and keeper were killed has left. Returns how many processes.
+pub fn end_survivors(run: &RunDir, _lock: &RunLock) -> u32 {
+    let ended = process::end_survivors(run.dir());
+    // Its sessions are over, so they need not be looked for again.
+    let _ = fsx::remove(&run.keepers());
+    ended
 }
 
 /// The next event of a run that has no loop.

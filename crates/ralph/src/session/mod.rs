@@ -15,7 +15,7 @@ mod workspace;
 
 pub use ended::{Ended, summary};
 pub use error::{CutShort, LifeError, SessionError};
-pub use facts::{run_of, write_in_its_place};
+pub use facts::{end_survivors, run_of, write_in_its_place};
 pub use limits::resume_command;
 pub use open::open;
 pub use result::result_of;

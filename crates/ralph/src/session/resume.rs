@@ -1,6 +1,6 @@
 //! A run that is taken up where it was left.
 
-use super::facts::following;
+use super::facts::{end_survivors, following};
 use super::life::{Life, attended, live};
 use super::limits::is_resumable;
 use super::workspace::{lock_workspace, make_worktree, prepare_project};
@@ -9,7 +9,6 @@ use crate::engine::{Clock, Projections};
 use crate::journal::{self, Journal};
 use crate::layout::{Home, RunDir};
 use crate::lock::RunLock;
-use crate::process;
 use crate::report::Reporter;
 use crate::request::root;
 use crate::worker::Takeover;
@@ -28,7 +27,7 @@ pub fn resume(
 ) -> Result<Ended, SessionError> {
     let run_dir = home.run(id);
     let lock = RunLock::acquire(&run_dir, id)?;
-    process::end_survivors(id);
+    end_survivors(&run_dir, &lock);
     let mut projections = Projections::default();
     let mut record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let mut replayed = journal::replay(&run_dir, |run, state, event| {

@@ -60,7 +60,7 @@ pub fn lock_tree(home: &Home, run: &Run) -> Result<WorkspaceLock, SessionError> 
     let tree = top.unwrap_or_else(|| run.workspace.clone());
     let lock = WorkspaceLock::acquire(home, &tree, &run.id)?;
     if let Some(previous) = lock.previous.as_ref().filter(|previous| **previous != run.id) {
-        process::end_survivors(previous);
+        process::end_survivors(home.run(previous).dir());
     }
     Ok(lock)
 }

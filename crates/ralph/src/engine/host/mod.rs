@@ -110,6 +110,7 @@ impl<'r> RealHost<'r> {
     /// The run is over for this process: nothing may be left running, everything written.
     pub fn close(mut self, run: &Run, state: &State) -> io::Result<()> {
         self.lanes.close();
+        self.shared.forget_keepers();
         if let Plan::Tasks(_) = run.plan {
             // An agent may have removed it.
             let _ = fsx::remove(&self.shared.project.active());

@@ -1,14 +1,16 @@
 //! What belongs to the run, and is shared by its lanes.
 
 use crate::engine::streams::Streams;
+use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
-use crate::process::{Keeper, KeeperProgram, ProcessError};
+use crate::process::{Keeper, KeeperProgram, KeptRun, ProcessError};
 use crate::texts::Texts;
 use ralph_loop::plan::Pick;
 use ralph_loop::{Run, State};
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 pub(in crate::engine) struct Shared {
@@ -18,6 +20,8 @@ pub(in crate::engine) struct Shared {
     pub(in crate::engine) streams: Streams,
     pub(super) keeper_program: KeeperProgram,
     lock: RunLock,
+    /// Where keepers record their sessions. On a disk that is full there is none.
+    keepers: Option<File>,
     /// Not there while a lane records or restores a tree with them, and never again if that lane
     /// was no longer waited for.
     pub(super) checkpoints: Option<Checkpoints>,
@@ -42,11 +46,11 @@ impl Shared {
         keeper_program: KeeperProgram,
     ) -> Shared {
         let (texts, streams) = (Texts::of(&run_dir), Streams::of(&run_dir));
-        let at_hand = AtHand::default();
-        Shared { run_dir, project, texts, streams, keeper_program, lock, checkpoints, at_hand }
+        let (keepers, at_hand) = (fsx::fresh(&run_dir.keepers()).ok(), AtHand::default());
+        Shared { run_dir, project, texts, streams, keeper_program, lock, keepers, checkpoints, at_hand }
     }
 
-    /// What agents and checks find in their environment about their work.
+    /// What agents find in their environment about their work.
     pub(super) fn work_on(&mut self, state: &State) {
         self.at_hand = AtHand {
             story: match &state.work.pick {
@@ -57,7 +61,7 @@ impl Shared {
         };
     }
 
-    /// What every program of a run finds in its environment.
+    /// What every program of a run but its checks finds in its environment.
     pub(super) fn env(&self, run: &Run, iteration: u32) -> Vec<(&'static str, String)> {
         let mut env = vec![
             ("RALPH_RUN", run.id.clone()),
@@ -69,7 +73,15 @@ impl Shared {
     }
 
     pub(super) fn start_keeper(&self) -> Result<Keeper, ProcessError> {
-        Keeper::start(&self.keeper_program, Some(self.lock.as_fd()), &[])
+        let (dir, lock) = (self.run_dir.dir(), self.lock.as_fd());
+        let run = KeptRun { dir, lock, record: self.keepers.as_ref().map(File::as_fd) };
+        Keeper::start(&self.keeper_program, Some(run), &[])
+    }
+
+    /// No keeper is left, so there is no session to be found later.
+    pub(in crate::engine) fn forget_keepers(&mut self) {
+        self.keepers = None;
+        let _ = fsx::remove(&self.run_dir.keepers());
     }
 
     /// Another descriptor of the run's lock.
