@@ -1,6 +1,7 @@
 //! The checks of a run, from settings and flags.
 
 use super::{RequestError, Terms};
+use crate::process::SHELL;
 use crate::process::tool::Tool;
 use crate::settings::Settings;
 use ralph_loop::check::{CheckSpec, Excerpt, FailAction, Origin};
@@ -52,6 +53,6 @@ fn missing_program(command: &str, dir: &Path) -> Option<String> {
     if !word.chars().all(plain) {
         return None;
     }
-    let known = Tool::new("sh").args(["-c", "command -v -- \"$1\"", "sh", word]).cwd(dir).run();
+    let known = Tool::new(SHELL).args(["-c", "command -v -- \"$1\"", "sh", word]).cwd(dir).run();
     matches!(known, Ok(answer) if !answer.success()).then(|| word.to_string())
 }

@@ -262,7 +262,7 @@ const GUARDRAIL: &[Key] = &[
         name: "command",
         kind: Kind::Text,
         default: Fallback::Required,
-        doc: "The command, run with `sh -c`; exit code 0 means success.",
+        doc: "The command, run with `/bin/sh -c`; exit code 0 means success.",
     },
     Key {
         name: "failAction",

@@ -249,7 +249,7 @@ impl Stage {
 
     /// Every process that was started here and lives, as far as it has kept its environment.
     pub fn alive(&self) -> Vec<Pid> {
-        let marker = format!("RALPH_HOME={}", self.home().display());
+        let marker = format!("HOME={}", self.root.join("user").display());
         processes("environ").filter(|(_, environ)| environ.contains(&marker)).map(|(pid, _)| pid).collect()
     }
 }

@@ -105,7 +105,7 @@ fn is_agent(process: Process) -> bool {
 }
 
 fn is_check(process: Process) -> bool {
-    process.arguments().starts_with("sh\0-c\0")
+    process.arguments().starts_with("/bin/sh\0-c\0")
 }
 
 /// Other questions to git stand at the beginning, where a person waits and sees the answer.

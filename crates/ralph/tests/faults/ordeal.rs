@@ -173,7 +173,7 @@ impl Ordeal {
     }
 
     fn all_processes(&self) -> Vec<Process> {
-        procs::with_variable("RALPH_HOME", &self.path("home").display().to_string())
+        procs::with_variable("HOME", &self.path("user").display().to_string())
     }
 
     /// From `begin` through all deaths to the end of the run.

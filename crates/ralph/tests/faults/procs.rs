@@ -62,6 +62,16 @@ impl Process {
         entries.find_map(|entry| Some(String::from_utf8_lossy(entry).strip_prefix(&prefix)?.to_string()))
     }
 
+    /// Of an agent, by its environment; of a check, which knows nothing of ralph, by the name of its log.
+    pub fn iteration(self) -> Option<u32> {
+        let logged = || {
+            let log = fs::read_link(format!("/proc/{}/fd/1", self.pid)).ok()?;
+            let name = log.file_name()?.to_str()?.strip_prefix("guardrail_")?;
+            Some(name.split_once('_')?.0.to_string())
+        };
+        self.variable("RALPH_ITERATION").or_else(logged)?.parse().ok()
+    }
+
     pub fn children(self) -> Vec<Process> {
         let tasks = format!("/proc/{}/task", self.pid);
         let lists = numbered(&tasks).filter_map(|t| fs::read_to_string(format!("{tasks}/{t}/children")).ok());

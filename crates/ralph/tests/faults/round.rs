@@ -218,7 +218,7 @@ impl Round<'_> {
                 Ok(shot)
             }
             Fault::Agent | Fault::Check => {
-                let Some(iteration) = target.variable("RALPH_ITERATION").and_then(|n| n.parse().ok()) else {
+                let Some(iteration) = target.iteration() else {
                     return Ok(false);
                 };
                 let below = target.descendants();

@@ -128,8 +128,7 @@ impl Stage {
     /// Everything that ralph started, by what all of it inherits or by what the leftovers wrote
     /// down about themselves.
     pub fn processes(&self) -> Vec<Process> {
-        let home = self.path("home").display().to_string();
-        let mut found = procs::with_variable("RALPH_HOME", &home);
+        let mut found = procs::with_variable("HOME", &self.path("user").display().to_string());
         let file = self.path("pids");
         let listed = fs::read_to_string(&file).unwrap_or_default();
         let listed = listed.lines().filter_map(|line| Process::of(procs::pid(line)?));

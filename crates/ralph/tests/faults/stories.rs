@@ -38,6 +38,7 @@ const STORIES: [(&str, &[&str]); 12] = [
 /// `$1` is where it counts its calls, outside of the project.
 const AGENT: &str = r#"cat > /dev/null
 echo x >> "$1/$RALPH_STORY"
+echo "$RALPH_STORY" > "$1.now"
 case "$(wc -l < "$1/$RALPH_STORY" | tr -d ' ')/$RALPH_STORY" in
     1/1.2) echo spoiled > mine.txt; git add -A; git commit -q -m "story $RALPH_STORY"; echo "<ralph>FAIL 1.2: no</ralph>" ;;
     1/2.1) echo spoiled > tracked.txt; git rm -q --cached tracked.txt; exit 4 ;;
@@ -73,8 +74,8 @@ pub fn endure(
 /// `ralph stories`, at the end of a command.
 pub fn ordered(ordeal: &Ordeal, mut command: Command) -> Command {
     // Each death of an agent is a failed attempt, and none of them the point here.
-    let check = "sleep 0.02; test -e made-$RALPH_STORY";
-    command.args(["stories", "--max-retries", "60", "--check", check, "--"]);
+    let check = format!("sleep 0.02; test -e \"made-$(cat '{}')\"", ordeal.path("calls.now").display());
+    command.args(["stories", "--max-retries", "60", "--check", &check, "--"]);
     command.arg("sh").arg(ordeal.path("agent.sh")).arg(ordeal.path("calls"));
     command
 }

@@ -287,7 +287,7 @@ impl Round {
     }
 
     fn processes(&self) -> Vec<Process> {
-        procs::with_variable("RALPH_HOME", &self.path("home").display().to_string())
+        procs::with_variable("HOME", &self.path("user").display().to_string())
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -64,12 +64,10 @@ fn each_iteration_has_logs_of_its_own() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();
     let agent = sandbox.agent(&json!([[{"say": "x"}]]));
-    sandbox.run(&["-p", "BASE", "-n", "2", "--check", "echo $RALPH_ITERATION; false"], &agent).exits(1);
+    sandbox.write("count.sh", "echo x >> count; grep -c x count; exit 1");
+    sandbox.run(&["-p", "BASE", "-n", "2", "--check", "sh count.sh"], &agent).exits(1);
     for n in [1, 2] {
-        assert_eq!(
-            sandbox.read(&format!(".ralph/guardrail_{n}_echo_RALPH_ITERATION_false.log")),
-            format!("{n}\n")
-        );
+        assert_eq!(sandbox.read(&format!(".ralph/guardrail_{n}_sh_count_sh.log")), format!("{n}\n"));
     }
 }
 

@@ -77,7 +77,7 @@ fn a_single_check_log_is_kept_within_the_cap_with_its_beginning_and_its_end() {
     let sandbox = Sandbox::bare();
     sandbox.settings(&json!({"context": false, "checkpoints": false, "keepStreams": 4}));
     let look = "echo first; yes never | head -c 60000000
-        for i in $(seq 300); do used=$(du -k .ralph/guardrail_${RALPH_ITERATION}_*look*.log | cut -f1)
+        for i in $(seq 300); do used=$(du -k \"$(ls -t .ralph/guardrail_*look*.log | head -n 1)\" | cut -f1)
         [ $used -gt 8192 ] || break; sleep 0.1; done; echo $used > used; echo last; exit 1";
     sandbox.write("look.sh", look);
     let agent = sandbox.sh_agent("cat > prompt-$RALPH_ITERATION; echo on it");

@@ -52,6 +52,7 @@ mod stories_files;
 mod stories_run;
 mod streams;
 mod support;
+mod surroundings;
 mod tasks_cheats;
 mod tasks_command;
 mod tasks_files;

@@ -303,7 +303,7 @@ impl Sandbox {
 
     /// Every process that was started in this sandbox and lives.
     pub fn alive(&self) -> Vec<Pid> {
-        let marker = format!("RALPH_HOME={}", self.home().display());
+        let marker = format!("HOME={}", self.root.join("user").display());
         let numbers =
             fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
         let marked = |pid: &i32| {

@@ -20,7 +20,8 @@ fn evil_agent(sandbox: &Sandbox) {
     sandbox.settings(&json!({"backoff": {"base": 0.01, "cap": 0.01}}));
 }
 
-const CHECK: &str = "[ \"$RALPH_ITERATION\" = 3 ] || { cat evil; exit 1; }";
+/// Fails the first time, and passes the second. Of the three iterations one is not checked.
+const CHECK: &str = "if [ -e seen ]; then rm seen; else touch seen; cat evil; exit 1; fi";
 
 #[test]
 fn control_sequences_of_an_agent_reach_no_pipe() {

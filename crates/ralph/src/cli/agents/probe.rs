@@ -241,7 +241,7 @@ impl Probe {
 
     /// How many processes of the probe are left; each gets a moment to be reaped.
     pub fn left(&self) -> usize {
-        let marker = format!("RALPH_HOME={}", self.home().display());
+        let marker = format!("HOME={}", self.root.join("user").display());
         until(Duration::from_secs(2), || alive(&marker) == 0);
         alive(&marker)
     }

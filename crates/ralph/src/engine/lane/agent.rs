@@ -1,6 +1,6 @@
 //! Agents: started for an iteration, or asked for a commit message.
 
-use super::{Lane, Launch, Program, Shared, StartError};
+use super::{Lane, Launch, Program, Shared, StartError, Told};
 use crate::engine::activity::Activity;
 use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit};
 use crate::engine::compose;
@@ -207,8 +207,8 @@ impl Lane {
             // It also proves that there was an agent: see `session::resume`.
             step.raw_out.open()?;
         }
-        let AgentRequest { iteration, extra_env, .. } = request;
-        self.spawn(run, shared, Launch { iteration, argv, cwd: &run.workspace, stdio, extra_env })?;
+        let told = Told::Run { iteration: request.iteration, extra: request.extra_env };
+        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told })?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {

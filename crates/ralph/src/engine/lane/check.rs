@@ -1,10 +1,13 @@
 //! Checks: each is a shell command whose output goes straight into its log.
+//!
+//! A check gets the environment that ralph was started with and nothing of the run, so that it cannot
+//! behave differently because ralph runs it.
 
-use super::{Lane, Launch, Program, Shared, StartError};
+use super::{Lane, Launch, Program, Shared, StartError, Told};
 use crate::engine::check_log::LogGuard;
 use crate::engine::step::{CheckStep, check_log};
 use crate::layout::Project;
-use crate::process::Stdio3;
+use crate::process::{SHELL, Stdio3};
 use ralph_loop::check::log_names;
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
@@ -28,9 +31,8 @@ impl Lane {
         let file = check_log(&shared.project, &log)?;
         let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
-        let argv = ["sh", "-c", &spec.command].map(OsString::from).to_vec();
-        let (cwd, extra_env) = (run.workspace.as_path(), Vec::new());
-        self.spawn(run, shared, Launch { iteration, argv, cwd, stdio, extra_env })?;
+        let argv = [SHELL, "-c", &spec.command].map(OsString::from).to_vec();
+        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told: Told::Nothing })?;
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
         Ok(Program::Check(CheckStep { index, log, output, guard, started: Instant::now() }))

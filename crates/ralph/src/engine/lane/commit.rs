@@ -1,6 +1,6 @@
 //! Source control: tasks, whether there is anything to commit, and ralph's own commits.
 
-use super::{Lane, Launch, Program, Shared, StartError, Thread};
+use super::{Lane, Launch, Program, Shared, StartError, Thread, Told};
 use crate::engine::own_commit::{self, OwnCommit, OwnCommitStep};
 use crate::engine::scm::{self, Task};
 use crate::fsx;
@@ -73,8 +73,8 @@ impl Lane {
         let output = fsx::nameless(shared.run_dir.dir())?;
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
-        let (cwd, extra_env) = (Path::new("/"), Vec::new());
-        self.spawn(run, shared, Launch { iteration, argv, cwd, stdio, extra_env })?;
+        let (cwd, told) = (Path::new("/"), Told::Run { iteration, extra: Vec::new() });
+        self.spawn(run, shared, Launch { argv, cwd, stdio, told })?;
         Ok(Program::OwnCommit(OwnCommitStep { own_commit, output }))
     }
 }

@@ -114,12 +114,36 @@ fn with_cause(error: &ProcessError) -> String {
 
 /// A program that the keeper is to start.
 struct Launch<'a> {
-    iteration: u32,
     argv: Vec<OsString>,
     cwd: &'a Path,
     stdio: Stdio3,
-    /// What it finds in its environment besides what every program of a run finds there.
-    extra_env: Vec<(&'static str, String)>,
+    told: Told,
+}
+
+/// What a program finds in its environment beside that of ralph's start.
+enum Told {
+    /// The run, the iteration, its work, and something of its own.
+    Run { iteration: u32, extra: Vec<(&'static str, String)> },
+    /// Nothing, and nothing of ralph's settings either: a check must not behave differently under ralph.
+    Nothing,
+}
+
+impl Told {
+    /// What is set, and what is removed from the environment that ralph was started with.
+    fn env(self, run: &Run, shared: &Shared) -> (Vec<(&'static str, String)>, Vec<OsString>) {
+        match self {
+            Told::Run { iteration, extra } => {
+                (shared.env(run, iteration).into_iter().chain(extra).collect(), Vec::new())
+            }
+            Told::Nothing => {
+                (Vec::new(), std::env::vars_os().map(|(name, _)| name).filter(is_ralphs).collect())
+            }
+        }
+    }
+}
+
+fn is_ralphs(name: &OsString) -> bool {
+    name.as_encoded_bytes().starts_with(b"RALPH_")
 }
 
 impl Lane {
@@ -199,12 +223,14 @@ impl Lane {
     }
 
     fn spawn(&mut self, run: &Run, shared: &Shared, launch: Launch<'_>) -> Result<(), StartError> {
-        let Launch { iteration, argv, cwd, stdio, extra_env } = launch;
-        let env = shared.env(run, iteration).into_iter().chain(extra_env);
-        let env = env.map(|(name, value)| (name.to_string(), value));
+        let Launch { argv, cwd, stdio, told } = launch;
+        let (env, env_remove) = told.env(run, shared);
+        let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
+        // For checks, too: what git leaves running in the background is ended with its step, half way
+        // and with its lock.
         let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
         let env = env.collect();
-        let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove: Vec::new() };
+        let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove };
         let command = place::command(&run.place, command);
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,

@@ -25,7 +25,8 @@ fn twelve_stories_with_dependencies_failures_and_retries() {
     stage.sandbox.write("mine", "not committed\n");
     stage.sandbox.sh("git add -N mine && git reset -q mine");
     // The check knows what has to be there.
-    let ran = stage.run(&["-t", "15", "--check", "test -e made-$RALPH_STORY", "--format", "json"], SCRIPT);
+    let check = format!("test -e \"made-$(tail -n 1 '{}')\"", stage.at("asked").display());
+    let ran = stage.run(&["-t", "15", "--check", &check, "--format", "json"], SCRIPT);
     let result = ran.stops(0, "completed", 19);
     assert_eq!(result["success"], true);
     let mut asked: Vec<String> = stage.asked().split(' ').map(String::from).collect();
