@@ -411,11 +411,11 @@ fn guardrails() {
 #[test]
 fn guardrails_shell_execution() {
     let sandbox = Sandbox::bare();
-    // Decided: Windows through WSL, so it is `sh -c` everywhere.
+    // Decided: Windows through WSL, so it is `/bin/sh -c` everywhere.
     let shell = "x='a b'; printf '%s|' \"$x\" $0 > seen; test $# -eq 0 && false || exit 0";
     sandbox.settings(&json!({"guardrails": [{"command": shell, "failAction": "APPEND"}]}));
     sandbox.run(&["-p", "x"], &sandbox.sh_agent(&format!("echo '{DONE}'"))).exits(0);
-    assert_eq!(sandbox.read("seen"), "a b|sh|");
+    assert_eq!(sandbox.read("seen"), "a b|/bin/sh|");
 }
 
 #[test]
