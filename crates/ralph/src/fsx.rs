@@ -5,8 +5,10 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one place that writes state")]
 
 mod held;
+mod prepared;
 
 pub use held::{Held, HeldFile};
+pub use prepared::Prepared;
 
 use fs_err as fs;
 use rustix::fs::OFlags;
@@ -103,8 +105,12 @@ pub fn appending(path: &Path) -> io::Result<File> {
 
 /// A regular file to read; a fifo or a device is refused instead of waited for.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    open_regular_with(OFlags::empty(), path)
+}
+
+fn open_regular_with(flags: OFlags, path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    options.read(true).custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed());
     let file = options.open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -116,6 +122,13 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_regular(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The same, unless a link has been put in its place.
+pub fn read_unlinked(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_regular_with(OFlags::NOFOLLOW, path)?.read_to_end(&mut content)?;
     Ok(content)
 }
 

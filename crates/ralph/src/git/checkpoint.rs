@@ -34,6 +34,8 @@ pub struct Checkpoints {
     untidied: u64,
     outside: Outside,
     long_lived: LongLived,
+    /// What the gits that stay are to compare, once they are due.
+    due: Option<Option<DiffOf>>,
     index: Index,
     known_head: KnownHead,
     known_commit: KnownCommit,
@@ -141,6 +143,7 @@ impl Checkpoints {
             untidied: 0,
             outside: Outside::default(),
             long_lived: LongLived::default(),
+            due: None,
             index: Index::Newest,
             known_head: KnownHead::default(),
             known_commit: KnownCommit::default(),
@@ -163,6 +166,14 @@ impl Checkpoints {
 
     pub fn return_known_commit(&mut self, known: KnownCommit) {
         self.known_commit = known;
+    }
+
+    /// Has everything made ready that makes the next snapshot faster, on a thread. To be called when
+    /// an agent has been started, which it would otherwise delay.
+    pub fn prepare(&mut self) {
+        if let Some(diff) = self.due.take() {
+            self.long_lived.start(&self.shadow, diff.as_ref());
+        }
     }
 
     /// Puts the tree back to where a piece of work began.
@@ -344,7 +355,7 @@ impl Checkpoints {
         self.base.get_or_insert_with(|| tree.clone());
         if !is_first {
             // Agents that have changed files will change more.
-            self.long_lived.start(&self.shadow, asked.as_ref());
+            self.due = Some(asked);
         }
         Ok((Last { tree, diff, left_out }, Some(bytes)))
     }

@@ -1,20 +1,22 @@
-//! Gits that stay for the length of a run, and record a tree without the index.
+//! Gits that stay for the length of a run, and trees that are recorded without the index.
 //!
 //! Starting a git takes longer than what it does in a small repository. So once agents change files,
-//! one git writes blobs, one reads trees, one writes trees, one knows what is ignored and one
-//! compares trees. A new tree is made of the one before and of the files that a scan has found
-//! changed. None of them holds a lock, and each ends with ralph.
+//! one git reads trees, one knows what is ignored and one compares trees. A new tree is made of the
+//! one before and of the files that a scan has found changed; ralph writes it (`loose.rs`). No git
+//! holds a lock, and each ends with ralph. What was written is packed while an agent works: a
+//! difference is then read from one file instead of hundreds.
 //!
-//! Deliberately absent: the index, which is then behind the newest tree, and everything that is not
-//! a plain file under a plain name. For those git is asked in the usual way.
+//! Deliberately absent: the index, which is then behind the newest tree, and what a scan does not
+//! name. For those git is asked in the usual way.
 
-use super::is_object_id;
+use super::loose::{Entries, Entry, Format, Kind, Loose, Object, TREE, entries_of, tree_of};
 use super::scan::{Changed, ChangedFile, Mode};
 use super::shadow::Shadow;
 use crate::fsx;
 use crate::process::dialog::{Dialog, Reply};
 use crate::process::tool::{Tool, ToolError};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -25,6 +27,12 @@ pub(super) struct Unable;
 
 impl From<ToolError> for Unable {
     fn from(_: ToolError) -> Unable {
+        Unable
+    }
+}
+
+impl From<io::Error> for Unable {
+    fn from(_: io::Error) -> Unable {
         Unable
     }
 }
@@ -57,18 +65,17 @@ enum Phase {
 }
 
 struct Gits {
-    blobs: Dialog,
     trees: Dialog,
-    new_trees: Dialog,
     ignored: Dialog,
     diff: Option<(DiffOf, Dialog)>,
     top: Top,
+    objects: Loose,
     /// The trees that were written last, by id: the next change is mostly to them.
     written: BTreeMap<String, Entries>,
 }
 
-/// What a tree consists of, by name.
-type Entries = BTreeMap<Vec<u8>, Entry>;
+/// More to be read at once is left to git, which compresses what it writes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The directory that they work in. Another one in its place is not seen by them.
 #[derive(PartialEq, Eq)]
@@ -91,15 +98,19 @@ impl LongLived {
                 let tools = Tools::of(shadow, diff);
                 Phase::Starting(std::thread::spawn(|| tools.start().ok()))
             }
-            // The one that compares is used up by what is too long for a prompt.
-            Phase::Ready(mut gits) if gits.diff.as_ref().map(|(of, _)| of) != diff => {
-                let diff = Tools::of(shadow, diff).diff;
-                Phase::Starting(std::thread::spawn(|| {
-                    gits.diff = start_diff(diff).ok()?;
-                    Some(*gits)
-                }))
+            Phase::Ready(gits) => {
+                // The one that compares is used up by what is too long for a prompt, and looks for new
+                // packs only if an object is nowhere else.
+                let is_other = gits.diff.as_ref().map(|(of, _)| of) != diff;
+                let diff_is_due = is_other || gits.objects.are_many();
+                let diff = diff_is_due.then(|| Tools::of(shadow, diff).diff);
+                let care = gits.objects.is_care_due().then(|| shadow.again());
+                match (diff, care) {
+                    (None, None) => Phase::Ready(gits),
+                    (diff, care) => Phase::Starting(std::thread::spawn(|| gits.renew(diff, care).ok())),
+                }
             }
-            phase @ (Phase::Starting(_) | Phase::Ready(_)) => phase,
+            phase @ Phase::Starting(_) => phase,
         };
     }
 
@@ -157,9 +168,8 @@ fn start_diff(diff: Option<(DiffOf, Tool<'static>)>) -> Result<Option<(DiffOf, D
 
 struct Tools {
     top: Top,
-    blobs: Tool<'static>,
+    objects: PathBuf,
     trees: Tool<'static>,
-    new_trees: Tool<'static>,
     ignored: Tool<'static>,
     diff: Option<(DiffOf, Tool<'static>)>,
 }
@@ -168,9 +178,8 @@ impl Tools {
     fn of(shadow: &Shadow, diff: Option<&DiffOf>) -> Tools {
         Tools {
             top: Top::of(shadow.top()),
-            blobs: shadow.git().args(["hash-object", "-w", "--no-filters", "--stdin-paths"]),
+            objects: shadow.objects(),
             trees: shadow.git().args(["cat-file", "--batch"]),
-            new_trees: shadow.git().args(["mktree", "-z", "--missing", "--batch"]),
             ignored: shadow.git().args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"]),
             diff: diff.map(|diff| (diff.clone(), shadow.diff_many_tool(diff))),
         }
@@ -178,12 +187,11 @@ impl Tools {
 
     fn start(self) -> Result<Gits, ToolError> {
         Ok(Gits {
-            blobs: Dialog::start(self.blobs)?,
             trees: Dialog::start(self.trees)?,
-            new_trees: Dialog::start(self.new_trees)?,
             ignored: Dialog::start(self.ignored)?,
             diff: start_diff(self.diff)?,
             top: self.top,
+            objects: Loose::below(self.objects),
             written: BTreeMap::new(),
         })
     }
@@ -199,85 +207,81 @@ struct Dir {
 enum Change {
     Gone,
     /// The tree before has it.
-    Changed(Entry),
+    Changed(File),
     /// It is known not to be ignored.
-    New(Entry),
+    New(File),
 }
 
-/// What a tree has under a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    mode: &'static str,
-    id: String,
+struct File {
+    mode: Mode,
+    content: Vec<u8>,
 }
-
-const TREE: &str = "40000";
-
-/// The modes that are handed through. Another one is nothing that this file knows.
-const MODES: [&str; 4] = ["100644", "100755", "120000", TREE];
 
 /// Far more than the tree of one directory takes.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 impl Gits {
+    /// What takes a while and is not needed before the next snapshot.
+    fn renew(
+        mut self,
+        diff: Option<Option<(DiffOf, Tool<'static>)>>,
+        care: Option<Shadow>,
+    ) -> Result<Gits, ToolError> {
+        if let Some(shadow) = care {
+            self.objects.care(&shadow);
+        }
+        if let Some(diff) = diff {
+            self.diff = start_diff(diff)?;
+        }
+        Ok(self)
+    }
+
     fn record(&mut self, before: &str, changed: &Changed) -> Result<Recorded, Unable> {
-        if Top::of(&self.top.path) != self.top {
+        if Top::of(&self.top.path) != self.top || changed.bytes > MOST_BYTES {
             return Err(Unable);
         }
+        let format = Format::of(before).ok_or(Unable)?;
         let ignored = self.ignored_among(&changed.new_files)?;
-        let files: Vec<_> = changed.files.iter().filter(|file| !ignored.contains(&file.path)).collect();
-        let there = files.iter().filter(|file| file.now.is_some());
-        let paths = there.map(|file| plain_file(file)).collect::<Result<Vec<_>, _>>()?;
-        let (mut root, mut ids) = (Dir::default(), self.write_blobs(&paths)?.into_iter());
-        for ChangedFile { path, now } in files {
+        let mut root = Dir::default();
+        for ChangedFile { path, now } in changed.files.iter().filter(|file| !ignored.contains(&file.path)) {
             let change = match now {
                 None => Change::Gone,
                 Some(mode) => {
-                    let entry = Entry { mode: word_of(*mode), id: ids.next().ok_or(Unable)? };
+                    let file = File { mode: *mode, content: content_of(&self.top.path.join(path), *mode)? };
                     let is_new = changed.new_files.contains(path);
-                    if is_new { Change::New(entry) } else { Change::Changed(entry) }
+                    if is_new { Change::New(file) } else { Change::Changed(file) }
                 }
             };
             root.of_parent(path)?.files.insert(name(path)?, change);
         }
         let mut known = std::mem::take(&mut self.written);
-        let tree = match self.write_dir(Some(before), root, &mut known)? {
+        let tree = match self.write_dir(format, Some(before), root, &mut known)? {
             Some(tree) => tree,
-            None => self.write_tree(Entries::new())?,
+            None => self.write_tree(format, None, Entries::new())?,
         };
         Ok(Recorded { tree, ignored })
     }
 
     fn ignored_among(&mut self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Unable> {
-        let mut found = Vec::new();
-        for path in paths {
-            let mut question = path.as_os_str().as_bytes().to_vec();
-            question.push(0);
-            // Where a pattern is, its line, the pattern, the path.
-            let whole = |answer: &[u8]| answer.iter().filter(|byte| **byte == 0).count() == 4;
-            let answer = ask(&mut self.ignored, &question, whole)?;
-            let mut fields = answer.split(|byte| *byte == 0);
-            let (source, pattern) = (fields.next().ok_or(Unable)?, fields.nth(1).ok_or(Unable)?);
-            if !source.is_empty() && !pattern.starts_with(b"!") {
-                found.push(path.clone());
-            }
-        }
-        Ok(found)
-    }
-
-    fn write_blobs(&mut self, paths: &[&[u8]]) -> Result<Vec<String>, Unable> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        let question = [paths.join(&b'\n'), b"\n".to_vec()].concat();
-        let whole = |answer: &[u8]| answer.iter().filter(|byte| **byte == b'\n').count() == paths.len();
-        let answer = ask(&mut self.blobs, &question, whole)?;
-        String::from_utf8_lossy(&answer).lines().map(id).collect()
+        let question: Vec<u8> =
+            paths.iter().flat_map(|path| path.as_os_str().as_bytes().iter().chain(&[0])).copied().collect();
+        // For each: where a pattern is, its line, the pattern, the path.
+        const FIELDS: usize = 4;
+        let fields = |answer: &[u8]| answer.iter().filter(|byte| **byte == 0).count();
+        let answer = ask(&mut self.ignored, &question, |answer| fields(answer) == paths.len() * FIELDS)?;
+        let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+        let answers = paths.iter().zip(fields.chunks_exact(FIELDS));
+        let is_ignored = |fields: &[&[u8]]| !fields[0].is_empty() && !fields[2].starts_with(b"!");
+        Ok(answers.filter(|(_, fields)| is_ignored(fields)).map(|(path, _)| path.clone()).collect())
     }
 
     /// The id of a directory's new tree; nothing if nothing is left in it.
     fn write_dir(
         &mut self,
+        format: Format,
         before: Option<&str>,
         dir: Dir,
         known: &mut BTreeMap<String, Entries>,
@@ -287,12 +291,21 @@ impl Gits {
             None => Entries::new(),
         };
         for (name, change) in dir.files {
-            match change {
-                Change::Gone => entries.remove(&name),
+            let (File { mode, content }, known) = match (change, entries.get(&name)) {
+                (Change::Gone, _) => {
+                    entries.remove(&name);
+                    continue;
+                }
                 // It was there, and is in no tree: it is ignored, or was not there when git looked.
-                Change::Changed(_) if !entries.contains_key(&name) => return Err(Unable),
-                Change::Changed(entry) | Change::New(entry) => entries.insert(name, entry),
+                (Change::Changed(_), None) => return Err(Unable),
+                (Change::Changed(file) | Change::New(file), known) => (file, known),
             };
+            let object = Object::new(format, Kind::Blob, &content)?;
+            // Of many files that were just changed, a scan cannot tell which are the same again.
+            if known.is_none_or(|known| known.id != object.name) {
+                self.objects.write(&object)?;
+            }
+            entries.insert(name, Entry { mode: word_of(mode), id: object.name });
         }
         for (name, below) in dir.dirs {
             let before = match entries.get(&name) {
@@ -300,12 +313,12 @@ impl Gits {
                 Some(_) => return Err(Unable),
                 None => None,
             };
-            match self.write_dir(before.as_deref(), below, known)? {
+            match self.write_dir(format, before.as_deref(), below, known)? {
                 Some(id) => entries.insert(name, Entry { mode: TREE, id }),
                 None => entries.remove(&name),
             };
         }
-        if entries.is_empty() { Ok(None) } else { self.write_tree(entries).map(Some) }
+        if entries.is_empty() { Ok(None) } else { self.write_tree(format, before, entries).map(Some) }
     }
 
     fn read_tree(&mut self, tree: &str) -> Result<Entries, Unable> {
@@ -324,23 +337,21 @@ impl Gits {
         let whole = |answer: &[u8]| content(answer).is_some() || is_missing(answer);
         let answer = ask(&mut self.trees, question.as_bytes(), whole)?;
         let content = content(&answer).ok_or(Unable)?;
-        parse_tree(&answer[content], tree.len() / 2)
+        entries_of(&answer[content], tree.len() / 2).ok_or(Unable)
     }
 
-    fn write_tree(&mut self, entries: Entries) -> Result<String, Unable> {
-        let mut question = Vec::new();
-        for (name, Entry { mode, id }) in &entries {
-            let kind = if *mode == TREE { "tree" } else { "blob" };
-            question.extend(format!("{mode} {kind} {id}\t").into_bytes());
-            question.extend(name);
-            question.push(0);
+    fn write_tree(
+        &mut self,
+        format: Format,
+        before: Option<&str>,
+        entries: Entries,
+    ) -> Result<String, Unable> {
+        let object = Object::new(format, Kind::Tree, &tree_of(&entries).ok_or(Unable)?)?;
+        if before != Some(object.name.as_str()) {
+            self.objects.write(&object)?;
         }
-        question.push(0);
-        let whole = |answer: &[u8]| answer.ends_with(b"\n");
-        let answer = ask(&mut self.new_trees, &question, whole)?;
-        let id = id(str::from_utf8(&answer).map_err(|_| Unable)?)?;
-        self.written.insert(id.clone(), entries);
-        Ok(id)
+        self.written.insert(object.name.clone(), entries);
+        Ok(object.name)
     }
 
     fn diff(&mut self, diff: &DiffOf, tree: &str) -> Result<Vec<u8>, Unable> {
@@ -384,11 +395,12 @@ fn name(path: &Path) -> Result<Vec<u8>, Unable> {
     path.file_name().map(|name| name.as_bytes().to_vec()).ok_or(Unable)
 }
 
-/// The path of a file that git reads, and that it takes as it is on a line. A link would be followed.
-fn plain_file(file: &ChangedFile) -> Result<&[u8], Unable> {
-    let path = file.path.as_os_str().as_bytes();
-    let is_plain = !path.starts_with(b"\"") && !path.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-    if is_plain && file.now != Some(Mode::Link) { Ok(path) } else { Err(Unable) }
+/// What git records of a file.
+fn content_of(path: &Path, mode: Mode) -> io::Result<Vec<u8>> {
+    match mode {
+        Mode::Plain | Mode::Executable => fsx::read_unlinked(path),
+        Mode::Link => Ok(path.read_link()?.into_os_string().into_encoded_bytes()),
+    }
 }
 
 fn word_of(mode: Mode) -> &'static str {
@@ -397,24 +409,4 @@ fn word_of(mode: Mode) -> &'static str {
         Mode::Executable => "100755",
         Mode::Link => "120000",
     }
-}
-
-fn id(line: &str) -> Result<String, Unable> {
-    let line = line.trim_end();
-    if is_object_id(line.as_bytes()) { Ok(line.to_string()) } else { Err(Unable) }
-}
-
-/// `mode name`, a zero byte, and the raw id, again and again.
-fn parse_tree(mut content: &[u8], id_bytes: usize) -> Result<Entries, Unable> {
-    let mut entries = Entries::new();
-    while !content.is_empty() {
-        let space = content.iter().position(|byte| *byte == b' ').ok_or(Unable)?;
-        let end = content.iter().position(|byte| *byte == 0).filter(|end| *end > space).ok_or(Unable)?;
-        let mode = MODES.iter().find(|mode| mode.as_bytes() == &content[..space]).ok_or(Unable)?;
-        let raw = content.get(end + 1..end + 1 + id_bytes).ok_or(Unable)?;
-        let id = raw.iter().map(|byte| format!("{byte:02x}")).collect();
-        entries.insert(content[space + 1..end].to_vec(), Entry { mode, id });
-        content = &content[end + 1 + id_bytes..];
-    }
-    Ok(entries)
 }

@@ -12,6 +12,7 @@ pub mod kept;
 pub mod known_head;
 mod left_out;
 mod long_lived;
+mod loose;
 mod private;
 pub mod restore;
 mod scan;

@@ -94,6 +94,11 @@ impl Shadow {
         Shadow { dir, index: None, repository, largest_file }
     }
 
+    /// The same for another thread.
+    pub(super) fn again(&self) -> Shadow {
+        Shadow::over(self.repository.clone(), self.dir.clone(), self.largest_file)
+    }
+
     /// The checkpoints of a run over the work tree that they are of, which need not be a
     /// repository any more. Those of versions that did not note it need one.
     pub fn open(place: &Place, dir: PathBuf, largest_file: u64) -> Option<Shadow> {

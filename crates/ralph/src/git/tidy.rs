@@ -38,13 +38,18 @@ impl Shadow {
     /// Packs what is loose, and drops old trees but for those that are needed while there are more
     /// than `most` bytes, 0 being no limit. Whether something had to be dropped.
     pub(super) fn tidy(&self, most: u64, needed: &[&str]) -> Result<bool, ShadowError> {
-        self.pack_loose()?;
-        self.merge_packs()?;
+        self.pack_all()?;
         let mut dropped = false;
         while most > 0 && fsx::disk_usage(&self.objects()) > most && self.drop_older_half(needed)? {
             dropped = true;
         }
         Ok(dropped)
+    }
+
+    /// Packs what is loose. Gits that are at work find it all the same.
+    pub(super) fn pack_all(&self) -> Result<(), ShadowError> {
+        self.pack_loose()?;
+        self.merge_packs()
     }
 
     /// Whether a tree is there.
@@ -53,7 +58,7 @@ impl Shadow {
         look.is_ok_and(|answer| answer.success())
     }
 
-    fn objects(&self) -> PathBuf {
+    pub(super) fn objects(&self) -> PathBuf {
         self.dir().join("objects")
     }
 

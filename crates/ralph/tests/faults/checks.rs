@@ -206,6 +206,9 @@ pub fn checkpoints_hold_the_users_work(round: &Round<'_>, fold: &Fold) -> Result
     let mut trees: Vec<&String> = fold.snapshots.iter().filter_map(|end| end.tree.as_ref()).collect();
     trees.sort_unstable();
     trees.dedup();
+    if !trees.is_empty() {
+        round.stage.fsck(&fold.run.id)?;
+    }
     for tree in trees {
         let listing = round.stage.checkpoint(&fold.run.id, tree)?;
         for (name, id) in &files {

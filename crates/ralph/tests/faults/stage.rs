@@ -177,6 +177,13 @@ impl Stage {
         Ok(listing.lines().filter_map(entry).collect())
     }
 
+    /// Whatever has been written of a run's checkpoints is whole, also if it was cut short.
+    pub fn fsck(&self, run: &str) -> Result<(), String> {
+        let dir = self.run_dir(run).join("checkpoints.git");
+        git(&self.path("repo"), &format!("--git-dir={} fsck --no-dangling --no-progress", dir.display()))
+            .map(drop)
+    }
+
     /// Leaves the directory behind for a person to look at.
     pub fn keep(&mut self) -> PathBuf {
         self.dir.disable_cleanup(true);

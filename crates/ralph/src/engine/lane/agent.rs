@@ -215,6 +215,9 @@ impl Lane {
             step.problem = Some(cause);
             self.end_program(How::Kill);
         }
+        if let Some(checkpoints) = &mut shared.checkpoints {
+            checkpoints.prepare();
+        }
         Ok((step, line.answer))
     }
 }
