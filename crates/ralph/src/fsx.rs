@@ -55,6 +55,21 @@ pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// An empty file that is made ahead of time, in the place of one that a kill has left.
+pub fn ready_file(path: &Path) -> io::Result<NamedTempFile> {
+    let _ = fs::remove_file(path);
+    let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    tempfile::Builder::new().prefix(name).rand_bytes(0).permissions(permissions).tempfile_in(dir)
+}
+
+/// Writes a whole file with one that is ready.
+pub fn write_ready(mut ready: NamedTempFile, path: &Path, content: &[u8]) -> io::Result<()> {
+    ready.write_all(content).map_err(|cause| named(&cause, "write", path))?;
+    ready.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
+    Ok(())
+}
+
 /// The content in a file beside its place, to be put there.
 fn written_beside(path: &Path, content: &[u8], permissions: Permissions) -> io::Result<NamedTempFile> {
     let beside = path.parent().unwrap_or(Path::new("."));

@@ -222,6 +222,11 @@ impl RunDir {
         self.dir.join("texts")
     }
 
+    /// Empty, for a text that comes.
+    pub fn ready_text(&self, number: usize) -> PathBuf {
+        self.dir.join(format!(".text-{number}"))
+    }
+
     pub fn text(&self, hash: &str) -> PathBuf {
         self.texts().join(hash)
     }

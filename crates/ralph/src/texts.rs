@@ -11,8 +11,9 @@ use crate::layout::{self, RunDir};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use tempfile::NamedTempFile;
 
 pub struct Texts {
     run: RunDir,
@@ -22,11 +23,16 @@ pub struct Texts {
     unsettled: VecDeque<PathBuf>,
     /// How many were written, and bytes.
     written: (usize, u64),
+    /// For the next ones: making a file takes longer than writing a text to it.
+    ready: Vec<NamedTempFile>,
     gate: Gate,
 }
 
 /// Held while a text is looked for, or looked at and removed.
 pub type Gate = Arc<Mutex<()>>;
+
+/// A difference and a prompt.
+const READY: usize = 2;
 
 /// More than an iteration writes. What was written before those has long been on its way to the disk.
 const MOST_UNSETTLED: usize = 256;
@@ -34,7 +40,24 @@ const MOST_UNSETTLED: usize = 256;
 impl Texts {
     pub fn of(run: &RunDir) -> Texts {
         let (unsettled, gate) = (VecDeque::new(), Gate::default());
-        Texts { run: run.clone(), last: None, unsettled, written: (0, 0), gate }
+        Texts { run: run.clone(), last: None, unsettled, written: (0, 0), ready: Vec::new(), gate }
+    }
+
+    /// Makes files for the next texts, where there is time for it. One that cannot be made is made
+    /// when it is needed, or fails there.
+    pub fn prepare(&mut self) {
+        while self.ready.len() < READY
+            && let Ok(file) = fsx::ready_file(&self.run.ready_text(self.ready.len()))
+        {
+            self.ready.push(file);
+        }
+    }
+
+    fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        match self.ready.pop().map(|ready| fsx::write_ready(ready, path, text.as_bytes())) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => fsx::write_whole(path, text.as_bytes()),
+        }
     }
 
     /// Keeps a text and returns its name.
@@ -43,7 +66,7 @@ impl Texts {
         if self.last.as_ref() != Some(&hash) {
             let path = self.run.text(&hash);
             if !self.is_kept(&path, text.len() as u64) {
-                fsx::write_whole(&path, text.as_bytes())?;
+                self.write(&path, text)?;
                 self.written.0 += 1;
                 self.written.1 += text.len() as u64;
                 if self.unsettled.len() == MOST_UNSETTLED {
@@ -57,7 +80,7 @@ impl Texts {
     }
 
     /// Whether it is there; if so, it is as new as if it were written now.
-    fn is_kept(&self, path: &std::path::Path, bytes: u64) -> bool {
+    fn is_kept(&self, path: &Path, bytes: u64) -> bool {
         let _gate = self.gate.lock();
         path.metadata().is_ok_and(|file| file.len() == bytes) && fsx::touch(path).is_ok()
     }
@@ -119,6 +142,30 @@ mod tests {
         assert_eq!(Texts::of(&run).get(&hash).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert_eq!(Texts::of(&run).put("do it").unwrap(), hash);
         assert_eq!(Texts::of(&run).get(&hash).unwrap(), "do it");
+    }
+
+    #[test]
+    fn texts_are_the_same_in_files_that_were_made_ahead_of_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = run_dir(&dir);
+        let mut killed = Texts::of(&run);
+        killed.prepare();
+        // What a kill leaves is used again.
+        std::mem::forget(killed);
+        let mut texts = Texts::of(&run);
+        texts.prepare();
+        fsx::remove(&run.ready_text(1)).unwrap();
+        for text in ["one", "two", "three"] {
+            let hash = texts.put(text).unwrap();
+            assert_eq!(texts.get(&hash).unwrap(), text);
+            let whole = texts.run.text("whole");
+            fsx::write_whole(&whole, b"").unwrap();
+            let mode = |path: &Path| path.metadata().unwrap().permissions();
+            assert_eq!(mode(&run.text(&hash)), mode(&whole));
+        }
+        texts.prepare();
+        drop(texts);
+        assert!((0..READY).all(|number| !run.ready_text(number).exists()));
     }
 
     #[test]

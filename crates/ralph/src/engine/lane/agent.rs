@@ -215,6 +215,7 @@ impl Lane {
             step.problem = Some(cause);
             self.end_program(How::Kill);
         }
+        shared.texts.prepare();
         if let Some(checkpoints) = &mut shared.checkpoints {
             checkpoints.prepare();
         }
