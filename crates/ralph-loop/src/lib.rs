@@ -16,6 +16,7 @@ pub mod dialect;
 pub mod done_pattern;
 pub mod echo;
 pub mod event;
+pub mod gates;
 pub mod limits;
 pub mod low_disk;
 pub mod money;

@@ -1,0 +1,206 @@
+//! Tests inside of source files.
+//!
+//! Such a file is source and is never put back as a whole: its tests are held by their names, each
+//! of which must run again. Here it is only told whether the part with the tests changed, so that it
+//! can be named, and what the delivered file is with the tests of the start.
+//!
+//! Deliberately absent: a parser. A test part is found by its attribute or sign and its braces.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::code::{self, Language};
+use super::skips;
+
+const LONGEST: usize = 1024 * 1024;
+
+/// What became of the tests inside of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineChange {
+    pub path: String,
+    pub change: InlineTests,
+    /// Marks that keep tests from running which were not there before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InlineTests {
+    /// There were none before.
+    New,
+    Changed,
+    /// There are none any more.
+    Removed,
+}
+
+/// Whether the tests inside of a source file differ; `None` if they do not, or if there are none.
+pub fn inline_tests(path: &str, before: Option<&str>, after: Option<&str>) -> Option<InlineChange> {
+    let text =
+        |text: Option<&'_ str>| text.filter(|text| text.len() <= LONGEST).unwrap_or_default().to_string();
+    let (old, new) = (text(before), text(after));
+    let tests_of = |text: &str| -> String { parts(path, text).into_iter().map(|part| &text[part]).collect() };
+    let (old_tests, new_tests) = (tests_of(&old), tests_of(&new));
+    let change = match (old_tests.is_empty(), new_tests.is_empty()) {
+        (true, true) => return None,
+        (true, false) => InlineTests::New,
+        (false, true) => InlineTests::Removed,
+        (false, false) if old_tests == new_tests => return None,
+        (false, false) => InlineTests::Changed,
+    };
+    let skipped = skips::newly_skipped(path, &old_tests, &new_tests);
+    Some(InlineChange { path: path.to_string(), change, skipped })
+}
+
+/// The delivered file with the test module of the start, if each has exactly one.
+pub fn with_tests_of_start(path: &str, before: &str, after: &str) -> Option<String> {
+    if before.len() > LONGEST || after.len() > LONGEST || Language::of(path) != Some(Language::Rust) {
+        return None;
+    }
+    let (old, new) = (modules(before), modules(after));
+    let ([old], [new]) = (&old[..], &new[..]) else { return None };
+    Some(format!("{}{}{}", &after[..new.start], &before[old.clone()], &after[new.end..]))
+}
+
+/// The parts of a text that are tests, in order.
+fn parts(path: &str, text: &str) -> Vec<Range<usize>> {
+    match Language::of(path) {
+        Some(Language::Rust) => {
+            let mut parts = modules(text);
+            parts.extend(examples(text, &["///", "//!"]));
+            parts.sort_by_key(|part| part.start);
+            parts
+        }
+        Some(Language::Python) => prompts(text, ">>>"),
+        Some(Language::Hash) => prompts(text, "iex>"),
+        Some(Language::JavaScript) => blocks(text, Language::JavaScript, &["if (import.meta.vitest)"]),
+        Some(Language::Go | Language::LikeC | Language::Ruby) | None => Vec::new(),
+    }
+}
+
+/// Items of Rust that only exist in tests, and test functions outside of them.
+fn modules(text: &str) -> Vec<Range<usize>> {
+    blocks(
+        text,
+        Language::Rust,
+        &["#[cfg(test)]", "#[cfg(all(test", "#[cfg(any(test", "#[test]", "#[tokio::test"],
+    )
+}
+
+fn blocks(text: &str, language: Language, signs: &[&str]) -> Vec<Range<usize>> {
+    let code = code::blanked(text, language);
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(start) =
+        signs.iter().filter_map(|sign| code[at..].find(sign).map(|found| at + found)).min()
+    {
+        let end = code::end_of_item(&code, start).max(start + 1);
+        parts.push(start..end);
+        at = end;
+    }
+    parts
+}
+
+/// Code blocks in documentation comments.
+fn examples(text: &str, marks: &[&str]) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut open = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        let comment = marks.iter().find_map(|mark| line.trim_start().strip_prefix(mark));
+        match (comment.map(str::trim_start), open) {
+            (Some(said), None) if said.starts_with("```") => open = Some(at),
+            (Some(said), Some(start)) if said.starts_with("```") => {
+                parts.push(start..end);
+                open = None;
+            }
+            (Some(_), _) => {}
+            (None, _) => open = None,
+        }
+        at = end;
+    }
+    parts
+}
+
+/// Lines from a prompt to the next empty line or the end of the text around them.
+fn prompts(text: &str, prompt: &str) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut inside = false;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        let said = line.trim();
+        inside = said.starts_with(prompt)
+            || (inside && !said.is_empty() && !said.starts_with("\"\"\"") && said != "'''");
+        if inside {
+            parts.push(at..end);
+        }
+        at = end;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, before: &str, after: &str, expected: Option<InlineTests>) {
+        let found = inline_tests(path, Some(before), Some(after));
+        assert_eq!(found.map(|found| found.change), expected, "{before:?} {after:?}");
+    }
+
+    const CODE: &str = "fn f() -> u8 { 1 }\n";
+    const TESTS: &str = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert_eq!(f(), 1); }\n}\n";
+
+    #[test]
+    fn the_tests_of_a_source_file_are_told_from_its_code() {
+        use InlineTests::{Changed, New, Removed};
+        let with = format!("{CODE}{TESTS}");
+        check("a.rs", &with, &format!("fn f() -> u8 {{ 2 }}\n{TESTS}"), None);
+        check("a.rs", &with, &format!("{CODE}{TESTS}fn g() {{}}"), None);
+        check("a.rs", &with, &with.replace("assert_eq!(f(), 1);", ""), Some(Changed));
+        check("a.rs", &with, CODE, Some(Removed));
+        check("a.rs", CODE, &with, Some(New));
+        check("a.rs", CODE, "fn f() { \"#[cfg(test)]\" } // #[cfg(test)]", None);
+        check("a.rs", &with, &format!("{CODE}/* {TESTS} */"), Some(Removed));
+        check(
+            "a.rs",
+            "/// ```\n/// a(1);\n/// ```\nfn a() {}",
+            "/// ```\n/// a(2);\n/// ```\nfn a() {}",
+            Some(Changed),
+        );
+        check(
+            "a.rs",
+            "/// A.\n///\n/// ```\n/// a(1);\n/// ```\nfn a() {}",
+            "/// B.\n///\n/// ```\n/// a(1);\n/// ```\nfn a() {}",
+            None,
+        );
+        check("a.py", "'''\n>>> a(1)\n2\n'''\n", "'''\n>>> a(1)\n3\n'''\n", Some(Changed));
+        check("a.py", "'''\n>>> a(1)\n2\n\nSay.\n'''\n", "'''\n>>> a(1)\n2\n\nSo.\n'''\nx = 1", None);
+        check("a.ts", "if (import.meta.vitest) { a }", "if (import.meta.vitest) { b }", Some(Changed));
+        check("a.go", "a", "b", None);
+        check("a.rs", "#[cfg(test)]", "#[cfg(test)] mod", Some(Changed));
+    }
+
+    #[test]
+    fn a_mark_on_a_test_inside_is_named() {
+        let before = format!("{CODE}{TESTS}");
+        let after = before.replace("#[test]", "#[test]\n    #[ignore]");
+        assert_eq!(inline_tests("a.rs", Some(&before), Some(&after)).unwrap().skipped, ["#[ignore"]);
+    }
+
+    #[test]
+    fn the_tests_of_the_start_fit_into_the_delivered_file() {
+        let after =
+            format!("fn f() -> u8 {{ 2 }}\n{}fn g() {{}}\n", TESTS.replace("assert_eq!(f(), 1);", ""));
+        let expected = format!("fn f() -> u8 {{ 2 }}\n{TESTS}fn g() {{}}\n");
+        assert_eq!(
+            with_tests_of_start("a.rs", &format!("{CODE}{TESTS}"), &after).as_deref(),
+            Some(&*expected)
+        );
+        assert_eq!(with_tests_of_start("a.rs", CODE, &after), None);
+    }
+}
