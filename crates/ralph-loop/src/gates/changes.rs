@@ -157,6 +157,9 @@ impl Gates {
                 Status::Added => {
                     let text = read(Side::Delivered, path).unwrap_or_default();
                     match skips::reaches_beyond(path, &text) {
+                        reaches if reaches.is_empty() && skips::is_loaded_by_name(path, &text) => {
+                            (Change::Added, vec!["other tests can load it".to_string()])
+                        }
                         reaches if reaches.is_empty() => (Change::NewTest, reaches),
                         reaches => (Change::Added, reaches),
                     }

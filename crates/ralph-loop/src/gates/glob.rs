@@ -32,7 +32,7 @@ impl Glob {
     pub(super) fn of_row(pattern: &str) -> Glob {
         let exact = pattern.bytes().any(|byte| byte.is_ascii_uppercase());
         let mut glob = Glob::with(pattern, if exact { Case::Exact } else { Case::Ignored });
-        if glob.names.first().is_none_or(|name| name != "**") {
+        if !pattern.starts_with('/') && glob.names.first().is_none_or(|name| name != "**") {
             glob.names.insert(0, "**".to_string());
         }
         glob
@@ -53,24 +53,41 @@ impl Glob {
     }
 
     pub fn matches(&self, path: &str) -> bool {
-        if self.names.is_empty() {
-            return false;
+        let path = Path::new(path);
+        let names = path.names(self.case);
+        if self.names.last().is_none_or(|name| name == "**") {
+            return self.fits(&path);
         }
-        let path = folded(path, self.case);
-        let path: Vec<&str> = path.split('/').collect();
         // A pattern that fits a directory fits everything below it.
-        let last_is_file = self.names.last().is_some_and(|name| name == "**");
-        if last_is_file {
-            return fits(&self.names, &path);
-        }
-        (1..=path.len()).rev().any(|length| fits(&self.names, &path[..length]))
+        (1..=names.len()).rev().any(|length| fits(&self.names, &names[..length]))
     }
 
     /// Whether the pattern fits exactly this path, not a directory above it.
-    pub(super) fn matches_file(&self, path: &str) -> bool {
-        let path = folded(path, self.case);
-        let path: Vec<&str> = path.split('/').collect();
-        !self.names.is_empty() && fits(&self.names, &path)
+    pub(super) fn fits(&self, path: &Path<'_>) -> bool {
+        !self.names.is_empty() && fits(&self.names, &path.names(self.case))
+    }
+}
+
+/// A path, prepared for many patterns.
+pub(super) struct Path<'a> {
+    given: &'a str,
+    folded: String,
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn new(given: &'a str) -> Path<'a> {
+        Path { given, folded: given.to_lowercase() }
+    }
+
+    pub(super) fn as_given(&self) -> &'a str {
+        self.given
+    }
+
+    fn names(&self, case: Case) -> Vec<&str> {
+        match case {
+            Case::Exact => self.given.split('/').collect(),
+            Case::Ignored => self.folded.split('/').collect(),
+        }
     }
 }
 
@@ -106,21 +123,21 @@ fn fits(pattern: &[String], path: &[&str]) -> bool {
     pattern[at..].iter().all(|rest| rest == "**")
 }
 
-/// The same for the characters of one name.
+/// The same for one name, byte by byte; `?` takes a whole character.
 fn name_fits(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let width = |at: usize| 1 + name[at + 1..].iter().take_while(|byte| **byte & 0xc0 == 0x80).count();
     let (mut at, mut c) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while c < name.len() {
         match pattern.get(at) {
-            Some('*') => {
+            Some(b'*') => {
                 retry = Some((at + 1, c));
                 at += 1;
             }
-            Some('?') => {
+            Some(b'?') => {
                 at += 1;
-                c += 1;
+                c += width(c);
             }
             Some(wanted) if *wanted == name[c] => {
                 at += 1;
@@ -128,12 +145,13 @@ fn name_fits(pattern: &str, name: &str) -> bool {
             }
             _ => {
                 let Some((after, from)) = retry else { return false };
-                retry = Some((after, from + 1));
-                (at, c) = (after, from + 1);
+                let next = from + width(from);
+                retry = Some((after, next));
+                (at, c) = (after, next);
             }
         }
     }
-    pattern[at..].iter().all(|rest| *rest == '*')
+    pattern[at..].iter().all(|rest| *rest == b'*')
 }
 
 #[cfg(test)]

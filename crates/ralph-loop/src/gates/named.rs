@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::GateKind;
-use super::glob::Glob;
+use super::glob::{Glob, Path};
 use super::programs::{self, Program};
 use super::recipes;
 use super::words::{self, Output, Simple, joined};
@@ -39,14 +39,15 @@ impl Named {
         let by_path = self.paths.get(&folded);
         // Only a directory that a test runner is given stands for all files in it.
         let by_dir = || above.filter_map(|dir| self.paths.get(dir)).find(|kind| **kind == GateKind::Test);
-        let by_glob = || self.globs.iter().find(|(glob, _)| glob.matches_file(path)).map(|(_, kind)| kind);
+        let glob_path = Path::new(path);
+        let by_glob = || self.globs.iter().find(|(glob, _)| glob.fits(&glob_path)).map(|(_, kind)| kind);
         by_path.or_else(by_dir).or_else(by_glob).copied()
     }
 
     /// Whether a check runs this script of a `package.json`.
     pub(super) fn runs_script(&self, name: &str) -> bool {
         let base = ["pre", "post"].iter().find_map(|hook| name.strip_prefix(hook));
-        let runs = |name: &str| self.scripts.iter().any(|script| Glob::new(script).matches_file(name));
+        let runs = |name: &str| self.scripts.iter().any(|script| Glob::new(script).fits(&Path::new(name)));
         runs(name) || base.is_some_and(runs)
     }
 
@@ -124,6 +125,7 @@ impl Finder<'_> {
     }
 
     fn call(&mut self, call: &Call<'_>) {
+        self.variables(call);
         let words = programs::unwrapped(call.words);
         let Some((first, rest)) = words.split_first() else { return };
         let call = call.with(call.dir, rest);
@@ -139,6 +141,14 @@ impl Finder<'_> {
             Program::RunnerIf(word) if rest.iter().any(|given| given == word) => self.runner(&call),
             Program::RunnerIf(_) | Program::Looks => self.looks(&call),
             Program::Utility => {}
+            Program::ReadsFrom(files) => {
+                self.looks(&call);
+                for path in files.iter().filter_map(|file| joined(call.dir, file)) {
+                    if let Some(text) = (self.read)(&path).filter(|_| self.may_follow(&path)) {
+                        self.mentions(&call.with(call.dir, &[]), &text, call.dir);
+                    }
+                }
+            }
             Program::Compares => {
                 for word in operands(rest).filter(|word| programs::is_expectation(word)) {
                     self.add(&call, word);
@@ -166,10 +176,7 @@ impl Finder<'_> {
                 "-m" => {
                     let rest = &call.words[(at + 1).min(call.words.len())..];
                     if let Some(module) = rest.first() {
-                        let path = module.replace('.', "/");
-                        for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
-                            self.run(call, &file, Runs::ModuleOfProject);
-                        }
+                        self.module(call, module);
                     }
                     return self.call(&call.with(call.dir, rest));
                 }
@@ -189,6 +196,39 @@ impl Finder<'_> {
             } else if !word.starts_with('-') && word != "run" {
                 self.run(call, word, Runs::Code);
                 return self.looks(&call.with(call.dir, &call.words[at + 1..]));
+            }
+        }
+    }
+
+    /// `python -m module`. Python looks for a module in the directory first, so that a new file with
+    /// the name of a tool replaces it.
+    fn module(&mut self, call: &Call<'_>, module: &str) {
+        let path = module.replace('.', "/");
+        let is_tool = programs::program(module) != Program::Other;
+        for file in [format!("{path}.py"), format!("{path}/__main__.py"), format!("{path}/__init__.py")] {
+            match is_tool {
+                true => self.add(call, &file),
+                false => self.run(call, &file, Runs::ModuleOfProject),
+            }
+        }
+    }
+
+    /// Variables that choose what runs: directories of `PATH` inside of the tree, and scripts or
+    /// configuration that exist.
+    fn variables(&mut self, call: &Call<'_>) {
+        for word in call.words.iter().filter(|word| words::is_assignment(word)) {
+            let (name, value) = word.split_once('=').unwrap_or_default();
+            if name == "PATH" {
+                let inside = value.split(':').filter_map(|dir| {
+                    joined(call.dir, dir.trim_start_matches(['$', '/'])).filter(|_| !dir.starts_with('/'))
+                });
+                for dir in inside.filter(|dir| !dir.is_empty()) {
+                    self.named.add(&format!("{dir}/*"), GateKind::Check);
+                }
+            } else if (programs::is_data(value) || programs::is_shell_script(value))
+                && self.exists(call, value)
+            {
+                self.add(call, value);
             }
         }
     }

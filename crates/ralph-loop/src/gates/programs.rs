@@ -24,6 +24,8 @@ pub(super) enum Program {
     Runner,
     /// The same, after this subcommand.
     RunnerIf(&'static str),
+    /// Runs what these files say, in a format that is not read as such.
+    ReadsFrom(&'static [&'static str]),
     /// A tool of the shell: what it is given is what is checked.
     Utility,
     /// A compiler or linter: its operands are what is checked, its options can name configuration.
@@ -67,6 +69,21 @@ pub(super) fn program(word: &str) -> Program {
         | "hadolint" | "actionlint" | "codespell" | "typos" | "clang-format" | "clang-tidy" | "cppcheck"
         | "docker" | "podman" | "cmake" | "ctest" | "ninja" | "meson" | "pip" | "pip3" | "swift"
         | "dotnet" | "xcodebuild" => Program::Looks,
+        "task" | "go-task" => {
+            Program::ReadsFrom(&["Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml"])
+        }
+        "tox" => Program::ReadsFrom(&["tox.ini", "tox.toml", "setup.cfg", "pyproject.toml"]),
+        "nox" => Program::ReadsFrom(&["noxfile.py"]),
+        "hatch" | "pdm" | "poe" | "poethepoet" => Program::ReadsFrom(&["pyproject.toml"]),
+        "invoke" | "inv" => Program::ReadsFrom(&["tasks.py"]),
+        "rake" => Program::ReadsFrom(&["Rakefile"]),
+        "mise" => Program::ReadsFrom(&["mise.toml", ".mise.toml"]),
+        "pre-commit" | "prek" => Program::ReadsFrom(&[".pre-commit-config.yaml"]),
+        "lefthook" => Program::ReadsFrom(&["lefthook.yml"]),
+        "composer" => Program::ReadsFrom(&["composer.json"]),
+        "mvn" => Program::ReadsFrom(&["pom.xml"]),
+        "gradle" => Program::ReadsFrom(&["build.gradle", "build.gradle.kts"]),
+        "ant" => Program::ReadsFrom(&["build.xml"]),
         _ => Program::Other,
     }
 }

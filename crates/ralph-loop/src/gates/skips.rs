@@ -140,6 +140,25 @@ pub fn reaches_beyond(path: &str, text: &str) -> Vec<String> {
     found
 }
 
+/// Whether a new file among the tests can take the place of a module: it is loaded by its name, not
+/// collected as a test.
+pub(super) fn is_loaded_by_name(path: &str, text: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    match Language::of(path) {
+        Some(Language::Python) => {
+            let is_test =
+                stem.starts_with("test_") || stem.ends_with("_test") || matches!(stem, "test" | "tests");
+            !is_test && !text.trim().is_empty()
+        }
+        Some(Language::Ruby) => {
+            !(stem.starts_with("test_") || stem.ends_with("_test") || stem.ends_with("_spec"))
+        }
+        Some(Language::JavaScript) => path.split('/').any(|dir| dir == "__mocks__"),
+        Some(Language::Rust | Language::Go | Language::LikeC | Language::Hash) | None => false,
+    }
+}
+
 /// A mark on one line, without the parenthesis that it was told by.
 fn shown(mark: &str) -> String {
     let trimmed = mark.trim().trim_end_matches(['(', '.', ':', '=']).trim_start_matches([';', '&', '|', '.']);

@@ -1,8 +1,8 @@
 //! Files that decide over a verdict by their well-known names, each with the reason.
 //!
 //! A row without a slash is the name of a file at any depth; one with a slash is a path whose
-//! beginning can be at any depth, since packages of a workspace are nested. A row in small letters
-//! ignores case. The first row that fits counts.
+//! beginning can be at any depth, since packages of a workspace are nested, unless it starts with the
+//! slash. A row in small letters ignores case. The first row that fits counts.
 //!
 //! A row too many costs one more run of the checks: they run again with the files as they were at
 //! the start, and if they are green both ways nothing is lowered. A row too few lets a changed gate
@@ -12,7 +12,7 @@
 //! and documentation.
 
 use super::GateKind;
-use super::glob::Glob;
+use super::glob::{Glob, Path};
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
@@ -120,9 +120,12 @@ const PYTHON: &[Row] = &[
     config("setup.cfg", "Options of pytest, flake8, mypy and coverage."),
     config("setup.py", "Runs when the package is installed; it can register pytest plugins."),
     config("noxfile.py", "nox runs the sessions in it."),
-    config("tasks.py", "invoke runs the tasks in it."),
-    config("fabfile.py", "fab runs the tasks in it."),
+    config("/tasks.py", "invoke runs the tasks in it."),
+    config("/fabfile.py", "fab runs the tasks in it."),
     config("manage.py", "Django's tests are started by it."),
+    config("pytest.py", "Python imports it instead of pytest."),
+    config("_pytest/**", "Python imports it instead of pytest's own package."),
+    config("unittest.py", "Python imports it instead of its own module."),
     config("sitecustomize.py", "Python runs it at every start."),
     config("usercustomize.py", "Python runs it at every start."),
     config("*.pth", "Python runs the import lines in it at every start."),
@@ -151,6 +154,7 @@ const JAVASCRIPT: &[Row] = &[
     manifest("deno.json", "Tasks, and what deno test and deno lint cover."),
     config("deno.jsonc", "Tasks, and what deno test and deno lint cover."),
     config("bunfig.toml", "What bun test preloads and covers."),
+    config("node_modules/.bin/**", "Programs that scripts of package.json run; mostly git ignores it."),
     config(".npmrc", "Options of npm: the shell of scripts, ignored scripts, the registry."),
     config(".yarnrc*", "Options of yarn, among them the program that runs instead of yarn."),
     config(".yarn/**", "Plugins, patches and releases that yarn runs."),
@@ -158,7 +162,9 @@ const JAVASCRIPT: &[Row] = &[
     config("pnpm-workspace.yaml", "The packages of a workspace, overrides and options of pnpm."),
     config("lerna.json", "The packages that lerna runs scripts in."),
     config("nx.json", "The targets that nx runs, and what it takes from its cache."),
-    config("project.json", "The targets that nx runs in a project."),
+    config("apps/*/project.json", "The targets that nx runs in a project."),
+    config("libs/*/project.json", "The targets that nx runs in a project."),
+    config("packages/*/project.json", "The targets that nx runs in a project."),
     config("turbo.json*", "The tasks that turbo runs, and what it takes from its cache."),
     config(".nvmrc", "The version of Node."),
     config(".node-version", "The version of Node."),
@@ -230,6 +236,7 @@ const JVM: &[Row] = &[
     config("gradle.properties", "Options of every Gradle run."),
     config("init.gradle*", "Gradle runs it before any build."),
     config("gradlew*", "Runs instead of Gradle."),
+    config("gradle-wrapper.jar", "The program that gradlew runs."),
     config("gradle-wrapper.properties", "The Gradle that gradlew downloads and runs."),
     config("gradle/**/*.gradle*", "Builds apply such scripts."),
     config("buildSrc/**", "Gradle builds it first and uses it as plugins."),
@@ -274,7 +281,7 @@ const OTHERS: &[Row] = &[
     manifest("composer.json", "Scripts that composer runs."),
     config("directory.build.*", "MSBuild reads it for every project below."),
     config("*.runsettings", "Filters and options of dotnet test."),
-    config("global.json", "The .NET SDK that runs."),
+    config("/global.json", "The .NET SDK that runs."),
     config("nuget.config", "Where packages come from."),
     config("*.csproj", "Packages, warnings and test settings of a .NET project."),
     config("*.fsproj", "Packages, warnings and test settings of a .NET project."),
@@ -361,13 +368,17 @@ const TESTS: &[Row] = &[
     test("features/**/steps/**", "Steps of behave."),
     test("features/step_definitions/**", "Steps of cucumber."),
     test("features/support/**", "Hooks of cucumber."),
-    test("spec/**", "RSpec's directory."),
-    test("testing/**", "A directory of helpers of tests."),
+    test("spec/**/*.rb", "RSpec's directory."),
+    test("spec/**/*.js", "Jasmine's directory."),
+    test("spec/**/*.ts", "Jasmine's directory."),
+    test("spec/fixtures/**", "Specs read their input from fixtures."),
+    test("spec/support/**", "Helpers of specs."),
     test("integration_tests/**", "A directory of tests."),
     test("integration-tests/**", "A directory of tests."),
     test("androidTest/**", "Android's tests on a device."),
-    test("t/*.t", "Perl's directory of tests."),
-    test("t/**", "Perl's directory of tests and their helpers."),
+    test("t/**/*.t", "Perl's directory of tests."),
+    test("t/lib/**", "Helpers of Perl's tests."),
+    test("t/data/**", "Data of Perl's tests."),
     test("test_*.py", "pytest and unittest collect it."),
     test("*_test.py", "pytest collects it."),
     test("tests.py", "Django's tests of an application."),
@@ -463,6 +474,14 @@ const LOCKFILES: &[&str] = &[
     "flake.lock",
 ];
 
+/// Files that have such a name by chance.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("src/**/build.rs", "Among the sources it is a module, not the script beside Cargo.toml."),
+    ("models/**/*.pth", "Weights of a model."),
+    ("checkpoints/**/*.pth", "Weights of a model."),
+    ("weights/**/*.pth", "Weights of a model."),
+];
+
 /// All rows, in the order in which they count.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     [DATA, BUILD, RUST, PYTHON, JAVASCRIPT, GO, JVM, OTHERS, COMMON, TESTS].into_iter().flatten()
@@ -470,18 +489,25 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
 
 /// The rows, compiled.
 #[derive(Clone, Debug)]
-pub(super) struct Table(Vec<(Glob, &'static Row)>);
+pub(super) struct Table {
+    rows: Vec<(Glob, &'static Row)>,
+    exceptions: Vec<Glob>,
+}
 
 impl Table {
     pub(super) fn new() -> Table {
-        Table(rows().map(|row| (Glob::of_row(row.pattern), row)).collect())
+        Table {
+            rows: rows().map(|row| (Glob::of_row(row.pattern), row)).collect(),
+            exceptions: EXCEPTIONS.iter().map(|(pattern, _)| Glob::of_row(pattern)).collect(),
+        }
     }
 
     pub(super) fn row(&self, path: &str) -> Option<&'static Row> {
-        if is_lockfile(path) {
+        let path = Path::new(path);
+        if is_lockfile(path.as_given()) || self.exceptions.iter().any(|glob| glob.fits(&path)) {
             return None;
         }
-        self.0.iter().find(|(glob, _)| glob.matches_file(path)).map(|(_, row)| *row)
+        self.rows.iter().find(|(glob, _)| glob.fits(&path)).map(|(_, row)| *row)
     }
 }
 

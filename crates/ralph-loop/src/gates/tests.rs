@@ -198,6 +198,10 @@ fn what_make_and_just_run_is_a_gate() {
         check("make test", make, &[(path, "test:\n\ttrue")], &format!("{path} (new configuration)"));
     }
     check("make test", make, &[("Makefile", GONE)], "Makefile (deleted)");
+    let tox = &[("tox.ini", "[testenv]\ncommands = bash ci/unit.sh {posargs}"), ("ci/unit.sh", "")];
+    check("tox -e py3", tox, &[("ci/unit.sh", "x")], "ci/unit.sh (changed)");
+    let task = &[("Taskfile.yml", "tasks:\n  t:\n    cmds: [./verify.py]"), ("verify.py", "")];
+    check("task t", task, &[("verify.py", "x")], "verify.py (changed)");
     let just = &[("justfile", "test: build\n    ./t.sh\nbuild:\n    ./b.sh\n"), ("t.sh", ""), ("b.sh", "")];
     check("just test", just, &[("b.sh", "x")], "b.sh (changed)");
     check("just test", just, &[("justfile", "test:\n")], "justfile (changed)");
@@ -243,6 +247,12 @@ fn code_that_is_judged_by_another_program_is_the_work() {
     check("$PYTHON check.py", start, &[("check.py", "2")], "check.py (changed)");
     check("ajv validate -s schema.json", start, &[("schema.json", "2")], "schema.json (changed)");
     check("tool --config=rules.x", start, &[("rules.x", "2")], "rules.x (new)");
+    check("python -m pytest", start, &[("pytest/__init__.py", "x")], "pytest/__init__.py (new)");
+    check("python -m mypy app.py", start, &[("mypy.py", "x")], "mypy.py (new)");
+    check("python -m app", start, &[("app/__main__.py", "x")], "");
+    check("PATH=bin:$PATH make", start, &[("bin/cc", "x")], "bin/cc (new)");
+    check("export PATH=\"$PWD/bin:$PATH\"; x", start, &[("bin/x", "y")], "bin/x (new)");
+    check("RULES=schema.json ./t", start, &[("schema.json", "2")], "schema.json (changed)");
     check(
         "python -m tools.gate",
         &[("tools/gate.py", "")],
@@ -280,6 +290,9 @@ fn configuration_is_found_by_its_name_at_any_depth() {
         "crates/a/.cargo/config.toml",
         "rust-toolchain.toml",
         "build.rs",
+        "crates/a/build.rs",
+        "pytest.py",
+        "tasks.py",
         "jest.config.js",
         "packages/a/jest.setup.ts",
         ".mocharc.cjs",
@@ -358,7 +371,6 @@ fn tests_are_found_by_the_patterns_of_their_ecosystems() {
         "tests/fixtures/project/Makefile",
         "tests/fixtures/package.json",
         "tests/golden/out.txt",
-        "__mocks__/fs.js",
         "t/01.t",
         "a.bats",
         "Tests/AppTests/AppTests.swift",
@@ -398,6 +410,11 @@ fn honest_work_is_no_change_to_the_gates() {
         "migrations/001.sql",
         "src/environment.ts",
         "src/builder.rs",
+        "src/commands/build.rs",
+        "app/tasks.py",
+        "spec/openapi.yaml",
+        "locales/en/global.json",
+        "models/best.pth",
         "index.html",
     ] {
         check("make test", &[("Makefile", "")], &[(path, "new")], "");
@@ -453,6 +470,11 @@ fn a_new_test_that_acts_on_others_is_no_plain_new_test() {
         "a_test.go (new: func TestMain)",
     );
     check("pytest", &[], &[("tests/test_1.py", "def test_b(): assert True\n")], "tests/test_1.py (new test)");
+    let loaded = "(new: other tests can load it)";
+    check("pytest", &[], &[("tests/app.py", "def f(): return 1\n")], &format!("tests/app.py {loaded}"));
+    check("jest", &[], &[("__mocks__/axios.js", "x")], &format!("__mocks__/axios.js {loaded}"));
+    check("rspec", &[], &[("spec/json.rb", "x")], &format!("spec/json.rb {loaded}"));
+    check("pytest", &[], &[("tests/__init__.py", "\n")], "tests/__init__.py (new test)");
 }
 
 #[test]
