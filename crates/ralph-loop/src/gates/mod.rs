@@ -13,6 +13,7 @@
 //! Deliberately absent: files that git ignores (installed packages, build products), and whether a
 //! change is harmful. The second run decides that.
 
+mod build_tools;
 mod changes;
 mod code;
 mod glob;

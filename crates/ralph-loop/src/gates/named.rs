@@ -13,13 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::GateKind;
 use super::glob::{Glob, Path};
 use super::programs::{self, Program};
-use super::recipes;
 use super::words::{self, Output, Simple, joined};
 
 const DEEPEST: usize = 3;
 const MOST_FILES: usize = 100;
 /// Longer files are not read for names.
-const LONGEST: usize = 256 * 1024;
+pub(super) const LONGEST: usize = 256 * 1024;
 
 /// What the checks name.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +26,9 @@ pub(super) struct Named {
     paths: BTreeMap<String, GateKind>,
     globs: Vec<(Glob, GateKind)>,
     /// Scripts of `package.json`; `lint:*` stands for all that fit.
-    scripts: BTreeSet<String>,
+    pub(super) scripts: BTreeSet<String>,
     /// Directories whose own `package.json` a check uses.
-    packages: BTreeSet<String>,
+    pub(super) packages: BTreeSet<String>,
 }
 
 impl Named {
@@ -56,7 +55,7 @@ impl Named {
         self.packages.contains(dir)
     }
 
-    fn add(&mut self, path: &str, kind: GateKind) {
+    pub(super) fn add(&mut self, path: &str, kind: GateKind) {
         if path.contains(['*', '?']) {
             self.globs.push((Glob::new(&format!("/{path}")), kind));
         } else if !path.is_empty() {
@@ -74,31 +73,31 @@ pub(super) fn named(checks: &[&str], read: &dyn Fn(&str) -> Option<String>) -> N
     finder.named
 }
 
-struct Finder<'a> {
-    named: Named,
-    read: &'a dyn Fn(&str) -> Option<String>,
+pub(super) struct Finder<'a> {
+    pub(super) named: Named,
+    pub(super) read: &'a dyn Fn(&str) -> Option<String>,
     /// What was followed already, so that scripts that call each other end.
     seen: BTreeSet<String>,
 }
 
 /// One command, with what surrounds it.
-struct Call<'a> {
-    dir: &'a str,
+pub(super) struct Call<'a> {
+    pub(super) dir: &'a str,
     /// The directory of the script that it is in.
     own: &'a str,
-    words: &'a [String],
+    pub(super) words: &'a [String],
     judged: bool,
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 impl<'a> Call<'a> {
-    fn with(&self, dir: &'a str, words: &'a [String]) -> Call<'a> {
+    pub(super) fn with(&self, dir: &'a str, words: &'a [String]) -> Call<'a> {
         Call { dir, words, ..*self }
     }
 }
 
 impl Finder<'_> {
-    fn script(&mut self, text: &str, dir: &str, own: &str, depth: usize) {
+    pub(super) fn script(&mut self, text: &str, dir: &str, own: &str, depth: usize) {
         if depth > DEEPEST || text.len() > LONGEST {
             return;
         }
@@ -124,7 +123,7 @@ impl Finder<'_> {
         self.call(&call);
     }
 
-    fn call(&mut self, call: &Call<'_>) {
+    pub(super) fn call(&mut self, call: &Call<'_>) {
         self.variables(call);
         let words = programs::unwrapped(call.words);
         let Some((first, rest)) = words.split_first() else { return };
@@ -298,109 +297,8 @@ impl Finder<'_> {
         }
     }
 
-    fn make(&mut self, call: &Call<'_>) {
-        let mut dir = call.dir.to_string();
-        let mut files: Vec<String> = Vec::new();
-        let mut goals: Vec<String> = Vec::new();
-        let mut words = call.words.iter();
-        while let Some(word) = words.next() {
-            let value = |attached: &str, words: &mut std::slice::Iter<'_, String>| match attached {
-                "" => words.next().cloned().unwrap_or_default(),
-                attached => attached.trim_start_matches('=').to_string(),
-            };
-            if let Some(to) = word.strip_prefix("--directory").or_else(|| word.strip_prefix("-C")) {
-                dir = joined(&dir, &value(to, &mut words)).unwrap_or_default();
-            } else if let Some(file) =
-                ["--makefile", "--file", "-f"].iter().find_map(|option| word.strip_prefix(option))
-            {
-                files.push(value(file, &mut words));
-            } else if !word.starts_with('-') && !words::is_assignment(word) {
-                goals.push(word.clone());
-            }
-        }
-        let call = call.with(&dir, &[]);
-        let files: Vec<&str> = files.iter().map(String::as_str).collect();
-        let usual = ["GNUmakefile", "makefile", "Makefile"];
-        self.recipes(&call, if files.is_empty() { &usual } else { &files }, &goals);
-    }
-
-    /// The recipes of a makefile or justfile, those of the goals and what they need.
-    fn recipes(&mut self, call: &Call<'_>, files: &[&str], goals: &[String]) {
-        let found: Vec<String> = files.iter().filter_map(|file| joined(call.dir, file)).collect();
-        for path in &found {
-            self.named.add(path, GateKind::Check);
-        }
-        let Some(text) = found.iter().find_map(|path| (self.read)(path)) else { return };
-        if text.len() > LONGEST || !self.may_follow(&format!("{}:{}", found.join(":"), goals.join(" "))) {
-            return;
-        }
-        let goals: Vec<&str> =
-            goals.iter().map(String::as_str).filter(|goal| !goal.starts_with('-')).collect();
-        let rules = recipes::read(&text);
-        for included in &rules.includes {
-            if let Some(path) = self.resolved(call, included) {
-                self.named.add(&path, GateKind::Check);
-            }
-        }
-        for recipe in rules.recipes_for(&goals) {
-            self.script(&recipe, call.dir, call.dir, call.depth + 1);
-        }
-    }
-
-    fn package_script(&mut self, call: &Call<'_>, program: &str) {
-        let mut dir = call.dir.to_string();
-        let mut rest: Vec<String> = Vec::new();
-        let mut words = call.words.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--prefix" | "-C" | "--cwd" | "--dir" => {
-                    let to = words.next().map(String::as_str).unwrap_or_default();
-                    dir = joined(&dir, to).unwrap_or_default();
-                }
-                "-w" | "--workspace" | "--filter" | "-F" if rest.is_empty() => _ = words.next(),
-                "--" => rest.extend(words.by_ref().cloned()),
-                word if word.starts_with('-') && rest.is_empty() => {
-                    if let Some(to) =
-                        ["--prefix=", "--cwd=", "--dir="].iter().find_map(|o| word.strip_prefix(o))
-                    {
-                        dir = joined(&dir, to).unwrap_or_default();
-                    }
-                }
-                word => rest.push(word.to_string()),
-            }
-        }
-        let call = call.with(&dir, &rest);
-        match rest.first().map(String::as_str) {
-            Some("exec" | "x" | "dlx") => self.call(&call.with(&dir, &rest[1..])),
-            Some("test") if program.ends_with("bun") => self.runner(&call.with(&dir, &rest[1..])),
-            Some("run" | "run-script" | "rum" | "urn") => self.scripts(&call, rest[1..].iter().take(1)),
-            Some("t" | "tst") => self.scripts(&call, [&"test".to_string()].into_iter()),
-            Some("workspaces" | "workspace") => self.scripts(&call, rest[1..].iter().rev().take(1)),
-            Some(_) => self.scripts(&call, rest.iter().take(1)),
-            None => {}
-        }
-    }
-
-    /// Scripts of `package.json`, with those that npm runs before and after them.
-    fn scripts<'w>(&mut self, call: &Call<'_>, names: impl Iterator<Item = &'w String>) {
-        self.named.packages.insert(call.dir.to_string());
-        let manifest = joined(call.dir, "package.json").and_then(|path| (self.read)(&path));
-        let manifest: serde_json::Value =
-            manifest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        for name in names {
-            self.named.scripts.insert(name.clone());
-            for name in [format!("pre{name}"), name.clone(), format!("post{name}")] {
-                if let Some(text) = manifest["scripts"][&name].as_str()
-                    && self.may_follow(&format!("{}/package.json:{name}", call.dir))
-                {
-                    self.script(text, call.dir, call.dir, call.depth + 1);
-                }
-            }
-        }
-    }
-
     /// What a test runner is given are tests, and files behind its options.
-    fn runner(&mut self, call: &Call<'_>) {
+    pub(super) fn runner(&mut self, call: &Call<'_>) {
         for (at, word) in call.words.iter().enumerate() {
             if word.starts_with('-') {
                 self.option(call, word, call.words.get(at + 1));
@@ -490,7 +388,7 @@ impl Finder<'_> {
 
     /// A word as a path from the top. After a variable the rest is looked for where scripts mostly
     /// mean it: beside the script, where it runs, at the top.
-    fn resolved(&self, call: &Call<'_>, word: &str) -> Option<String> {
+    pub(super) fn resolved(&self, call: &Call<'_>, word: &str) -> Option<String> {
         let exists = |path: &String| !path.is_empty() && (self.read)(path).is_some();
         match word.rsplit_once('$') {
             None => {
@@ -505,7 +403,7 @@ impl Finder<'_> {
         }
     }
 
-    fn may_follow(&mut self, what: &str) -> bool {
+    pub(super) fn may_follow(&mut self, what: &str) -> bool {
         self.seen.len() < MOST_FILES && self.seen.insert(what.to_string())
     }
 }
