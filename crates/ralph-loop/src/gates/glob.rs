@@ -63,30 +63,27 @@ impl Glob {
     }
 
     /// Whether the pattern fits exactly this path, not a directory above it.
-    pub(super) fn fits(&self, path: &Path<'_>) -> bool {
-        !self.names.is_empty() && fits(&self.names, &path.names(self.case))
+    pub(super) fn fits(&self, path: &Path) -> bool {
+        !self.names.is_empty() && fits(&self.names, path.names(self.case))
     }
 }
 
-/// A path, prepared for many patterns.
-pub(super) struct Path<'a> {
-    given: &'a str,
-    folded: String,
+/// The names of a path, split once for many patterns.
+pub(super) struct Path {
+    given: Vec<String>,
+    folded: Vec<String>,
 }
 
-impl<'a> Path<'a> {
-    pub(super) fn new(given: &'a str) -> Path<'a> {
-        Path { given, folded: given.to_lowercase() }
+impl Path {
+    pub(super) fn new(path: &str) -> Path {
+        let names = |path: &str| path.split('/').map(str::to_string).collect();
+        Path { given: names(path), folded: names(&path.to_lowercase()) }
     }
 
-    pub(super) fn as_given(&self) -> &'a str {
-        self.given
-    }
-
-    fn names(&self, case: Case) -> Vec<&str> {
+    fn names(&self, case: Case) -> &[String] {
         match case {
-            Case::Exact => self.given.split('/').collect(),
-            Case::Ignored => self.folded.split('/').collect(),
+            Case::Exact => &self.given,
+            Case::Ignored => &self.folded,
         }
     }
 }
@@ -100,7 +97,14 @@ fn folded(text: &str, case: Case) -> String {
 
 /// Names against names. Only the last `**` has to be tried again: what is before it has the
 /// shortest fit already.
-fn fits(pattern: &[String], path: &[&str]) -> bool {
+fn fits(pattern: &[String], path: &[String]) -> bool {
+    // Most patterns end with a name, and most paths with another one.
+    if let (Some(wanted), Some(last)) = (pattern.last(), path.last())
+        && wanted != "**"
+        && !name_fits(wanted, last)
+    {
+        return false;
+    }
     let (mut at, mut name) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while name < path.len() {
@@ -109,7 +113,7 @@ fn fits(pattern: &[String], path: &[&str]) -> bool {
                 retry = Some((at + 1, name));
                 at += 1;
             }
-            Some(wanted) if name_fits(wanted, path[name]) => {
+            Some(wanted) if name_fits(wanted, &path[name]) => {
                 at += 1;
                 name += 1;
             }

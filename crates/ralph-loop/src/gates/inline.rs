@@ -90,14 +90,15 @@ fn modules(text: &str) -> Vec<Range<usize>> {
 
 fn blocks(text: &str, language: Language, signs: &[&str]) -> Vec<Range<usize>> {
     let code = code::blanked(text, language);
-    let mut parts = Vec::new();
-    let mut at = 0;
-    while let Some(start) =
-        signs.iter().filter_map(|sign| code[at..].find(sign).map(|found| at + found)).min()
-    {
-        let end = code::end_of_item(&code, start).max(start + 1);
-        parts.push(start..end);
-        at = end;
+    let found = signs.iter().flat_map(|sign| code.match_indices(sign).map(|(at, _)| at));
+    let mut starts: Vec<usize> = found.collect();
+    starts.sort_unstable();
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for start in starts {
+        // A test inside of a module for tests is part of it.
+        if parts.last().is_none_or(|last| last.end <= start) {
+            parts.push(start..code::end_of_item(&code, start).max(start + 1));
+        }
     }
     parts
 }

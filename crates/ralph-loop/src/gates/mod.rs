@@ -16,6 +16,7 @@
 mod build_tools;
 mod changes;
 mod code;
+mod declared;
 mod glob;
 mod inline;
 mod json_text;
@@ -69,16 +70,19 @@ pub enum Side {
 pub struct Gates {
     named: named::Named,
     pins: Vec<Glob>,
+    /// Tests that the configuration of the start declares.
+    declared: Vec<Glob>,
     table: table::Table,
 }
 
 impl Gates {
     /// `checks` are the commands as `sh -c` gets them, run at the top of the tree; `read` gives the
-    /// files of the tree at the start.
+    /// files of the tree at the start, is asked for many paths that do not exist, and for some twice.
     pub fn new(checks: &[&str], pins: &[String], read: &dyn Fn(&str) -> Option<String>) -> Gates {
         Gates {
             named: named::named(checks, read),
             pins: pins.iter().map(|pin| Glob::new(pin)).collect(),
+            declared: declared::declared(read),
             table: table::Table::new(),
         }
     }
@@ -92,7 +96,10 @@ impl Gates {
         match well_known {
             // Also one that a check names has keys that do not decide.
             Some(GateKind::Manifest) => well_known,
-            well_known => self.named.kind(path).or(well_known),
+            well_known => self.named.kind(path).or(well_known).or_else(|| {
+                let is_test = self.declared.iter().any(|test| test.matches(path));
+                is_test.then_some(GateKind::Test)
+            }),
         }
     }
 
@@ -105,9 +112,13 @@ impl Gates {
         match self.classify(path)? {
             GateKind::Pinned => Some("It is pinned by proof.pin."),
             GateKind::Check => Some("A check runs or reads it."),
-            GateKind::Config | GateKind::Manifest | GateKind::Test => {
-                Some(self.table.row(path).map_or("A check gives it to a test runner.", |row| row.reason))
-            }
+            GateKind::Config | GateKind::Manifest | GateKind::Test => Some(
+                self.table
+                    .row(path)
+                    .map_or("A check or the project's configuration says that it is a test.", |row| {
+                        row.reason
+                    }),
+            ),
         }
     }
 }

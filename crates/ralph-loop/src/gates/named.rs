@@ -17,6 +17,8 @@ use super::words::{self, Output, Simple, joined};
 
 const DEEPEST: usize = 3;
 const MOST_FILES: usize = 100;
+/// Words of a script in another language that are looked up.
+const MOST_MENTIONS: usize = 300;
 /// Longer files are not read for names.
 pub(super) const LONGEST: usize = 256 * 1024;
 
@@ -282,11 +284,9 @@ impl Finder<'_> {
         let is_path = |c: char| c.is_alphanumeric() || "._-/".contains(c);
         let tokens: BTreeSet<&str> =
             text.split(|c| !is_path(c)).filter(|token| token.len() < 200 && token.contains('.')).collect();
-        for token in tokens {
+        let counts = |token: &&str| programs::is_shell_script(token) || programs::says_that_it_checks(token);
+        for token in tokens.into_iter().filter(counts).take(MOST_MENTIONS) {
             let is_script = programs::is_shell_script(token);
-            if !is_script && !programs::says_that_it_checks(token) {
-                continue;
-            }
             for dir in [call.dir, own] {
                 let Some(path) = joined(dir, token) else { continue };
                 if !self.seen.contains(&path) && (self.read)(&path).is_some() {
@@ -308,9 +308,10 @@ impl Finder<'_> {
             let file = word.split("::").next().unwrap_or_default();
             let name = file.rsplit('/').next().unwrap_or_default();
             // A directory can be that of the sources, with their tests beside them.
-            let is_test = name.trim_start_matches('.').contains('.') || programs::says_that_it_checks(file);
+            let says_so = programs::says_that_it_checks(file);
+            let is_file = name.trim_start_matches('.').contains('.');
             let is_value = at > 0 && programs::takes_value(&call.words[at - 1]);
-            if let Some(path) = self.resolved(call, file).filter(|_| is_test && !is_value) {
+            if let Some(path) = self.resolved(call, file).filter(|_| says_so || (is_file && !is_value)) {
                 self.named.add(&path, GateKind::Test);
             }
         }

@@ -157,6 +157,25 @@ proptest! {
     }
 }
 
+/// Each of these took a time that grew with the square of its length.
+#[test]
+fn long_texts_with_many_marks_are_read_once() {
+    let before = "#[test]\nfn a() {}\n".repeat(10_000);
+    for (path, after) in [
+        ("a.rs", "#[test]\nfn b() {}\n".repeat(10_000)),
+        ("a.rs", "#[test] ".repeat(20_000)),
+        ("a.js", "if (import.meta.vitest) {".repeat(10_000)),
+        ("a.sh", "$(".repeat(20_000)),
+        ("a.py", "\"\"\"'".repeat(20_000)),
+        ("a.rs", "r#\"".repeat(20_000)),
+        ("a.rs", "/*".repeat(40_000)),
+    ] {
+        let _ = inline_tests(path, Some(&before), Some(&after));
+        let _ = newly_skipped(path, &before, &after);
+        let _ = Gates::new(&[&after, "make", "./a"], &[], &|_| Some(after.clone()));
+    }
+}
+
 fn manifest_text() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![
         "scripts",

@@ -76,16 +76,20 @@ impl Rules {
         if wanted.is_empty() {
             wanted.extend(first().map(String::as_str));
         }
+        let mut makers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, rule) in self.rules.iter().enumerate() {
+            rule.targets.iter().for_each(|target| makers.entry(target).or_default().push(at));
+        }
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut taken = vec![false; self.rules.len()];
         while let Some(goal) = wanted.pop() {
             if !seen.insert(goal) {
                 continue;
             }
-            for (rule, taken) in self.rules.iter().zip(&mut taken) {
-                if !*taken && rule.targets.iter().any(|target| target == goal) {
-                    *taken = true;
-                    wanted.extend(rule.needs.iter().map(String::as_str));
+            for at in makers.get(goal).into_iter().flatten() {
+                if !taken[*at] {
+                    taken[*at] = true;
+                    wanted.extend(self.rules[*at].needs.iter().map(String::as_str));
                 }
             }
         }

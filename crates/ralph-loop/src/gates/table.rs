@@ -151,6 +151,8 @@ const PYTHON: &[Row] = &[
 
 const JAVASCRIPT: &[Row] = &[
     manifest("package.json", "Scripts, and sections of test runners and linters."),
+    config("package.yaml", "pnpm reads it like package.json."),
+    config("package.json5", "pnpm reads it like package.json."),
     manifest("deno.json", "Tasks, and what deno test and deno lint cover."),
     config("deno.jsonc", "Tasks, and what deno test and deno lint cover."),
     config("bunfig.toml", "What bun test preloads and covers."),
@@ -503,11 +505,11 @@ impl Table {
     }
 
     pub(super) fn row(&self, path: &str) -> Option<&'static Row> {
-        let path = Path::new(path);
-        if is_lockfile(path.as_given()) || self.exceptions.iter().any(|glob| glob.fits(&path)) {
+        let names = Path::new(path);
+        if is_lockfile(path) || self.exceptions.iter().any(|glob| glob.fits(&names)) {
             return None;
         }
-        self.rows.iter().find(|(glob, _)| glob.fits(&path)).map(|(_, row)| *row)
+        self.rows.iter().find(|(glob, _)| glob.fits(&names)).map(|(_, row)| *row)
     }
 }
 

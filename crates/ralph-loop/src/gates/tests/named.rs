@@ -171,6 +171,12 @@ fn what_a_test_runner_is_given_are_tests() {
     check("pytest checks/login.py::test_a", start, &[("checks/login.py", "2")], "checks/login.py (changed)");
     check("python -m pytest -q checks", start, &[("checks/login.py", "2")], "checks/login.py (changed)");
     check("pytest -c ci/p.ini checks", start, &[("ci/p.ini", "2")], "ci/p.ini (changed)");
+    check(
+        "python -m unittest discover -s checks",
+        start,
+        &[("checks/login.py", "2")],
+        "checks/login.py (changed)",
+    );
     check("pytest src", start, &[("src/app.py", "2")], "");
     check("coverage run -m pytest checks", start, &[("checks/login.py", "2")], "checks/login.py (changed)");
     check("node --test a.mjs", start, &[("a.mjs", "2")], "a.mjs (changed)");
