@@ -269,6 +269,10 @@ pub(super) fn is_data(word: &str) -> bool {
     )
 }
 
+/// A program's name. One by a path inside of the tree is not the tool of that name: `./test` is a
+/// script, but `node_modules/.bin/jest` and `/usr/bin/make` are what they are called.
 fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
+    let installed = ["node_modules/.bin/", "venv/bin/", "env/bin/", "vendor/bin/"];
+    let is_own = !word.starts_with('/') && !installed.iter().any(|dir| word.contains(dir));
+    if is_own { word } else { word.rsplit('/').next().unwrap_or(word) }
 }

@@ -34,6 +34,10 @@ fn a_script_that_a_check_names_is_a_gate() {
     check("bash scripts/test.sh --fast", test, &[("scripts/test.sh", "exit 0")], "scripts/test.sh (changed)");
     check("cd scripts && ./test.sh", test, &[("scripts/test.sh", "exit 0")], "scripts/test.sh (changed)");
     check("./run", test, &[("run", "exit 0")], "run (changed)");
+    for script in ["test", "ci/make", "bin/pytest", "tool/env"] {
+        let command = format!("./{script} -x");
+        check(&command, &[(script, "exit 1")], &[(script, "exit 0")], &format!("{script} (changed)"));
+    }
     check("sh run", test, &[("run", GONE)], "run (deleted)");
     check("./test.sh", &[], &[("test.sh", "exit 0")], "test.sh (new)");
     check("./Test.SH", test, &[("test.sh", "exit 0")], "test.sh (changed)");
@@ -179,6 +183,7 @@ fn what_a_test_runner_is_given_are_tests() {
     );
     check("pytest src", start, &[("src/app.py", "2")], "");
     check("coverage run -m pytest checks", start, &[("checks/login.py", "2")], "checks/login.py (changed)");
+    check(".venv/bin/pytest checks", start, &[("checks/login.py", "2")], "checks/login.py (changed)");
     check("node --test a.mjs", start, &[("a.mjs", "2")], "a.mjs (changed)");
     check("npx vitest run --config ci/v.ts", start, &[("ci/v.ts", "2")], "ci/v.ts (new)");
     check("go test ./...", start, &[("pkg/a.go", "2")], "");
