@@ -6,7 +6,7 @@ use super::{GONE, Trees, check, kind};
 use crate::gates::{in_one_line, table};
 
 #[test]
-fn every_row_of_the_table_has_a_reason_and_is_reached() {
+fn every_row_of_the_table_is_there_once_and_has_a_reason() {
     let mut seen = BTreeSet::new();
     for row in table::rows() {
         assert!(row.reason.ends_with('.') && row.reason.len() > 10, "{}", row.pattern);
