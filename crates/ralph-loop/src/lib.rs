@@ -36,6 +36,7 @@ mod stop_reason;
 pub mod story_id;
 pub mod summary;
 pub mod task_list;
+pub mod test_report;
 pub mod text;
 pub mod time;
 pub mod verdict;
