@@ -120,7 +120,11 @@ impl Open {
             if self.unloaded.len() < super::NAMES_MAX {
                 self.unloaded.push(self.file.clone());
             }
-        } else if title != "Console" && !title.is_empty() && self.failures.len() < super::NAMES_MAX {
+        } else if title != "Console"
+            && !title.is_empty()
+            && !title.starts_with(' ')
+            && self.failures.len() < super::NAMES_MAX
+        {
             self.failures.insert(format!("{} > {}", self.file, title.replace(" › ", " > ")));
         }
     }

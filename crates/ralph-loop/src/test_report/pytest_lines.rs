@@ -140,7 +140,8 @@ pub(super) fn letters(text: &str) -> Option<Totals> {
 /// `tests/test_calc.py .F.`
 pub(super) fn file_progress(line: &str) -> Option<(&str, Totals)> {
     let (file, outcomes) = line.rsplit_once(' ')?;
-    let is_file = file.contains('.') && !file.contains(' ') && !file.contains("::");
+    let is_plain = file.contains('.') && !file.contains(' ');
+    let is_file = (is_plain || file.ends_with(".py")) && !file.contains("::");
     is_file.then_some((file, letters(outcomes)?))
 }
 

@@ -13,12 +13,18 @@ pub(super) struct Unittest {
     names: BTreeMap<String, Outcome>,
     /// With `-v`: a test that was begun and has no outcome yet.
     pending: Option<String>,
+    /// A test began, with `-v`.
+    has_begun: bool,
     failed: BTreeSet<String>,
+    /// Failures that are no methods, such as doctests.
+    others: u64,
     unloaded: Vec<String>,
     /// Modules that could not be imported count as tests that ran.
     missing: u64,
     failures: u64,
     errors: u64,
+    /// Unexpected successes with a header, which older versions do not print.
+    unexpected: u64,
     end: End,
     previous: Rule,
 }
@@ -74,7 +80,7 @@ impl Unittest {
 
     pub fn finish(&mut self, book: &mut Book) {
         let open = std::mem::take(self);
-        if open.names.is_empty() && open.pending.is_none() {
+        if open.names.is_empty() && !open.has_begun {
             return;
         }
         let problem = Some(Problem::NoSummary { of: Runner::Unittest.to_string() });
@@ -93,10 +99,16 @@ impl Unittest {
                 self.errors += 1;
                 Outcome::Failed
             }
-            "UNEXPECTED SUCCESS" => Outcome::Failed,
+            "UNEXPECTED SUCCESS" => {
+                self.unexpected += 1;
+                Outcome::Failed
+            }
             _ => return,
         };
-        let Some((id, _)) = id(rest) else { return };
+        let Some((id, _)) = id(rest) else {
+            self.others += 1;
+            return;
+        };
         match id.kind {
             Kind::Test if self.failed.len() < super::NAMES_MAX => {
                 self.failed.insert(id.name.clone());
@@ -132,8 +144,13 @@ impl Unittest {
                 }
                 (Some(Outcome::Failed), true) => self.set(id.name, Outcome::Failed),
                 (Some(_), true) | (None, true) => {}
+                // Older versions do not end the line of a test with failed parts.
+                (None, false) if status.is_some_and(|status| id_of_test(status).is_some()) => {
+                    self.verbose(status.unwrap_or_default());
+                }
                 // Without a status, the first line of its docstring follows, and then the outcome.
-                (None, false) if status.is_some() || (rest.is_empty() && line.starts_with("test")) => {
+                (None, false) if status.is_some() || rest.is_empty() => {
+                    self.has_begun |= status.is_some();
                     self.pending = Some(id.name);
                 }
                 (None, false) => {}
@@ -170,7 +187,8 @@ impl Unittest {
         let ran = ran.saturating_sub(self.missing);
         // With `-v` also those that did not fail.
         let is_verbose = self.names.len() > self.failed.len();
-        let failed = self.failed.len() as u64;
+        let unexpected = counts.unexpected.saturating_sub(self.unexpected);
+        let failed = (self.failed.len() as u64).saturating_add(self.others).saturating_add(unexpected);
         let skipped = counts.skipped.saturating_add(counts.expected);
         let named = self.names.len() as u64;
         let mut problem = None;
@@ -258,6 +276,12 @@ enum Kind {
     Module,
 }
 
+/// Another test at the beginning of a status.
+fn id_of_test(status: &str) -> Option<Id> {
+    let (id, rest) = id(status)?;
+    (id.kind == Kind::Test && rest.starts_with(" ... ")).then_some(id)
+}
+
 /// `test_a (tests.test_b.C.test_a)`, in older versions without the last part: the test, and the rest.
 fn id(line: &str) -> Option<(Id, &str)> {
     let (method, rest) = line.split_once(" (")?;
@@ -275,7 +299,7 @@ fn id(line: &str) -> Option<(Id, &str)> {
         Id { name: format!("{class} ({method})"), kind: Kind::Fixture }
     } else if class.starts_with("unittest.loader.") {
         Id { name: method.to_owned(), kind: Kind::Module }
-    } else if !class.contains('.') {
+    } else if !class.contains('.') || !(method.starts_with("test") || method == "runTest") {
         return None;
     } else if class.rsplit('.').next() == Some(method) {
         Id { name: class.to_owned(), kind: Kind::Test }
