@@ -111,7 +111,7 @@ impl Go {
             "pass" => package.end(test, Outcome::Passed),
             "fail" => package.end(test, Outcome::Failed),
             "skip" => package.end(test, Outcome::Skipped),
-            // Go misses an outcome that stands behind what a test printed without a newline.
+            // Go misses an outcome that follows what a test printed without a newline.
             "output" => {
                 let text = event.output.as_deref().unwrap_or_default().trim_end();
                 if !text.trim_start().starts_with("--- ")
