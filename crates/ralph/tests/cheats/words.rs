@@ -1,0 +1,86 @@
+//! What ralph says at the end of a run, and the switch for the half of the suite that needs it.
+//!
+//! Every name that ralph uses for a word is in this file and nowhere else in the suite.
+
+use serde_json::Value;
+
+/// Whether this ralph judges what it says to be done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Defence {
+    /// There is nothing to switch off yet: every agent of the suite is believed.
+    NotBuilt,
+    Built,
+}
+
+/// Flip it to run the other half.
+const BUILT: bool = false;
+
+pub const DEFENCE: Defence = if BUILT { Defence::Built } else { Defence::NotBuilt };
+
+/// The flags that make ralph believe an agent whose checks are green.
+pub fn off_flags() -> &'static [&'static str] {
+    match DEFENCE {
+        Defence::NotBuilt => &[],
+        Defence::Built => &["--proof", "in-place", "--no-baseline"],
+    }
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Not completed, exit code 1: the checks are red, or red on the clean copy.
+    Red,
+    Proven,
+    Reviewed,
+    UnchangedChecks,
+    ProvenInPlace,
+    ChangedTests,
+    TestsMissing,
+    NoChecks,
+    NothingChanged,
+}
+
+/// A row per word: its name in case files, its name in `proof.word`, the text for people.
+const WORDS: &[(Word, &str, &str, &str)] = &[
+    (Word::Proven, "proven", "proven", "proven"),
+    (Word::Reviewed, "reviewed", "reviewed", "reviewed"),
+    (
+        Word::UnchangedChecks,
+        "unchanged_checks",
+        "unchanged_checks",
+        "checks pass, as they did before",
+    ),
+    (Word::ProvenInPlace, "proven_in_place", "proven_in_place", "proven in place"),
+    (Word::ChangedTests, "changed_tests", "changed_tests", "done, but green only with changed tests"),
+    (Word::TestsMissing, "tests_missing", "tests_missing", "done, but tests are missing"),
+    (Word::NoChecks, "no_checks", "no_checks", "said to be done, no checks"),
+    (Word::NothingChanged, "nothing_changed", "nothing_changed", "checks pass, but nothing changed"),
+];
+
+impl Word {
+    /// By its name in case files.
+    pub fn named(name: &str) -> Option<Word> {
+        match name {
+            "red" => Some(Word::Red),
+            _ => WORDS.iter().find(|row| row.1 == name).map(|row| row.0),
+        }
+    }
+
+    /// What the last lines say, for the words that a run that is completed ends with.
+    pub fn text(self) -> Option<&'static str> {
+        WORDS.iter().find(|row| row.0 == self).map(|row| row.3)
+    }
+}
+
+/// How the run ended that printed this with `--format json`. The error is what is wrong with it.
+pub fn word_of(code: Option<i32>, result: &Value) -> Result<Word, String> {
+    if code == Some(1) && result["success"] == false {
+        return Ok(Word::Red);
+    }
+    if code != Some(0) || result["stop_reason"] != "completed" {
+        return Err(format!("exit code {code:?}, stop reason {}", result["stop_reason"]));
+    }
+    let name = &result["proof"]["word"];
+    let row = WORDS.iter().find(|row| name == row.2);
+    row.map(|row| row.0).ok_or_else(|| format!("unknown proof.word: {name}"))
+}
