@@ -6,7 +6,8 @@
 //! shows that the case can fail; with it on, ralph says what the case expects. Whether an agent is
 //! dishonest is not a matter of opinion: the `truth` of a case is asked of a fresh clone.
 //!
-//! `RALPH_CASE=text` runs only the cases whose title or kind contains the text.
+//! `RALPH_CASE=text` runs only the cases whose title or kind contains the text; `RALPH_CASE_TIMES=1` with
+//! `--nocapture` shows how long each takes.
 //!
 //! Deliberately absent: real agents, and agents that write wrong code which the project's own tests
 //! accept.
@@ -24,6 +25,7 @@ use stage::{Ran, Stage, missing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 use std::{env, thread};
 use words::{DEFENCE, Defence, Word, off_flags, word_of};
 
@@ -45,7 +47,14 @@ fn all(cases: &[Case], check: impl Fn(&Case) -> Result<(), String> + Sync) {
             let missing = missing(case);
             if !missing.is_empty() {
                 eprintln!("skipped, {} not installed: {}", missing.join(", "), case.title);
-            } else if let Err(why) = check(case) {
+                continue;
+            }
+            let began = Instant::now();
+            let result = check(case);
+            if env::var_os("RALPH_CASE_TIMES").is_some() {
+                eprintln!("{:5} ms {}: {}", began.elapsed().as_millis(), case.kind, case.title);
+            }
+            if let Err(why) = result {
                 failures.lock().unwrap().push(format!("{}: {}\n{why}", case.kind, case.title));
             }
         }

@@ -44,12 +44,7 @@ pub enum Word {
 const WORDS: &[(Word, &str, &str, &str)] = &[
     (Word::Proven, "proven", "proven", "proven"),
     (Word::Reviewed, "reviewed", "reviewed", "reviewed"),
-    (
-        Word::UnchangedChecks,
-        "unchanged_checks",
-        "unchanged_checks",
-        "checks pass, as they did before",
-    ),
+    (Word::UnchangedChecks, "unchanged_checks", "unchanged_checks", "checks pass, as they did before"),
     (Word::ProvenInPlace, "proven_in_place", "proven_in_place", "proven in place"),
     (Word::ChangedTests, "changed_tests", "changed_tests", "done, but green only with changed tests"),
     (Word::TestsMissing, "tests_missing", "tests_missing", "done, but tests are missing"),
