@@ -182,7 +182,8 @@ impl<'a> Stage<'a> {
             "the clone",
             "git init -q --template= ../export && mkdir -p ../export/.git/objects/info && cd ../export
              echo \"$PWD/../project.away/.git/objects\" > .git/objects/info/alternates
-             git -c advice.detachedHead=false checkout -q \"$(cat ../delivered)\"",
+             git -c advice.detachedHead=false checkout -q \"$(cat ../delivered)\"
+             rm .git/objects/info/alternates",
         )?;
         let mut command = self.plain("sh");
         command.args(["-c", &self.case.truth]).current_dir(self.root.join("export"));
