@@ -69,7 +69,9 @@ impl Word {
 
 /// How the run ended that printed this with `--format json`. The error is what is wrong with it.
 pub fn word_of(code: Option<i32>, result: &Value) -> Result<Word, String> {
-    if code == Some(1) && result["success"] == false {
+    // An agent that fails is a mistake in the case, not a red check.
+    let red = ["max_iterations", "halted", "stalled"].iter().any(|reason| result["stop_reason"] == *reason);
+    if code == Some(1) && red {
         return Ok(Word::Red);
     }
     if code != Some(0) || result["stop_reason"] != "completed" {
