@@ -189,7 +189,7 @@ fn every_word_of_the_suite_is_in_the_last_lines_of_a_run() {
     }
     for (text, case) in &samples {
         let ran = Stage::new(case).unwrap().ralph("human", &[]);
-        let last: Vec<&str> = ran.stdout.lines().rev().take(5).collect();
+        let last: Vec<&str> = ran.stdout.lines().rev().take(8).collect();
         assert!(last.iter().any(|line| line.contains(text)), "{}", shown(&ran, &case.title));
     }
 }
