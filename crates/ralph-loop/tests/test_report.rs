@@ -143,6 +143,9 @@ const TABLE: &[(&str, &str)] = &[
     ("pytest-x.txt", "pytest 1/1/0 counted"),
     ("pytest-xdist-v.txt", "pytest 7/3/2"),
     ("pytest-xdist.txt", "pytest 7/3/2 counted"),
+    ("tap-bare-crash.txt", "TAP 1/0/0, the summary of TAP does not match: 3 planned, 1 ran"),
+    ("tap-bare.txt", "TAP 4/0/1"),
+    ("tap-prove.txt", "TAP 5/1/1"),
     ("unittest-crash-v.txt", "unittest 1/0/0, unittest ended without its summary"),
     ("unittest-crash.txt", "nothing"),
     ("unittest-default.txt", "unittest 3/4/4 counted, not loaded: tests.test_calc.SetUpTest (setUpClass)"),
@@ -386,6 +389,29 @@ fn a_file_that_loads_again_is_no_vanished_test() {
 #[track_caller]
 fn check(output: &str, expected: &str) {
     assert_eq!(in_short(read(output.as_bytes()).as_ref()), expected, "{output}");
+}
+
+#[test]
+fn points_and_a_plan_are_tap_without_a_version() {
+    check("1..2\nok 1 - a\nnoise\nok 2 - b\n", "TAP 2/0/0");
+    check("ok 1 - a\nnot ok 2\n1..2\n", "TAP 1/1/0");
+    check("1..1\nok 1\n1..2\nok 1\nok 2\nok 1\n1..1\n", "TAP 4/0/0");
+    check("1..2\nok 1 - a\n", "TAP 1/0/0, the summary of TAP does not match: 2 planned, 1 ran");
+    check("ok 1\nok 2\n1..3\n", "TAP 2/0/0, the summary of TAP does not match: 3 planned, 2 ran");
+    check("1..1\nok 1\nok 2\n", "TAP 2/0/0, the summary of TAP does not match: 1 planned, 2 ran");
+}
+
+#[test]
+fn a_plan_or_points_alone_are_no_tap() {
+    for output in ["ok 1\n", "ok 1 file\nok 2 files\n", "1..3\n", "1..3\nok\n", "1..0\nok 2\n"] {
+        check(output, "nothing");
+    }
+    for output in ["1..3\nok 2 files\n", "  1..3\n  ok 1\n", "1..3 of\nok 1\n", "1..3\nok 1st\n"] {
+        check(output, "nothing");
+    }
+    let pytest = String::from_utf8(fixture("pytest-v.txt")).unwrap();
+    check(&format!("1..3\nok 2 files\n{pytest}"), "pytest 7/3/2");
+    check(&format!("ok 1\n{pytest}1.5\n"), "pytest 7/3/2");
 }
 
 const RESULT: &str = "0 ignored; 0 measured; 0 filtered out; finished in 0.00s";

@@ -301,3 +301,23 @@ fn numbered(
 pub(super) fn disagreement(of: &str, why: impl Into<String>) -> Problem {
     Problem::Disagreement { of: clip(of, NAME_LONGEST).into_owned(), why: why.into() }
 }
+
+impl TestReport {
+    /// Takes in what another output of the same check reported.
+    pub fn add(&mut self, other: TestReport) {
+        let mut book = Book { report: std::mem::take(self), ..Book::default() };
+        book.names = book.report.runners.values().map(|suite| suite.tests.len()).sum();
+        for (runner, suite) in other.runners {
+            let unnamed = suite.totals.less(suite.named);
+            let tests = Tests { named: suite.tests.into_iter().collect(), totals: suite.named };
+            let (groups, unloaded) =
+                (suite.groups.into_iter().collect(), suite.unloaded.into_iter().collect());
+            book.close(runner, Run { tests, unnamed, groups, unloaded, problem: None });
+            for problem in suite.problems {
+                book.note(runner, problem);
+            }
+        }
+        book.report.names_cut |= other.names_cut;
+        *self = book.report;
+    }
+}

@@ -2,6 +2,9 @@
 //!
 //! From `TAP version 13` on. The plan of the top level (`1..5`) must match its points; without a plan
 //! the output was cut short. Node's counts at the end are checked too. Only the innermost points count.
+//!
+//! Many producers print no version. Their output counts from a plan or a first point on, but only if
+//! there are both: a line `ok 1` or `1..3` alone can be anything. Until then other runners may open.
 
 use super::cut::{Cut, indent};
 use super::node;
@@ -16,6 +19,8 @@ pub(super) struct Tap {
 
 #[derive(Debug, Default)]
 struct Open {
+    /// There was no version.
+    is_bare: bool,
     tests: Tests,
     parents: u64,
     plan: Option<u64>,
@@ -35,7 +40,7 @@ struct Open {
 impl Tap {
     /// Whether points are still expected.
     pub fn is_open(&self) -> bool {
-        self.run.as_ref().is_some_and(|open| open.plan != Some(open.points))
+        self.run.as_ref().is_some_and(|open| open.plan != Some(open.points) && open.is_tap())
     }
 
     pub fn line(&mut self, line: &str, book: &mut Book) {
@@ -43,6 +48,10 @@ impl Tap {
             self.finish(book);
             self.run = Some(Open::default());
             return;
+        }
+        if begins(line) && self.run.as_ref().is_none_or(|open| open.gives_way_to(line)) {
+            self.finish(book);
+            self.run = Some(Open { is_bare: true, ..Open::default() });
         }
         let Some(open) = &mut self.run else { return };
         open.line(line);
@@ -52,7 +61,7 @@ impl Tap {
     }
 
     pub fn finish(&mut self, book: &mut Book) {
-        let Some(open) = self.run.take() else { return };
+        let Some(open) = self.run.take().filter(Open::is_tap) else { return };
         let of = Runner::Tap.to_string();
         let said = |word: &str| open.end.iter().find(|(known, _)| known == word).map(|(_, n)| *n);
         let is_node = said("todo").is_some();
@@ -74,6 +83,18 @@ impl Tap {
 }
 
 impl Open {
+    /// Whether it is certain that this is TAP.
+    fn is_tap(&self) -> bool {
+        !self.is_bare || (self.plan.is_some() && self.points > 0)
+    }
+
+    /// Whether a plan or a first point is the beginning of another output, and not a part of this one.
+    fn gives_way_to(&self, line: &str) -> bool {
+        let is_over = self.plan == Some(self.points);
+        let had_only_a_plan = self.points == 0 && plan(line).is_some();
+        self.is_bare && (is_over || had_only_a_plan)
+    }
+
     fn line(&mut self, line: &str) {
         let (spaces, text) = indent(line);
         if let Some(depth) = self.details {
@@ -94,7 +115,7 @@ impl Open {
                 self.repeated_plan |= self.plan.is_some();
                 self.plan = Some(plan);
             }
-        } else if let Some(point) = point(text) {
+        } else if let Some(point) = point(text).filter(|point| self.takes(spaces, point)) {
             self.point(spaces, &point);
         } else if spaces == 0
             && let Some((word, n)) = text.strip_prefix("# ").and_then(|text| text.split_once(' '))
@@ -105,6 +126,11 @@ impl Open {
         {
             self.end.push((word.to_owned(), n));
         }
+    }
+
+    /// Without a version, points count from the first one on.
+    fn takes(&self, spaces: usize, point: &Point<'_>) -> bool {
+        !self.is_bare || self.points > 0 || spaces > 0 || point.number == 1
     }
 
     fn point(&mut self, spaces: usize, point: &Point<'_>) {
@@ -128,9 +154,15 @@ impl Open {
 }
 
 struct Point<'a> {
+    number: u64,
     name: &'a str,
     outcome: Outcome,
     has_children: bool,
+}
+
+/// Whether TAP without a version can begin here.
+fn begins(line: &str) -> bool {
+    plan(line).is_some_and(|plan| plan > 0) || point(line).is_some_and(|point| point.number == 1)
 }
 
 /// `1..5`, also with a reason for an empty one.
@@ -146,10 +178,13 @@ fn point(text: &str) -> Option<Point<'_>> {
     let mut cut = Cut(text);
     let failed = cut.literal("not ").is_some();
     cut.literal("ok ")?;
-    cut.number()?;
+    let number = cut.number()?;
+    if !(cut.0.is_empty() || cut.0.starts_with(' ')) {
+        return None;
+    }
     let _ = cut.literal(" -");
     let has_children = cut.0.ends_with(" {");
-    let text = cut.0.strip_suffix(" {").unwrap_or(cut.0).trim_start();
+    let text = cut.0.strip_suffix(" {").unwrap_or(cut.0);
     let (name, directive) = text.rsplit_once(" # ").unwrap_or((text, ""));
     let word = directive.split([' ', ':']).next().unwrap_or_default();
     let is_directive = directive.starts_with("time=") || matches!(word, "SKIP" | "TODO" | "skip" | "todo");
@@ -162,5 +197,5 @@ fn point(text: &str) -> Option<Point<'_>> {
         (false, true) => Outcome::Failed,
         (false, false) => Outcome::Passed,
     };
-    Some(Point { name, outcome, has_children })
+    Some(Point { number, name: name.trim_start(), outcome, has_children })
 }
