@@ -9,6 +9,11 @@ use super::named::{Call, Finder, LONGEST};
 use super::recipes;
 use super::words::{self, joined};
 
+/// Whether a target looks like a task, and not like a file.
+fn is_plain(target: &str) -> bool {
+    !target.is_empty() && target.chars().all(|c| c.is_alphanumeric() || "-_".contains(c))
+}
+
 impl Finder<'_> {
     pub(super) fn make(&mut self, call: &Call<'_>) {
         let mut dir = call.dir.to_string();
@@ -51,6 +56,12 @@ impl Finder<'_> {
         let rules = recipes::read(&text);
         for included in &rules.includes {
             if let Some(path) = self.resolved(call, included) {
+                self.named.add(&path, GateKind::Check);
+            }
+        }
+        // A new file with the name of a target that makes none: make takes it for up to date.
+        for target in rules.targets_for(&goals).into_iter().filter(|target| is_plain(target)) {
+            if let Some(path) = joined(call.dir, target).filter(|path| (self.read)(path).is_none()) {
                 self.named.add(&path, GateKind::Check);
             }
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{self, Deciding};
-use super::{GateKind, Gates, InlineChange, Side, inline, skips};
+use super::{GateKind, Gates, InlineChange, Side, inline, shadowing, skips};
 use crate::text::printable;
 
 const LONGEST: usize = 1024 * 1024;
@@ -49,6 +49,8 @@ pub enum Change {
     /// Changed, and fewer of its tests run.
     TestSkipped,
     NewConfiguration,
+    /// No test, but code that changes what tests do, or knows that they run.
+    ActsOnTests,
     /// Welcome: it lowers nothing.
     NewTest,
 }
@@ -61,6 +63,7 @@ impl Change {
             Change::Added => "new",
             Change::TestSkipped => "test skipped",
             Change::NewConfiguration => "new configuration",
+            Change::ActsOnTests => "acts on tests",
             Change::NewTest => "new test",
         }
     }
@@ -75,8 +78,13 @@ impl GateChange {
             | Change::Added
             | Change::TestSkipped
             | Change::NewConfiguration => true,
-            Change::NewTest => false,
+            Change::ActsOnTests | Change::NewTest => false,
         }
+    }
+
+    /// Whether green checks say less because of it, as long as nothing else shows that they do not.
+    pub fn lowers(&self) -> bool {
+        self.needs_second_run() || self.change == Change::ActsOnTests
     }
 }
 
@@ -148,6 +156,8 @@ impl Gates {
                 Status::Changed => (Change::Changed, Vec::new()),
                 Status::Deleted => (Change::Deleted, Vec::new()),
             },
+            // It was imported before as well.
+            GateKind::Config if *status != Status::Added && shadowing::is_shadowing(path) => return None,
             GateKind::Config => match status {
                 Status::Added => (Change::NewConfiguration, Vec::new()),
                 Status::Changed => (Change::Changed, Vec::new()),

@@ -53,14 +53,84 @@ pub fn inline_tests(path: &str, before: Option<&str>, after: Option<&str>) -> Op
     Some(InlineChange { path: path.to_string(), change, skipped })
 }
 
-/// The delivered file with the test module of the start, if each has exactly one.
+/// The delivered file with the tests of the start; `None` if it has them, or if they cannot be told apart.
 pub fn with_tests_of_start(path: &str, before: &str, after: &str) -> Option<String> {
-    if before.len() > LONGEST || after.len() > LONGEST || Language::of(path) != Some(Language::Rust) {
+    if before.len() > LONGEST || after.len() > LONGEST {
         return None;
     }
+    let restored = match Language::of(path)? {
+        Language::Rust => {
+            let text = with_modules_of_start(before, after).unwrap_or_else(|| after.to_string());
+            with_examples_of_start(before, &text)
+        }
+        Language::Python => with_prompts_of_start(before, after)?,
+        Language::JavaScript | Language::Go | Language::LikeC | Language::Hash | Language::Ruby => {
+            return None;
+        }
+    };
+    (restored != after).then_some(restored)
+}
+
+/// One module takes the place of the other. If there are more, or none, those of the start come last.
+fn with_modules_of_start(before: &str, after: &str) -> Option<String> {
     let (old, new) = (modules(before), modules(after));
-    let ([old], [new]) = (&old[..], &new[..]) else { return None };
-    Some(format!("{}{}{}", &after[..new.start], &before[old.clone()], &after[new.end..]))
+    if let ([old], [new]) = (&old[..], &new[..]) {
+        return Some(format!("{}{}{}", &after[..new.start], &before[old.clone()], &after[new.end..]));
+    }
+    let of = |text: &str, parts: &[Range<usize>]| -> Vec<String> {
+        parts.iter().map(|part| text[part.clone()].to_string()).collect()
+    };
+    // One that is inside of another module would not find its names at the end.
+    let at_top = |part: &Range<usize>| part.start == 0 || before[..part.start].ends_with('\n');
+    if old.is_empty() || of(before, &old) == of(after, &new) || !old.iter().all(at_top) {
+        return None;
+    }
+    let mut text = after.to_string();
+    for part in new.into_iter().rev() {
+        text.replace_range(part, "");
+    }
+    Some(format!("{text}\n{}\n", of(before, &old).join("\n")))
+}
+
+/// Examples of the start that are not there any more come last, as those of a function.
+fn with_examples_of_start(before: &str, after: &str) -> String {
+    let plain = |text: &str| -> Vec<String> {
+        let said = |line: &str| {
+            let text = line.trim_start().get(3..).unwrap_or_default();
+            format!("/// {}\n", text.strip_prefix(' ').unwrap_or(text).trim_end())
+        };
+        let parts = examples(text, &["///", "//!"]).into_iter();
+        parts.map(|part| text[part].lines().map(said).collect()).collect()
+    };
+    let kept = plain(after);
+    let lost: Vec<String> = plain(before).into_iter().filter(|example| !kept.contains(example)).collect();
+    if lost.is_empty() {
+        return after.to_string();
+    }
+    format!("{after}\n{}#[allow(dead_code)]\nfn examples_of_the_start() {{}}\n", lost.join("///\n"))
+}
+
+/// Prompts of Python that are not as they were come last, where doctest finds them.
+fn with_prompts_of_start(before: &str, after: &str) -> Option<String> {
+    let said = |text: &str| -> String {
+        let mut depth = 0;
+        let mut lines = String::new();
+        for part in prompts(text, ">>>") {
+            let line = &text[part];
+            if line.trim_start().starts_with(">>>") {
+                depth = line.len() - line.trim_start().len();
+            }
+            lines.push_str(line.get(depth..).unwrap_or(line));
+        }
+        lines
+    };
+    let old = said(before);
+    if old.is_empty() || old == said(after) || old.contains("'''") {
+        return None;
+    }
+    let main = after.find("\nif __name__").map_or(after.len(), |at| at + 1);
+    let tests = format!("\n\n__test__ = {{**globals().get('__test__', {{}}), 'start': '''\n{old}'''}}\n\n");
+    Some(format!("{}{tests}{}", &after[..main], &after[main..]))
 }
 
 /// The parts of a text that are tests, in order.
@@ -203,5 +273,33 @@ mod tests {
             Some(&*expected)
         );
         assert_eq!(with_tests_of_start("a.rs", CODE, &after), None);
+    }
+
+    #[test]
+    fn tests_that_are_spread_or_gone_come_last() {
+        let before = format!("{CODE}{TESTS}");
+        let other = "#[cfg(test)]\nmod other {\n    #[test]\n    fn b() {}\n}\n";
+        let empty = "#[cfg(test)]\nmod tests {}\n";
+        let expected = format!("{CODE}\n\n\n{TESTS}");
+        let restored = with_tests_of_start("a.rs", &before, &format!("{CODE}{empty}{other}")).unwrap();
+        assert_eq!(restored.trim_end(), expected.trim_end());
+        let restored = with_tests_of_start("a.rs", &before, CODE).unwrap();
+        assert_eq!(restored.trim_end(), format!("{CODE}\n{TESTS}").trim_end());
+        assert_eq!(with_tests_of_start("a.rs", &before, &format!("fn g() {{}}\n{TESTS}")), None);
+    }
+
+    #[test]
+    fn examples_of_the_start_come_back() {
+        let before = "/// A.\n///\n/// ```\n/// a(1);\n/// ```\nfn a() {}\n";
+        let after = before.replacen("```", "```ignore", 1);
+        let restored = with_tests_of_start("a.rs", before, &after).unwrap();
+        let item = "#[allow(dead_code)]\nfn examples_of_the_start() {}\n";
+        assert_eq!(restored, format!("{after}\n/// ```\n/// a(1);\n/// ```\n{item}"));
+        assert_eq!(with_tests_of_start("a.rs", before, &before.replace("A.", "B.")), None);
+        let before = "def a():\n    \"\"\"A.\n\n    >>> a()\n    1\n    \"\"\"\n";
+        let after = before.replace("    1\n", "    2\n");
+        let restored = with_tests_of_start("a.py", before, &after).unwrap();
+        assert!(restored.ends_with("'start': '''\n>>> a()\n1\n'''}\n\n"), "{restored}");
+        assert_eq!(with_tests_of_start("a.py", before, &before.replace("A.", "B.")), None);
     }
 }

@@ -13,6 +13,7 @@
 //! Deliberately absent: files that git ignores (installed packages, build products), and whether a
 //! change is harmful. The second run decides that.
 
+mod acts_on_tests;
 mod build_tools;
 mod changes;
 mod code;
@@ -24,9 +25,12 @@ mod manifest;
 mod manifest_keys;
 mod named;
 mod programs;
+mod read_data;
 mod recipes;
+mod shadowing;
 mod skips;
 pub mod table;
+mod text_run;
 mod trees;
 mod words;
 
@@ -40,6 +44,7 @@ use serde::{Deserialize, Serialize};
 pub use changes::{Change, Difference, GateChange, Status, in_one_line};
 pub use glob::Glob;
 pub use inline::{InlineChange, InlineTests, inline_tests, with_tests_of_start};
+pub use read_data::TestData;
 pub use skips::{newly_skipped, reaches_beyond};
 pub use trees::{Restore, Take};
 

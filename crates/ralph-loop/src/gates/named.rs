@@ -1,7 +1,7 @@
 //! Which files the commands of the checks name, and which ones those files name in turn.
 //!
 //! A file decides over a verdict if its exit status does: scripts that a check runs, and what they
-//! run, to a depth of three. A program whose output another command judges (`python app.py | grep -q
+//! run, to a depth of eight. A program whose output another command judges (`python app.py | grep -q
 //! ok`, `test "$(./app)" = ok`) is what is being checked, not what checks, unless its name says
 //! otherwise. The same holds for files that `test`, `grep`, compilers and linters are given.
 //!
@@ -15,7 +15,7 @@ use super::glob::{Glob, Path};
 use super::programs::{self, Program};
 use super::words::{self, Output, Simple, joined};
 
-const DEEPEST: usize = 3;
+const DEEPEST: usize = 8;
 const MOST_FILES: usize = 100;
 /// Words of a script in another language that are looked up.
 const MOST_MENTIONS: usize = 300;
@@ -86,9 +86,9 @@ pub(super) struct Finder<'a> {
 pub(super) struct Call<'a> {
     pub(super) dir: &'a str,
     /// The directory of the script that it is in.
-    own: &'a str,
+    pub(super) own: &'a str,
     pub(super) words: &'a [String],
-    judged: bool,
+    pub(super) judged: bool,
     pub(super) depth: usize,
 }
 
@@ -114,6 +114,7 @@ impl Finder<'_> {
                     .any(|pair| pair[1].words.first().is_some_and(|word| programs::judges(word))),
             };
             self.simple(command, own, judged, depth);
+            self.text_run(&commands, at, own, depth);
         }
     }
 
@@ -250,7 +251,7 @@ impl Finder<'_> {
     }
 
     /// A file that is executed.
-    fn run(&mut self, call: &Call<'_>, word: &str, runs: Runs) {
+    pub(super) fn run(&mut self, call: &Call<'_>, word: &str, runs: Runs) {
         let Some(path) = self.resolved(call, word) else { return };
         let text = (self.read)(&path);
         let says_so = programs::says_that_it_checks(&path);
@@ -383,7 +384,7 @@ impl Finder<'_> {
         }
     }
 
-    fn exists(&self, call: &Call<'_>, word: &str) -> bool {
+    pub(super) fn exists(&self, call: &Call<'_>, word: &str) -> bool {
         joined(call.dir, word).is_some_and(|path| !path.is_empty() && (self.read)(&path).is_some())
     }
 
@@ -411,7 +412,7 @@ impl Finder<'_> {
 
 /// How a file is executed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Runs {
+pub(super) enum Runs {
     Shell,
     Code,
     /// `python -m module`: mostly a module that is installed.

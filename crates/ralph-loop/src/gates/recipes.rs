@@ -68,6 +68,20 @@ pub(super) fn read(text: &str) -> Rules {
 impl Rules {
     /// The recipes of these goals and of what they need; of the first rule if there is none.
     pub(super) fn recipes_for(&self, goals: &[&str]) -> Vec<String> {
+        let taken = self.taken_for(goals);
+        let is_pattern = |rule: &Rule| rule.targets.iter().any(|target| target.contains('%'));
+        let rules = self.rules.iter().zip(taken).filter(|(rule, taken)| *taken || is_pattern(rule));
+        rules.map(|(rule, _)| rule.recipe.join("\n")).collect()
+    }
+
+    /// The targets that are made for these goals.
+    pub(super) fn targets_for(&self, goals: &[&str]) -> Vec<&str> {
+        let taken = self.rules.iter().zip(self.taken_for(goals)).filter(|(_, taken)| *taken);
+        taken.flat_map(|(rule, _)| &rule.targets).map(String::as_str).collect()
+    }
+
+    /// For each rule whether it is needed.
+    fn taken_for(&self, goals: &[&str]) -> Vec<bool> {
         let first = || {
             let is_usual = |target: &&String| !target.starts_with('.') && !target.contains('%');
             self.rules.iter().flat_map(|rule| rule.targets.iter().take(1)).find(is_usual)
@@ -93,9 +107,7 @@ impl Rules {
                 }
             }
         }
-        let is_pattern = |rule: &Rule| rule.targets.iter().any(|target| target.contains('%'));
-        let rules = self.rules.iter().zip(taken).filter(|(rule, taken)| *taken || is_pattern(rule));
-        rules.map(|(rule, _)| rule.recipe.join("\n")).collect()
+        taken
     }
 }
 

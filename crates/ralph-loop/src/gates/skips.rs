@@ -38,7 +38,7 @@ static MARKS: LazyLock<Table> = LazyLock::new(|| {
                 r"\bmark\s*\.\s*(?:skip(?:if)?|xfail)\b|\bpytest\s*\.\s*(?:skip|xfail|importorskip)\b|\bunittest\s*\.\s*(?:skip(?:If|Unless)?|expectedFailure|SkipTest)\b|@\s*(?:skip(?:If|Unless)?|expectedFailure)\b|\bskipTest\b|\b__test__\s*=\s*False\b|\bcollect_ignore(?:_glob)?\b|\bimport\s+skip(?:If|Unless)?\b|\bSkipTest\b",
                 None,
                 Some(
-                    r"\bos\s*\.\s*_exit\b|\bsys\s*\.\s*exit\b|\bsys\s*\.\s*modules\b|\bsys\s*\.\s*path\b|\bdef\s+pytest_\w+|\bautouse\s*=\s*True\b|\bos\s*\.\s*kill\b|\batexit\b|\bpytest\s*\.\s*exit\b|\bpytest_plugins\b|\b__import__\b|\bbuiltins\b|\bsetattr\b|\bload_tests\b",
+                    r"\bos\s*\.\s*_exit\b|\bsys\s*\.\s*exit\b|\bsys\s*\.\s*modules\b|\bsys\s*\.\s*path\b|\bdef\s+pytest_\w+|\bautouse\s*=\s*True\b|\bos\s*\.\s*kill\b|\batexit\b|\bpytest\s*\.\s*exit\b|\bpytest_plugins\b|\b__import__\b|\bbuiltins\b|\bsetattr\b|\bload_tests\b|\bglobals\s*\(|\bvars\s*\(|\b__dict__\b|\bexec\s*\(|\.\s*start\s*\(\s*\)|(?m)^[ \t]*[A-Za-z_]\w*(?:[ \t]*\.[ \t]*\w+)+[ \t]*=[^=]",
                 ),
             ),
         ),
@@ -48,7 +48,7 @@ static MARKS: LazyLock<Table> = LazyLock::new(|| {
                 r"\b(?:it|test|describe|context|suite|specify|bench|each)\s*\.\s*(?:skip|only|todo|fixme|skipIf|runIf|failing|fails|fail)\b|\b(?:xit|xtest|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)\s*(?:\(|\.)|\bthis\s*\.\s*skip\s*\(|\bt\s*\.\s*(?:skip|todo)\b|\b(?:skip|only|todo)\s*:\s*(?:true\b|1\b)|\bDeno\s*\.\s*test\s*\.\s*(?:ignore|only)\b|\bignore\s*:\s*true\b",
                 None,
                 Some(
-                    r"\bprocess\s*\.\s*(?:exit|abort|reallyExit|exitCode|kill)\b|\b(?:globalThis|global)\s*\.\s*\w+\s*=[^=]|\bDeno\s*\.\s*exit\b|\bModule\s*\.\s*_\w+|\brequire\s*\.\s*cache\b|\bprototype\s*\.\s*\w+\s*=[^=]",
+                    r"\bprocess\s*\.\s*(?:exit|abort|reallyExit|exitCode|kill)\b|\b(?:globalThis|global)\s*\.\s*\w+\s*=[^=]|\bDeno\s*\.\s*exit\b|\bModule\s*\.\s*_\w+|\brequire\s*\.\s*cache\b|\bprototype\s*\.\s*\w+\s*=[^=]|\bObject\s*\.\s*(?:assign|defineProperty)\b|(?m)^[ \t]*[A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[\w$]+)+[ \t]*=[^=>]",
                 ),
             ),
         ),
@@ -66,7 +66,7 @@ static MARKS: LazyLock<Table> = LazyLock::new(|| {
                 r"\.\s*Skip(?:f|Now)?\s*\(",
                 Some(r"(?m)^//\s*(?:go:build|\+build)\b.*$"),
                 Some(
-                    r"\bfunc\s+TestMain\b|\bos\s*\.\s*Exit\b|\bfunc\s+init\s*\(|\bsyscall\s*\.\s*(?:Exit|Kill)\b",
+                    r"\bfunc\s+TestMain\b|\bos\s*\.\s*Exit\b|\bfunc\s+init\s*\(|(?m)^var\b.*=.*\(|(?m)^\s*_\s*=|(?m)^\s*[A-Z]\w*\s*=[^=]|(?m)^\s*\w+\s*=\s*func\b|\bsyscall\s*\.\s*(?:Exit|Kill)\b",
                 ),
             ),
         ),
@@ -134,7 +134,15 @@ pub fn reaches_beyond(path: &str, text: &str) -> Vec<String> {
         return vec!["too long to read".to_string()];
     }
     let code = code::blanked(text, language);
-    let mut found: Vec<String> = reaches.find_iter(&code).map(|found| shown(found.as_str())).collect();
+    let is_own = |found: &&str| {
+        // Its own object, and what a module of JavaScript offers.
+        ["self", "cls", "this", "exports", "module"].iter().any(|own| {
+            let rest = found.trim_start().strip_prefix(own);
+            rest.is_some_and(|rest| rest.trim_start().starts_with('.'))
+        })
+    };
+    let found = reaches.find_iter(&code).map(|found| found.as_str()).filter(|found| !is_own(found));
+    let mut found: Vec<String> = found.map(shown).collect();
     found.sort();
     found.dedup();
     found
@@ -237,6 +245,14 @@ mod tests {
             ("test_a.py", "def pytest_runtest_call(item): ...", &["def pytest_runtest_call"]),
             ("a_test.go", "func TestMain(m *testing.M) { os.Exit(0) }", &["func TestMain", "os.Exit"]),
             ("a.test.js", "after(() => process.exit(0))", &["process.exit"]),
+            ("test_a.py", "import calc\ncalc.mul = f", &["calc.mul"]),
+            ("test_a.py", "unittest.TestCase.assertEqual = f", &["unittest.TestCase.assertEqual"]),
+            ("a.test.js", "require('assert')\nassert.equal = f", &["assert.equal"]),
+            ("a_test.go", "var _ = replaced()", &["var _ = replaced"]),
+            ("a_test.go", "func TestA(t *testing.T) {\n\tMul = func() {}\n}", &["Mul"]),
+            ("test_a.py", "def test_a(self):\n    self.x.y = 1\n    x = 1\n    a.b == 1", &[]),
+            ("a.test.js", "this.a = 1; const f = x.y\nmodule.exports = f", &[]),
+            ("a_test.go", "func TestA(t *testing.T) {\n\tgot := Mul(1)\n\tgot = 2\n}", &[]),
             ("test_a.py", "def test_a():\n    assert f(1) == 2", &[]),
             ("a.test.js", "test('a', () => expect(f(1)).toBe(2))", &[]),
             ("a_test.go", "func TestA(t *testing.T) {}", &[]),

@@ -13,6 +13,7 @@
 
 use super::GateKind;
 use super::glob::{Glob, Path};
+use super::shadowing;
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +129,8 @@ const PYTHON: &[Row] = &[
     config("unittest.py", "Python imports it instead of its own module."),
     config("sitecustomize.py", "Python runs it at every start."),
     config("usercustomize.py", "Python runs it at every start."),
+    config("*.dist-info/**", "Names plugins that pytest loads, as if the project was an installed package."),
+    config("*.egg-info/**", "Names plugins that pytest loads, as if the project was an installed package."),
     config("*.pth", "Python runs the import lines in it at every start."),
     config("pyvenv.cfg", "Makes a directory a Python environment with packages of its own."),
     config(".python-version", "The Python that pyenv and uv choose."),
@@ -148,6 +151,8 @@ const PYTHON: &[Row] = &[
     config("behave.ini", "Options of every behave run."),
     config("uv.toml", "Sources and overrides of packages for uv; it wins over pyproject.toml."),
 ];
+
+const SHADOWING: Row = config("/json.py", "Python imports it instead of its own module of that name.");
 
 const JAVASCRIPT: &[Row] = &[
     manifest("package.json", "Scripts, and sections of test runners and linters."),
@@ -509,7 +514,8 @@ impl Table {
         if is_lockfile(path) || self.exceptions.iter().any(|glob| glob.fits(&names)) {
             return None;
         }
-        self.rows.iter().find(|(glob, _)| glob.fits(&names)).map(|(_, row)| *row)
+        let row = self.rows.iter().find(|(glob, _)| glob.fits(&names)).map(|(_, row)| *row);
+        row.or_else(|| shadowing::is_shadowing(path).then_some(&SHADOWING))
     }
 }
 

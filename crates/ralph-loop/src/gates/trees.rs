@@ -48,6 +48,8 @@ impl Gates {
             Change::Changed | Change::TestSkipped => Status::Changed,
             Change::Deleted => Status::Deleted,
             Change::Added | Change::NewConfiguration | Change::NewTest => Status::Added,
+            // It is the work itself.
+            Change::ActsOnTests => return None,
         };
         match (change.kind, status) {
             (GateKind::Manifest, Status::Added | Status::Changed) => {

@@ -188,6 +188,15 @@ impl Reader<'_> {
                 self.read(&inner(at + 1, end), &dir, Output::Substituted, depth + 1);
                 (end + 1, None)
             }
+            (_, Some('(')) if is_arithmetic(chars, at) => {
+                // `$((a * b))` runs nothing but what is substituted in it.
+                let end = closing(chars, at + 2);
+                if depth <= DEEPEST {
+                    let sum = chars[at + 3..end - 1].to_vec();
+                    self.quoted(&sum, 0, &mut Current::default(), dirs, depth + 1);
+                }
+                (end + 1, None)
+            }
             (_, Some('(')) => {
                 let end = closing(chars, at + 2);
                 self.read(&inner(at + 2, end), &dir, Output::Substituted, depth + 1);
@@ -303,6 +312,15 @@ fn closing(chars: &[char], mut at: usize) -> usize {
         at += 1;
     }
     chars.len()
+}
+
+/// Whether the `$` is that of `$((1 + 2))`, and not of `$((cd a; pwd); pwd)`.
+fn is_arithmetic(chars: &[char], at: usize) -> bool {
+    if chars.get(at + 2) != Some(&'(') {
+        return false;
+    }
+    let end = closing(chars, at + 3);
+    chars.get(end + 1) == Some(&')')
 }
 
 fn after_here_document(chars: &[char], mut at: usize, end: &str) -> usize {

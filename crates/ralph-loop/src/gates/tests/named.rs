@@ -45,6 +45,51 @@ fn a_script_that_a_check_names_is_a_gate() {
 }
 
 #[test]
+fn a_file_whose_text_becomes_a_command_is_a_gate() {
+    let start = &[("ci/command", "sh inner.sh"), ("inner.sh", "exit 1"), ("notes.txt", "1")];
+    for command in [
+        "sh -c \"$(cat ci/command)\"",
+        "sh -c \"cd . && $(cat ci/command)\"",
+        "sh -c \"$(< ci/command)\"",
+        "sh -c \"`cat ci/command`\"",
+        "eval \"$(cat ci/command)\"",
+        "eval \"$(grep -v '#' ci/command | tail -1)\"",
+        "$(cat ci/command)",
+        "x=$(cat ci/command); $x",
+        "x=$(cat ci/command) && sh -c \"$x\"",
+        "for x in $(cat ci/command); do $x; done",
+        "while read -r x; do sh -c \"$x\"; done < ci/command",
+        ". ci/command",
+        ". /dev/stdin < ci/command",
+        "sh < ci/command",
+        "bash -eux < ci/command 2>&1 | tee log",
+        "bash <(cat ci/command)",
+        "cat ci/command | sh",
+        "cat ci/command | grep -v '#' | bash -s",
+        "xargs < ci/command",
+        "xargs -n1 make < ci/command",
+        "cat ci/command | xargs env",
+        "python3 -c \"$(cat ci/command)\"",
+        "pytest $(cat ci/command)",
+        "env $(cat ci/command) make",
+    ] {
+        check(command, start, &[("ci/command", "true")], "ci/command (changed)");
+    }
+    check("eval \"$(cat ci/command)\"", start, &[("inner.sh", "true")], "inner.sh (changed)");
+    check("eval \"$(cat ci/new)\"", start, &[("ci/new", "true")], "ci/new (new)");
+    for command in [
+        "test \"$(cat notes.txt)\" = 1",
+        "x=$(cat notes.txt); test \"$x\" = 1",
+        "cat notes.txt | grep -q 1",
+        "cat notes.txt | python3 app.py",
+        "./app < notes.txt",
+        "echo $(cat notes.txt)",
+    ] {
+        check(command, start, &[("notes.txt", "2")], "");
+    }
+}
+
+#[test]
 fn what_a_script_runs_is_a_gate_too() {
     let start = &[
         ("test.sh", "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n./run_all.sh\npython check.py\n"),
@@ -203,4 +248,18 @@ fn a_gate_has_a_kind() {
     kind(&["sh ../outside.sh"], &[], "outside.sh", None);
     kind(&["/usr/bin/test.sh"], &[], "usr/bin/test.sh", None);
     kind(&[], &[], "src/lib.rs", None);
+}
+
+#[test]
+fn a_program_whose_output_a_function_of_the_script_compares_is_what_is_checked() {
+    let test = "#!/bin/sh\nfailed=0\n\
+        check() { [ \"$2\" = \"$3\" ] || { echo \"$1: expected $3, got $2\"; failed=1; }; }\n\
+        check 'add 2 3' \"$(sh calc.sh add 2 3)\" 5\nexit $failed\n";
+    let calc = "# Sums.\nadd() { echo $(($1 - $2)); }\ndouble() { echo $(($1 * 3)); }\n\"$@\"\n";
+    let start = &[("test.sh", test), ("calc.sh", calc)];
+    check("./test.sh", start, &[("calc.sh", "add() { echo $(($1 + $2)); }\n\"$@\"\n")], "");
+    check("./test.sh", start, &[("test.sh", "true\n")], "test.sh (changed)");
+    let sums = "n=$((2 * $(sh count.sh)))\n(( n * 2 ))\nn=$((cd . && ./inner.sh); echo 1)\n";
+    let start = &[("test.sh", sums), ("count.sh", "echo 1"), ("inner.sh", "true"), ("app.sh", "true")];
+    check("./test.sh", start, &[("app.sh", "false"), ("count.sh", "echo 2")], "");
 }
