@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 # Programs that the tests drive for real.
-NEEDED := git tmux
+NEEDED := git tmux bwrap
 
 # The oldest Rust that builds ralph.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

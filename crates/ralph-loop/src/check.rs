@@ -4,6 +4,7 @@
 //! is a fact of its own.
 
 use crate::dialect::Exit;
+use crate::proof::TestsSeen;
 use crate::text;
 use crate::time;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,15 @@ pub struct CheckEnd {
     /// Processes that the check left behind and that were ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swept: u32,
+    /// The tests that it ran, as far as its output says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestsSeen>,
+    /// Delivered files that it has changed, and new ones, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Tests and checks that it has written to, whatever is in them now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -111,6 +121,13 @@ pub struct CheckResult {
     pub outcome: CheckOutcome,
     pub log: PathBuf,
     pub excerpt: Option<String>,
+    pub summary: Option<String>,
+    pub tests: Option<TestsSeen>,
+    /// Delivered files that it has changed, and tests and checks that it has written to.
+    pub changed: Vec<String>,
+    pub touched: Vec<String>,
+    /// It passes in the workspace and fails on a clean copy: ignored files that only the former has.
+    pub only_on_copy: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,9 +7,11 @@
 use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
 use crate::dialect::{Answer, Blocker, Exit, StreamSummary};
+use crate::gates::GateChange;
 use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
+use crate::proof::{Prepared, Round};
 use crate::run::Run;
 use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::verdict::Judgement;
@@ -24,7 +26,8 @@ pub use crate::stop_reason::{StopKind, StopReason};
 /// 2: stories, task lists, trees that are put back, and what people ask of a loop.
 /// 3: disks that are nearly full.
 /// 4: agents that wait for what will not come; the tree is also recorded after an empty answer.
-pub const VERSION: u32 = 4;
+/// 5: checks before the first agent and on a clean copy, and what a result is worth.
+pub const VERSION: u32 = 5;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -101,9 +104,7 @@ pub type StepId = u64;
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Record the tree before an iteration.
-    Snapshot {
-        iteration: u32,
-    },
+    Snapshot { iteration: u32 },
     /// Run an agent with a fresh context.
     Agent {
         iteration: u32,
@@ -116,31 +117,30 @@ pub enum Step {
     Check {
         iteration: u32,
         index: usize,
+        #[serde(default, skip_serializing_if = "Round::is_workspace")]
+        round: Round,
+    },
+    /// Make ready what a round of checks runs on.
+    Prepare { iteration: u32, round: Round },
+    /// Install dependencies into the copy that a round runs on.
+    Setup {
+        iteration: u32,
+        round: Round,
+        /// Which of the commands.
+        index: usize,
     },
     /// Ask an agent for a commit message.
-    Message {
-        iteration: u32,
-        agent: usize,
-    },
+    Message { iteration: u32, agent: usize },
     /// Run one of the source control tasks.
-    Scm {
-        iteration: u32,
-        task: usize,
-    },
+    Scm { iteration: u32, task: usize },
     /// Commit what is left uncommitted in the run's own worktree, before it stops.
     #[serde(rename = "commit_rest")]
     CommitWorktree,
     /// Do something to the files that the plan lies in.
-    Plan {
-        iteration: u32,
-        what: PlanStep,
-    },
+    Plan { iteration: u32, what: PlanStep },
     /// See to what an iteration has left uncommitted.
     #[serde(rename = "left")]
-    Uncommitted {
-        iteration: u32,
-        item: Item,
-    },
+    Uncommitted { iteration: u32, item: Item },
     /// Put the tree back to where the current item began, and keep what was there instead.
     Restore {
         iteration: u32,
@@ -157,6 +157,8 @@ impl Step {
             Step::Snapshot { .. }
             | Step::Agent { .. }
             | Step::Check { .. }
+            | Step::Prepare { .. }
+            | Step::Setup { .. }
             | Step::Plan { .. }
             | Step::Restore { .. } => true,
             Step::Message { .. } | Step::Scm { .. } | Step::CommitWorktree | Step::Uncommitted { .. } => {
@@ -172,6 +174,8 @@ pub enum End {
     Snapshot(SnapshotEnd),
     Agent(Box<AgentEnd>),
     Check(CheckEnd),
+    Prepare(Box<Prepared>),
+    Setup(CheckEnd),
     Message(MessageEnd),
     Scm(TaskOutcome),
     #[serde(rename = "rest")]
@@ -216,6 +220,9 @@ pub struct SnapshotEnd {
     /// Where the user's repository stood, for plans that put trees back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Head>,
+    /// Changed tests and checks, for a reviewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateChange>,
 }
 
 /// Where a repository stands.
@@ -341,6 +348,8 @@ impl End {
             }
             End::Snapshot(_)
             | End::Check(_)
+            | End::Prepare(_)
+            | End::Setup(_)
             | End::Scm(_)
             | End::CommitWorktree(_)
             | End::Restore(_)

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod price;
 pub mod progress;
 pub mod prompt;
+pub mod proof;
 mod quoting;
 pub mod review;
 pub mod run;

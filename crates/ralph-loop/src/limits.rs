@@ -205,6 +205,8 @@ impl Backoff {
 /// An agent that answered with nothing is run again this often within one iteration.
 pub const EMPTY_ANSWERS_RERUN: u32 = 3;
 
+/// A setup command of the proof that takes longer has failed: it installs what is mostly there.
+pub const SETUP_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 /// An agent that is asked for nothing but a commit message.
 pub const MESSAGE_TIMEOUT_MS: u64 = 300_000;
 

@@ -14,7 +14,11 @@ pub fn needed_texts<'a>(run: &'a Run, state: &'a State) -> Vec<&'a str> {
     let tried = state.work.tried.as_ref().and_then(|tried| tried.diff.as_ref());
     let excerpts = results(state).filter_map(|result| result.excerpt.as_ref());
     let texts = state.work.diff.iter().chain(tried).chain(excerpts).chain(&state.asked.notes);
-    run.plan.given_text().into_iter().chain(texts.map(String::as_str)).chain(known).collect()
+    let reports = state
+        .proof
+        .reports()
+        .chain(results(state).filter_map(|result| Some(result.tests.as_ref()?.report.as_str())));
+    run.plan.given_text().into_iter().chain(texts.map(String::as_str)).chain(known).chain(reports).collect()
 }
 
 /// The logs of checks that the next prompt can name.

@@ -9,9 +9,11 @@ use crate::dialect::{Blocker, Refusal};
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{
     ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS, NETWORK_GRACE_MS,
+    SETUP_TIMEOUT_MS,
 };
 use crate::money::Cost;
 use crate::plan::{Evidence, Item, Pick};
+use crate::proof::{Proof, ProofMode, rounds, word};
 use crate::run::Run;
 use crate::scm::{self, Message, News};
 use crate::state::{Blocked, Cancel, Chores, Flight, Hold, Reply, Snapshot, Stage, State, Trouble, Worktree};
@@ -115,11 +117,13 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
         | Step::Scm { .. }
         | Step::CommitWorktree
         | Step::Restore { .. }
+        | Step::Prepare { .. }
         | Step::Plan { .. }
         | Step::Uncommitted { .. } => return None,
         Step::Agent { .. } => state.ledger.limits.agent_timeout_ms,
         Step::Message { .. } => Some(state.ledger.limits.agent_timeout_ms.unwrap_or(MESSAGE_TIMEOUT_MS)),
         Step::Check { index, .. } => run.checks.get(*index).map(|check| check.timeout_ms),
+        Step::Setup { .. } => Some(SETUP_TIMEOUT_MS),
     };
     // One that waits for its service has not failed when its time is over.
     let own_why =
@@ -180,7 +184,10 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(Action::Start(Step::Plan { iteration: state.iteration(), what }));
     }
     match &state.work.stage {
-        Stage::Answered { reply, results, .. } => {
+        Stage::Answered { reply, .. } => {
+            if let Some(why) = rounds::no_copy(run, state) {
+                return Some(stop(run, state, StopReason::NoCleanCopy, Some(why)));
+            }
             if out_of_time(state) {
                 return Some(stop(run, state, StopReason::Timeout, None));
             }
@@ -194,7 +201,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
                     _ => start_agent(run, state),
                 };
             }
-            Some(Action::Start(Step::Check { iteration: state.iteration(), index: results.len() }))
+            rounds::due(run, state).map(Action::Start)
         }
         Stage::Between(chores) => begin_iteration(run, state, chores),
         Stage::Working | Stage::Failed { .. } => None, // in flight; judged above
@@ -203,7 +210,8 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
 
 /// Some checks have run, and others have not.
 fn amid_checks(run: &Run, state: &State) -> bool {
-    (1..run.checks.len()).contains(&state.work.stage.results().len())
+    let begun = matches!(&state.work.stage, Stage::Answered { rounds, .. } if !rounds.is_empty());
+    begun && rounds::due(run, state).is_some()
 }
 
 /// The judgement of an iteration in which nothing is left to find out.
@@ -214,18 +222,35 @@ fn judgement_due(run: &Run, state: &State) -> Option<Judgement> {
     let (claim, verdict, silence) = match &state.work.stage {
         Stage::Between(_) | Stage::Working => return None,
         Stage::Failed { why } => (Claim::default(), Verdict::AgentFailed { why: why.clone() }, None),
-        Stage::Answered { claim, reply, results } => {
-            if results.len() < run.checks.len() || worth_another_try(run, state, *reply) {
+        Stage::Answered { claim, reply, .. } => {
+            if rounds::due(run, state).is_some() || worth_another_try(run, state, *reply) {
                 return None;
             }
-            (claim.clone(), Verdict::of(results), reply.silence())
+            (claim.clone(), Verdict::of(state.work.stage.results()), reply.silence())
         }
+    };
+    let proof = proof(run, state, &claim, &verdict);
+    let verdict = match &proof {
+        Some(proof) if is_refused(run, proof) => Verdict::Refused { word: proof.word },
+        Some(_) | None => verdict,
     };
     let Pick::Work(item) = &state.work.pick else { return None };
     let evidence = Evidence { claim: &claim, verdict: &verdict, silence, checks: &run.checks };
     let settlement = run.plan.judge(&state.plan, &evidence);
     let (iteration, item) = (state.iteration(), item.clone());
-    Some(Judgement { iteration, item, claim, verdict, settlement, silence })
+    Some(Judgement { iteration, item, claim, verdict, settlement, silence, proof: proof.map(Box::new) })
+}
+
+/// What the iteration is worth, if it concludes something and its checks are green.
+fn proof(run: &Run, state: &State, claim: &Claim, verdict: &Verdict) -> Option<Proof> {
+    let Stage::Answered { rounds, .. } = &state.work.stage else { return None };
+    let concludes = run.proof.is_some() && verdict.is_green() && rounds::concludes(run, state, claim);
+    concludes.then(|| word::judge(&state.proof, rounds, state.plan.review()))
+}
+
+fn is_refused(run: &Run, proof: &Proof) -> bool {
+    let strict = run.proof.as_ref().is_some_and(|spec| spec.mode == ProofMode::Strict);
+    strict && proof.word.is_refused_when_strict()
 }
 
 /// An empty answer without any work is mostly a hiccup of the model's service and costs little to
@@ -276,7 +301,10 @@ fn begin_iteration(run: &Run, state: &State, chores: &Chores) -> Option<Action> 
     if run.wants_snapshots() && !snapshot_taken {
         return Some(snapshot);
     }
-    start_agent(run, state)
+    match rounds::baseline_due(run, state) {
+        Some(step) => Some(Action::Start(step)),
+        None => start_agent(run, state),
+    }
 }
 
 /// Whether a pause keeps the next agent from being begun. Work that is proven needs none.
@@ -295,6 +323,9 @@ fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let limits = &state.ledger.limits;
+    if let Some(why) = rounds::no_copy(run, state) {
+        return Some((StopReason::NoCleanCopy, Some(why)));
+    }
     if let (Pick::Work(_), Some(Refused { why, about, .. })) = (&state.work.pick, refusal(run, state)) {
         return Some((about.stop_reason(), Some(why.to_owned())));
     }

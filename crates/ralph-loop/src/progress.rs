@@ -78,6 +78,7 @@ mod tests {
             denied_tool_calls: 0,
             end: EndKind::Answered,
             error: None,
+            proof: None,
             settled: false,
         };
         assert_eq!(

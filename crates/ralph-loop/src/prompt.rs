@@ -6,13 +6,16 @@
 
 use crate::check::{CheckOutcome, CheckResult, CheckSpec, FailAction};
 use crate::plan::prompt::Completion;
+use crate::proof::Proof;
 use crate::text;
 use std::fmt::Write;
 
 pub struct Parts<'a> {
     pub base: &'a str,
-    /// Checks that failed in the iteration before.
+    /// Checks that failed in the iteration before, or before the first one.
     pub failures: Vec<Failure<'a>>,
+    /// Work that was not accepted although its checks pass.
+    pub refused: Option<&'a Proof>,
     pub iteration: u32,
     pub of: u32,
     pub iteration_count: bool,
@@ -40,8 +43,12 @@ pub struct Context<'a> {
 pub const CONTEXT_CHARS: usize = 5_000;
 
 pub fn compose(parts: &Parts<'_>) -> String {
-    let texts =
-        |action| parts.failures.iter().filter(move |f| f.spec.fail_action == action).map(Failure::message);
+    // What was red before the first agent is beside the task and never in its place.
+    let action = |failure: &Failure<'_>| match parts.iteration {
+        1 => FailAction::Append,
+        _ => failure.spec.fail_action,
+    };
+    let texts = |wanted| parts.failures.iter().filter(move |f| action(f) == wanted).map(Failure::message);
     let mut blocks: Vec<String> = Vec::new();
     if parts.iteration_count {
         let left = parts.of.saturating_sub(parts.iteration);
@@ -54,9 +61,42 @@ pub fn compose(parts: &Parts<'_>) -> String {
         blocks.push(parts.base.to_string());
     }
     blocks.extend(texts(FailAction::Append));
+    blocks.extend(parts.refused.map(refusal));
     blocks.extend(parts.notes.iter().map(|note| format!("A note from the user:\n{}", note.trim_end())));
     blocks.extend(parts.context.as_ref().map(|context| context.block(parts)));
     blocks.join("\n\n")
+}
+
+/// What an agent is told about a check that fails only on a clean copy; nothing about others.
+pub fn only_on_copy(result: &CheckResult) -> String {
+    let Some(ignored) = &result.only_on_copy else { return String::new() };
+    let mut out = String::from(
+        "It passes in the working tree and fails on a clean copy of what is delivered: tracked and new \
+         files, without ignored ones, with an empty /tmp.\n",
+    );
+    if !ignored.is_empty() {
+        let _ = writeln!(out, "Ignored, and so not delivered: {}", ignored.join(", "));
+    }
+    out
+}
+
+/// Why green checks were not enough.
+pub fn refusal(proof: &Proof) -> String {
+    let gates = proof.changed_gates();
+    let lost = proof.tests.as_ref().and_then(|tests| tests.changed.as_ref());
+    let lost = lost.filter(|lost| !lost.named.is_empty()).map(|lost| lost.named.join(", "));
+    let mut out = format!("The last answer was not accepted: {}.\n", proof.word.sentence());
+    if !gates.is_empty() {
+        let _ = writeln!(
+            out,
+            "The checks pass only with these changes to tests and checks: {gates}\n\
+             Make them pass with the tests and checks as they were, and put these files back."
+        );
+    }
+    if let Some(lost) = lost {
+        let _ = writeln!(out, "Tests that passed before and did not run or pass now: {lost}");
+    }
+    out.trim_end().to_string()
 }
 
 impl Failure<'_> {
@@ -70,6 +110,7 @@ impl Failure<'_> {
         if let Some(hint) = hint {
             let _ = writeln!(out, "Hint: {hint}"); // writing to a String cannot fail
         }
+        out.push_str(&only_on_copy(self.result));
         let _ = write!(
             out,
             "Output file: {}\nOutput (truncated):\n{}",
@@ -140,7 +181,18 @@ mod tests {
     }
 
     fn result(outcome: CheckOutcome) -> CheckResult {
-        CheckResult { index: 0, outcome, log: ".ralph/guardrail_1_make.log".into(), excerpt: None }
+        let log = ".ralph/guardrail_1_make.log".into();
+        CheckResult {
+            index: 0,
+            outcome,
+            log,
+            excerpt: None,
+            summary: None,
+            tests: None,
+            changed: vec![],
+            touched: vec![],
+            only_on_copy: None,
+        }
     }
 
     #[track_caller]
@@ -151,6 +203,7 @@ mod tests {
         let parts = Parts {
             base: "BASE",
             failures,
+            refused: None,
             iteration: 2,
             of: 10,
             iteration_count: true,
@@ -173,7 +226,9 @@ mod tests {
         let failures = vec![Failure { spec: &spec, result: &failed, excerpt: "boom" }];
         let notes = vec!["Mind the gap.\n".to_string()];
         let (iteration_count, context) = (false, None);
-        let parts = Parts { base: "BASE", failures, iteration: 1, of: 1, iteration_count, notes, context };
+        let refused = None;
+        let parts =
+            Parts { base: "BASE", failures, refused, iteration: 2, of: 2, iteration_count, notes, context };
         assert!(compose(&parts).ends_with("boom\n\nA note from the user:\nMind the gap."));
     }
 
@@ -196,6 +251,26 @@ mod tests {
             ],
             &[count, "p1", "p2", "r1", "r2", "a1", "a2"],
         );
+    }
+
+    #[test]
+    fn what_was_red_before_the_first_agent_never_stands_in_the_place_of_the_task() {
+        let spec = spec("r", FailAction::Replace, None);
+        let failed = result(CheckOutcome::Failed(Exit::Code(1)));
+        let failures = vec![Failure { spec: &spec, result: &failed, excerpt: "boom" }];
+        let (iteration_count, refused, notes, context) = (false, None, vec![], None);
+        let parts =
+            Parts { base: "BASE", failures, refused, iteration: 1, of: 2, iteration_count, notes, context };
+        assert!(compose(&parts).starts_with("BASE\n\nGuardrail \"r\" failed"));
+    }
+
+    #[test]
+    fn a_failure_on_the_clean_copy_only_names_what_is_not_delivered() {
+        let spec = spec("make test", FailAction::Append, None);
+        let failed = result(CheckOutcome::Failed(Exit::Code(1)));
+        let failed = CheckResult { only_on_copy: Some(vec!["build/gen.py".into()]), ..failed };
+        let failure = Failure { spec: &spec, result: &failed, excerpt: "boom" };
+        assert!(failure.message().contains("\nIgnored, and so not delivered: build/gen.py\n"));
     }
 
     #[test]
@@ -226,6 +301,7 @@ mod tests {
         let parts = Parts {
             base: "BASE",
             failures: vec![],
+            refused: None,
             iteration: 2,
             of: 3,
             iteration_count: false,

@@ -9,6 +9,7 @@ use crate::dialect::{Dialect, can_commit};
 use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
+use crate::proof::ProofSpec;
 use crate::scm::ScmSpec;
 use crate::task_list::Mode;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keep_streams: u64,
     pub prompt: PromptOptions,
+    /// How its work is proven; runs of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofSpec>,
     /// Where what happens is logged as well, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<PathBuf>,
@@ -73,7 +77,9 @@ impl Run {
     pub fn wants_snapshots(&self) -> bool {
         let detects_stalls =
             self.limits.stall_after > 0 && (!self.checks.is_empty() || self.plan.detects_advances());
-        self.git && (self.checkpoints || self.plan.restores() || detects_stalls || self.scm.is_some())
+        let proves = self.proof.is_some() && !self.checks.is_empty();
+        self.git
+            && (self.checkpoints || self.plan.restores() || detects_stalls || self.scm.is_some() || proves)
     }
 
     /// The agents that may do a piece of work, the wanted one first. Another one's specialist is

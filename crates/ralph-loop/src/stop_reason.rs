@@ -19,6 +19,7 @@ pub enum StopReason {
     Halted,
     Outage,
     Authentication,
+    NoCleanCopy,
     Paused,
     Killed,
     Interrupted,
@@ -38,6 +39,8 @@ pub enum StopKind {
     GaveUp,
     /// The run cannot go on.
     Failed,
+    /// What was asked for cannot be done here.
+    Unusable,
     /// A signal of the system, or `ralph pause` of a run that is to leave.
     Paused,
     /// `ralph kill`.
@@ -55,7 +58,7 @@ struct Row {
 }
 
 impl StopReason {
-    pub const ALL: [StopReason; 13] = [
+    pub const ALL: [StopReason; 14] = [
         StopReason::Completed,
         StopReason::MaxIterations,
         StopReason::BudgetExhausted,
@@ -65,6 +68,7 @@ impl StopReason {
         StopReason::Halted,
         StopReason::Outage,
         StopReason::Authentication,
+        StopReason::NoCleanCopy,
         StopReason::Paused,
         StopReason::Killed,
         StopReason::Interrupted,
@@ -92,6 +96,9 @@ impl StopReason {
             }
             StopReason::Authentication => {
                 row("authentication", StopKind::Failed, "the agent is not logged in")
+            }
+            StopReason::NoCleanCopy => {
+                row("no_clean_copy", StopKind::Unusable, "the checks cannot run on a clean copy")
             }
             StopReason::Paused => row("paused", StopKind::Paused, "paused"),
             StopReason::Killed => row("killed", StopKind::Killed, "stopped by `ralph kill`"),

@@ -7,6 +7,7 @@ use crate::ask::Silence;
 use crate::check::CheckResult;
 use crate::dialect::StreamSummary;
 use crate::plan::Item;
+use crate::proof::{Proof, Word};
 use crate::signal::{LegacySignal, Signals};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,8 @@ pub enum Verdict {
     },
     /// The agent itself failed; nothing was checked.
     AgentFailed { why: String },
+    /// The checks are green, and `--proof strict` does not accept what they are worth.
+    Refused { word: Word },
 }
 
 impl Verdict {
@@ -101,7 +104,7 @@ impl Verdict {
     pub fn failed_checks(&self) -> &[usize] {
         match self {
             Verdict::Red { failed } => failed,
-            Verdict::Green { .. } | Verdict::AgentFailed { .. } => &[],
+            Verdict::Green { .. } | Verdict::AgentFailed { .. } | Verdict::Refused { .. } => &[],
         }
     }
 }
@@ -118,6 +121,9 @@ pub struct Judgement {
     /// not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silence>,
+    /// What it is worth, where it concludes something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Box<Proof>>,
 }
 
 impl Judgement {
@@ -127,8 +133,10 @@ impl Judgement {
     pub fn counts_as_failure(&self) -> bool {
         match (&self.verdict, self.silence) {
             (Verdict::AgentFailed { .. }, _) => true,
-            (Verdict::Green { .. } | Verdict::Red { .. }, Some(_)) => self.settlement != Settlement::Settled,
-            (Verdict::Green { .. } | Verdict::Red { .. }, None) => false,
+            (Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. }, Some(_)) => {
+                self.settlement != Settlement::Settled
+            }
+            (Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. }, None) => false,
         }
     }
 }

@@ -6,9 +6,11 @@
 
 mod held;
 mod prepared;
+mod tree_copy;
 
 pub use held::{Held, HeldFile};
 pub use prepared::Prepared;
+pub use tree_copy::{TreeCopy, keep_time};
 
 use fs_err as fs;
 use rustix::fs::OFlags;
@@ -334,8 +336,26 @@ pub fn disk_usage(path: &Path) -> u64 {
     entries.filter_map(Result::ok).fold(own, |sum, entry| sum.saturating_add(disk_usage(&entry.path())))
 }
 
+/// Also where directories in it are read-only, as caches of some build tools are.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    fs::remove_dir_all(path)
+    match fs::remove_dir_all(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(path);
+            fs::remove_dir_all(path)
+        }
+        done => done,
+    }
+}
+
+/// Lets directories be listed and their entries be removed, as far as they are the user's own.
+fn make_writable(dir: &Path) {
+    let _ = fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        // Links are not followed.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
 }
 
 /// Removes a directory in which there is nothing but directories. Returns whether it is gone.

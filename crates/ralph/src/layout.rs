@@ -286,6 +286,11 @@ impl RunDir {
     pub fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints.git")
     }
+
+    /// What the checks of a proof run on.
+    pub fn proof(&self) -> PathBuf {
+        self.dir.join("proof")
+    }
 }
 
 /// The name of a loop's socket in the directory of its run.

@@ -47,6 +47,7 @@ mod notify;
 mod place;
 mod placeholder;
 pub mod process;
+mod proof;
 mod report;
 mod request;
 mod run_history;
@@ -69,6 +70,7 @@ pub use library::{
 };
 pub use process::Exit;
 pub use ralph_loop::event::StopReason;
+pub use ralph_loop::proof::Round;
 pub use ralph_loop::story_id::StoryId;
 pub use ralph_loop::task_list::Mode;
 pub use ralph_loop::view::{CheckReport, Iteration};

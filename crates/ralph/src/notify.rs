@@ -134,7 +134,7 @@ fn word(reason: StopReason, success: bool) -> Option<&'static str> {
         StopKind::Done => Some("done"),
         StopKind::Stalled => Some("stalled"),
         StopKind::Limit => Some("stopped"),
-        StopKind::GaveUp | StopKind::Failed => Some("failed"),
+        StopKind::GaveUp | StopKind::Failed | StopKind::Unusable => Some("failed"),
         // A signal, mostly of a machine that goes down.
         StopKind::Paused => Some("paused"),
         StopKind::Killed | StopKind::Interrupted => None,

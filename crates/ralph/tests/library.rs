@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "clippy.toml allows it in tests, but not in helpers")]
 
 use ralph::{
-    Agent, Config, Error, Kept, Mode, Moment, Plan, Prompt, Resume, StopReason, Stories, Tasks, Unmerged,
+    Agent, Config, Error, Kept, Mode, Moment, Plan, Prompt, Resume, Round, StopReason, Stories, Tasks,
+    Unmerged,
 };
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fs;
@@ -132,12 +133,17 @@ fn moments_tell_a_run_as_it_happens() {
     };
     let order = [
         at("start", &|m| matches!(m, Moment::Started { run: of, .. } if *of == run)),
+        at("baseline", &|m| matches!(m, Moment::CheckStarted { round: Round::Baseline, .. })),
+        at("baseline's end", &|m| matches!(m, Moment::CheckEnded { round: Round::Baseline, .. })),
         at("agent", &|m| matches!(m, Moment::AgentStarted { iteration: 1, agent, .. } if agent == "sh")),
         at("prompt", &|m| matches!(m, Moment::Prompt { text } if text.contains("make it exist"))),
         at("words", &|m| matches!(m, Moment::AgentSaid { text } if text.contains("working"))),
         at("agent's end", &|m| matches!(m, Moment::AgentEnded { problem: None, .. })),
-        at("check", &|m| matches!(m, Moment::CheckStarted { name } if name == "true")),
-        at("check's end", &|m| matches!(m, Moment::CheckEnded { passed: true, .. })),
+        at(
+            "check",
+            &|m| matches!(m, Moment::CheckStarted { name, round: Round::Delivered } if name == "true"),
+        ),
+        at("check's end", &|m| matches!(m, Moment::CheckEnded { round: Round::Delivered, passed: true, .. })),
         at("iteration", &|m| matches!(m, Moment::IterationEnded(i) if i.all_checks_passed)),
         at("stop", &|m| matches!(m, Moment::Stopped { reason: StopReason::Completed, success: true, .. })),
     ];

@@ -13,6 +13,7 @@ use crate::ask::{Changes, Silence};
 use crate::check::CheckSpec;
 use crate::claim;
 use crate::dialect::ScanFor;
+use crate::proof::word::Review;
 use crate::story_id::StoryId;
 use crate::task_list::Mode;
 use crate::verdict::{Claim, Judgement, Settlement, StorySignal, Verdict};
@@ -358,6 +359,22 @@ impl PlanState {
     /// Whether the files must be read again before the checks of an agent that has ended.
     pub fn wants_to_look(&self) -> Option<PlanStep> {
         self.wants(true).filter(|step| *step == PlanStep::ReadTasks)
+    }
+
+    /// Whether the iteration that is about to be judged approves a piece of work, whatever else is left.
+    pub fn approves(&self) -> bool {
+        match self {
+            PlanState::Prompt(_) | PlanState::Stories(_) => false,
+            PlanState::Tasks(state) => state.approves(),
+        }
+    }
+
+    /// Who stands behind what is done.
+    pub fn review(&self) -> Review {
+        match self {
+            PlanState::Tasks(state) if state.has_reviews() => Review::Approved,
+            PlanState::Prompt(_) | PlanState::Stories(_) | PlanState::Tasks(_) => Review::None,
+        }
     }
 
     /// What the iteration that is about to be judged has done for it.

@@ -81,7 +81,7 @@ impl PromptPlan {
         let proven = match verdict {
             Verdict::Green { checks: 0 } => completion.listens(),
             Verdict::Green { .. } => true,
-            Verdict::Red { .. } | Verdict::AgentFailed { .. } => false,
+            Verdict::Red { .. } | Verdict::AgentFailed { .. } | Verdict::Refused { .. } => false,
         };
         if proven && completion.claimed(claim) { Settlement::Settled } else { Settlement::Continue }
     }

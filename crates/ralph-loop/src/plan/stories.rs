@@ -107,6 +107,7 @@ fn failure(id: StoryId, evidence: &Evidence<'_>) -> Option<String> {
                 };
                 Some(format!("the agent reported DONE, but {failures}: {}", named(failed, checks)))
             }
+            (None, Verdict::Refused { word }) => Some(format!("not accepted: {}", word.sentence())),
             (None, Verdict::AgentFailed { why }) => Some(why.clone()),
         },
         StorySignal::Failed { id: said, why } => Some(match mismatched(said) {
@@ -264,6 +265,7 @@ mod tests {
             verdict,
             settlement,
             silence: None,
+            proof: None,
         }));
     }
 

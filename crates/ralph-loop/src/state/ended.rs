@@ -9,6 +9,7 @@ use crate::dialect::Answer;
 use crate::event::{AgentEnd, Branch, End, MessageEnd, SnapshotEnd, Step, StepId, Why, directory_gone};
 use crate::limits::{Backoff, LIMIT_MARGIN_MS, LONGEST_SERVICE_WAIT_MS};
 use crate::plan::{Pick, PlanFact};
+use crate::proof::{Prepared, Rounds};
 use crate::scm::{self, MessageOutcome, News, TaskOutcome};
 use crate::time;
 use crate::verdict::{Claim, Judgement, Settlement, Verdict};
@@ -21,6 +22,8 @@ impl State {
             (Step::Snapshot { .. }, End::Snapshot(_))
                 | (Step::Agent { .. }, End::Agent(_))
                 | (Step::Check { .. }, End::Check(_))
+                | (Step::Prepare { .. }, End::Prepare(_))
+                | (Step::Setup { .. }, End::Setup(_))
                 | (Step::Message { .. }, End::Message(_))
                 | (Step::Scm { .. }, End::Scm(_))
                 | (Step::CommitWorktree, End::CommitWorktree(_))
@@ -50,6 +53,8 @@ impl State {
             End::Snapshot(end) => self.end_snapshot(end),
             End::Agent(end) => self.end_agent(&flight, end, now),
             End::Check(end) => self.end_check(&flight, end),
+            End::Prepare(prepared) => self.end_prepare(&flight, prepared),
+            End::Setup(end) => self.end_setup(&flight, end),
             End::Message(end) => self.end_message(&flight, end),
             End::Scm(outcome) => self.end_task(outcome),
             // A failure is reported, and no reason to try for ever.
@@ -118,12 +123,14 @@ impl State {
         }
         if work.first_tree.is_none() {
             work.first_tree.clone_from(&end.tree);
+            self.proof.base.clone_from(&end.tree);
         }
         if let (None, Some(tree), Some(head)) = (&work.base, &end.tree, &end.head) {
             work.base = Some(Base { tree: tree.clone(), head: head.clone() });
             work.branch.get_or_insert_with(|| head.branch.clone());
         }
         work.diff.clone_from(&end.diff);
+        work.gates.clone_from(&end.gates);
     }
 
     /// Whether there is anything new for source control. An unknown tree is a changed one.
@@ -186,8 +193,8 @@ impl State {
                 if let (Step::Agent { agent, .. }, true) = (&flight.step, end.seen.text) {
                     self.ledger.heard.answered(*agent, end.seen.json);
                 }
-                let (claim, results) = (Claim::of(&end.seen), Vec::new());
-                self.work.stage = Stage::Answered { claim, reply, results };
+                let (claim, rounds) = (Claim::of(&end.seen), Rounds::default());
+                self.work.stage = Stage::Answered { claim, reply, rounds };
             }
         }
     }
@@ -239,9 +246,51 @@ impl State {
             Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
             Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
         };
-        if let Stage::Answered { results, .. } = &mut self.work.stage {
-            let index = results.len();
-            results.push(CheckResult { index, outcome, log: end.log.clone(), excerpt: end.excerpt.clone() });
+        let Step::Check { index, round, .. } = flight.step else { return };
+        let CheckEnd { log, excerpt, summary, tests, changed, touched, .. } = end.clone();
+        let result = CheckResult {
+            index,
+            outcome,
+            log,
+            excerpt,
+            summary,
+            tests,
+            changed,
+            touched,
+            only_on_copy: None,
+        };
+        if round.is_baseline() {
+            self.proof.baseline_checked(round, result);
+            // What is red is for the first agent to know.
+            self.work.feedback = self.proof.red_before();
+        } else if let Stage::Answered { rounds, .. } = &mut self.work.stage {
+            rounds.add(round, result);
+        }
+    }
+
+    fn end_setup(&mut self, flight: &Flight, end: &CheckEnd) {
+        let Step::Setup { round, .. } = flight.step else { return };
+        let outcome = match flight.cancel.map(|cancel| cancel.why) {
+            // Runs again when the run is resumed.
+            Some(Why::MaxTime | Why::StopAsked | Why::Killed) => return,
+            Some(Why::Timeout { after_ms }) => CheckOutcome::TimedOut { after_ms },
+            Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
+        };
+        let summary = end.summary.as_ref().map_or_else(String::new, |line| format!(": {line}"));
+        let failure = (!outcome.passed()).then(|| format!("proof.setup {outcome}{summary}"));
+        if round.is_baseline() {
+            self.proof.baseline_set_up(round, failure);
+        } else if let Stage::Answered { rounds, .. } = &mut self.work.stage {
+            rounds.set_up(round, failure);
+        }
+    }
+
+    fn end_prepare(&mut self, flight: &Flight, prepared: &Prepared) {
+        let Step::Prepare { round, .. } = flight.step else { return };
+        if round.is_baseline() {
+            self.proof.begin_baseline(prepared);
+        } else if let Stage::Answered { rounds, .. } = &mut self.work.stage {
+            rounds.prepare(round, prepared.clone());
         }
     }
 
@@ -279,8 +328,10 @@ impl State {
             return Err(Illegal::OutOfPlace("judged"));
         }
         let (founded, silence) = match &self.work.stage {
-            Stage::Answered { claim, reply, results } => {
-                (judgement.claim == *claim && judgement.verdict == Verdict::of(results), reply.silence())
+            Stage::Answered { claim, reply, .. } => {
+                let found = Verdict::of(self.work.stage.results());
+                let refused = matches!(judgement.verdict, Verdict::Refused { .. }) && found.is_green();
+                (judgement.claim == *claim && (judgement.verdict == found || refused), reply.silence())
             }
             Stage::Failed { why } => (judgement.verdict == Verdict::AgentFailed { why: why.clone() }, None),
             Stage::Between(_) | Stage::Working => (false, None),
@@ -293,9 +344,13 @@ impl State {
         self.settle_ledger(judgement, silence.is_some(), now);
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
-            let failed = self.work.stage.results().iter().filter(|result| !result.outcome.passed());
-            self.work.feedback = failed.cloned().collect();
+            self.work.feedback = self.work.stage.failures();
+            let refused = matches!(judgement.verdict, Verdict::Refused { .. });
+            self.work.refused = judgement.proof.clone().filter(|_| refused);
             self.asked.notes_heard();
+        }
+        if let (Some(proof), true) = (&judgement.proof, judgement.verdict.is_green()) {
+            self.proof.proven(proof, self.work.stage.results());
         }
         self.update_plan(&PlanFact::Judged(judgement));
         self.settle_work(judgement);

@@ -176,7 +176,8 @@ impl Stall {
                 self.iterations += 1;
                 self.failed = failed.to_vec();
             }
-            (Verdict::Red { .. }, _) | (Verdict::Green { .. }, Advance::Nothing) => {
+            (Verdict::Red { .. } | Verdict::Refused { .. }, _)
+            | (Verdict::Green { .. }, Advance::Nothing) => {
                 self.unsettled = Some(failed.to_vec());
             }
             (Verdict::Green { .. }, Advance::Unknown | Advance::Made) => self.iterations = 0,

@@ -18,6 +18,7 @@ use crate::ask::Asked;
 use crate::dialect::Blocker;
 use crate::event::{Event, Fact, How, Step, StepId, StopKind, StopReason, VERSION, Why};
 use crate::plan::{Pick, PlanFact, PlanState};
+use crate::proof::{Baseline, Prepared, ProofState, Round, Rounds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -29,6 +30,8 @@ pub struct State {
     /// What people have asked of the run while it runs.
     pub asked: Asked,
     pub work: Work,
+    /// What was red before, and what has been proven.
+    pub proof: ProofState,
     /// Steps that have begun and not ended.
     pub flights: BTreeMap<StepId, Flight>,
     pub plan: PlanState,
@@ -103,6 +106,7 @@ impl State {
             ledger: Ledger::new(run.limits.clone()),
             asked: Asked::default(),
             work: Work::new(plan.pick()),
+            proof: ProofState::new(run.checks.len()),
             flights: BTreeMap::new(),
             plan,
             stopped: None,
@@ -119,6 +123,7 @@ impl State {
             | StopKind::Stalled
             | StopKind::GaveUp
             | StopKind::Failed
+            | StopKind::Unusable
             | StopKind::Paused
             | StopKind::Killed
             | StopKind::Interrupted => Resumable::Now,
@@ -137,6 +142,7 @@ impl State {
             StopKind::Stalled
             | StopKind::GaveUp
             | StopKind::Failed
+            | StopKind::Unusable
             | StopKind::Paused
             | StopKind::Killed
             | StopKind::Interrupted => false,
@@ -235,6 +241,8 @@ impl State {
             self.ledger.streaks.failures = 0;
             match stopped.reason {
                 StopReason::Stalled => self.ledger.stall = Stall::default(),
+                // The user may have installed what was missing.
+                StopReason::NoCleanCopy => self.proof.forget_site(),
                 StopReason::Halted => {
                     self.ledger.stall = Stall::default();
                     self.resume_halted();
@@ -249,12 +257,15 @@ impl State {
         match &mut self.work.stage {
             Stage::Working => self.leave_unjudged(),
             // The tree may have changed meanwhile, and a verdict comes from one tree.
-            Stage::Answered { results, .. } => results.clear(),
+            Stage::Answered { rounds, .. } => rounds.clear(),
             // No agent has worked since the tree was recorded; what has changed is a person's.
             Stage::Between(chores) if self.work.base.is_some() && chores.restore == Restore::NotNeeded => {
                 (self.work.base, chores.snapshot) = (None, Snapshot::Due);
             }
             Stage::Between(_) | Stage::Failed { .. } => {}
+        }
+        if let Baseline::Running(_) = self.proof.baseline {
+            self.proof.baseline = Baseline::Unknown;
         }
         self.flights.clear();
         self.asked.resume();
@@ -294,7 +305,11 @@ impl State {
             Step::Message { .. } | Step::Scm { .. } | Step::Uncommitted { .. } | Step::CommitWorktree => {
                 self.update_plan(&PlanFact::Committing);
             }
-            Step::Check { .. } | Step::Plan { .. } | Step::Restore { .. } => {}
+            Step::Check { .. }
+            | Step::Prepare { .. }
+            | Step::Setup { .. }
+            | Step::Plan { .. }
+            | Step::Restore { .. } => {}
         }
         self.position.steps_begun = id;
         self.flights.insert(id, Flight::new(id, step.clone(), now));
@@ -314,10 +329,17 @@ impl State {
                     && stage.may_begin_agent()
                     && !self.work.must_restore()
             }
-            Step::Check { iteration, index } => match stage {
-                Stage::Answered { results, .. } => *iteration == next && *index == results.len(),
-                Stage::Between(_) | Stage::Working | Stage::Failed { .. } => false,
-            },
+            Step::Check { iteration, index, round } => {
+                *iteration == next
+                    && self.rounds_of(*round).is_some_and(|rounds| rounds.may_check(*round, *index))
+            }
+            Step::Prepare { iteration, round } => {
+                *iteration == next && round.needs_preparation() && self.may_prepare(*round)
+            }
+            Step::Setup { iteration, round, index } => {
+                let round = self.rounds_of(*round).and_then(|rounds| rounds.get(*round));
+                *iteration == next && round.is_some_and(|round| round.setup_due(index + 1) == Some(*index))
+            }
             Step::Message { iteration, .. }
             | Step::Scm { iteration, .. }
             | Step::Uncommitted { iteration, .. } => *iteration == last && is_due(),
@@ -328,6 +350,29 @@ impl State {
             Step::Plan { iteration, what } => {
                 *iteration == next && self.plan.wants(stage.is_over()).as_ref() == Some(what)
             }
+        }
+    }
+
+    /// The rounds that a check belongs to: those of the iteration, or those before the first agent.
+    fn rounds_of(&self, round: Round) -> Option<&Rounds> {
+        match (round.is_baseline(), &self.proof.baseline, &self.work.stage) {
+            (true, Baseline::Running(rounds), Stage::Between(_)) => Some(rounds),
+            (false, _, Stage::Answered { rounds, .. }) => Some(rounds),
+            _ => None,
+        }
+    }
+
+    /// What a round of the current iteration, or of the baseline, runs on.
+    pub fn prepared(&self, round: Round) -> Option<&Prepared> {
+        self.rounds_of(round)?.get(round)?.prepared.as_ref()
+    }
+
+    fn may_prepare(&self, round: Round) -> bool {
+        let untouched = self.ledger.judged == 0 && self.work.attempts == 0;
+        match (&self.work.stage, round.is_baseline()) {
+            (Stage::Between(_), true) => untouched && !matches!(self.proof.baseline, Baseline::Known(_)),
+            (Stage::Answered { .. }, false) => true,
+            _ => false,
         }
     }
 

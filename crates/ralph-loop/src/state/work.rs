@@ -3,7 +3,9 @@
 use crate::ask::Silence;
 use crate::check::CheckResult;
 use crate::event::{Branch, Head, RestoreEnd, SnapshotEnd, Step};
+use crate::gates::GateChange;
 use crate::plan::{Item, Pick};
+use crate::proof::{Proof, Round, Rounds};
 use crate::scm;
 use crate::verdict::Claim;
 
@@ -14,8 +16,12 @@ pub struct Work {
     pub stage: Stage,
     /// Agents begun within the current iteration.
     pub attempts: u32,
-    /// What failed in the iteration before, for the next prompt.
+    /// What failed in the iteration before, or before the first one, for the next prompt.
     pub feedback: Vec<CheckResult>,
+    /// Tests and checks that have changed, for a reviewer's prompt.
+    pub gates: Vec<GateChange>,
+    /// What was not accepted although the checks are green, for the next prompt.
+    pub refused: Option<Box<Proof>>,
     /// The run's first tree, and what has changed since by the last snapshot.
     pub first_tree: Option<String>,
     pub diff: Option<String>,
@@ -42,6 +48,8 @@ impl Work {
             stage: Stage::Between(Chores::default()),
             attempts: 0,
             feedback: Vec::new(),
+            gates: Vec::new(),
+            refused: None,
             first_tree: None,
             diff: None,
             base: None,
@@ -68,7 +76,7 @@ pub enum Stage {
     /// The agent is at work.
     Working,
     /// The agent has answered, or was ended for its silence; the checks are next.
-    Answered { claim: Claim, reply: Reply, results: Vec<CheckResult> },
+    Answered { claim: Claim, reply: Reply, rounds: Rounds },
     /// The agent has failed.
     Failed { why: String },
 }
@@ -88,12 +96,27 @@ impl Stage {
         }
     }
 
-    /// Of the checks of this iteration that have ended.
+    /// Of the checks of this iteration that have ended, and that it is judged by.
     pub fn results(&self) -> &[CheckResult] {
         match self {
-            Stage::Answered { results, .. } => results,
+            Stage::Answered { rounds, .. } => rounds.deciding().map_or(&[], |round| &round.results),
             Stage::Between(_) | Stage::Working | Stage::Failed { .. } => &[],
         }
+    }
+
+    /// Those of them that failed, with what is known of why.
+    pub(super) fn failures(&self) -> Vec<CheckResult> {
+        let Stage::Answered { rounds, .. } = self else { return Vec::new() };
+        let Some(deciding) = rounds.deciding() else { return Vec::new() };
+        let ignored = deciding.prepared.as_ref().filter(|prepared| prepared.is_copy());
+        let in_place = ignored.and_then(|_| rounds.get(Round::Workspace));
+        let failed = deciding.results.iter().filter(|result| !result.outcome.passed());
+        let explained = |result: &CheckResult| {
+            let passes = in_place.and_then(|round| round.passed(result.index)) == Some(true);
+            let only_on_copy = ignored.filter(|_| passes).map(|prepared| prepared.ignored.clone());
+            CheckResult { only_on_copy, ..result.clone() }
+        };
+        failed.map(explained).collect()
     }
 
     /// Whether an agent has ended whose iteration is not judged yet.
@@ -109,7 +132,7 @@ impl Stage {
     pub(crate) fn may_begin_agent(&self) -> bool {
         match self {
             Stage::Between(_) => true,
-            Stage::Answered { reply, results, .. } => reply.is_empty() && results.is_empty(),
+            Stage::Answered { reply, rounds, .. } => reply.is_empty() && rounds.is_empty(),
             Stage::Working | Stage::Failed { .. } => false,
         }
     }
@@ -118,7 +141,7 @@ impl Stage {
     pub(super) fn may_begin_snapshot(&self) -> bool {
         match self {
             Stage::Between(chores) => chores.snapshot == Snapshot::Due,
-            Stage::Answered { reply: Reply::Empty { .. }, results, .. } => results.is_empty(),
+            Stage::Answered { reply: Reply::Empty { .. }, rounds, .. } => rounds.is_empty(),
             Stage::Working | Stage::Answered { .. } | Stage::Failed { .. } => false,
         }
     }
@@ -154,7 +177,12 @@ impl Chores {
             Step::Uncommitted { item, .. } => self.uncommitted.as_ref() == Some(item),
             Step::Restore { .. } => self.restore == Restore::Due,
             Step::Snapshot { .. } => self.snapshot == Snapshot::Due,
-            Step::Agent { .. } | Step::Check { .. } | Step::CommitWorktree | Step::Plan { .. } => false,
+            Step::Agent { .. }
+            | Step::Check { .. }
+            | Step::Prepare { .. }
+            | Step::Setup { .. }
+            | Step::CommitWorktree
+            | Step::Plan { .. } => false,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::check::CheckOutcome;
 use crate::event::{End, Step, StopKind, StopReason};
 use crate::money::Cost;
 use crate::plan::{Item, PlanEnd};
+use crate::proof::{Proof, Round};
 use crate::review::Reworded;
 use crate::run::Run;
 use crate::state::{Stage, State};
@@ -40,6 +41,9 @@ pub struct Iteration {
     /// How it ended.
     pub end: EndKind,
     pub error: Option<String>,
+    /// What it is worth, where it concludes something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Box<Proof>>,
     #[serde(skip)]
     pub settled: bool,
 }
@@ -59,8 +63,12 @@ impl EndKind {
     fn of(judgement: &Judgement) -> EndKind {
         match (&judgement.verdict, judgement.silence) {
             (Verdict::AgentFailed { .. }, _) => EndKind::Failed,
-            (Verdict::Green { .. } | Verdict::Red { .. }, Some(_)) => EndKind::Silent,
-            (Verdict::Green { .. } | Verdict::Red { .. }, None) => EndKind::Answered,
+            (Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. }, Some(_)) => {
+                EndKind::Silent
+            }
+            (Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. }, None) => {
+                EndKind::Answered
+            }
         }
     }
 }
@@ -79,6 +87,9 @@ fn error(judgement: &Judgement) -> Option<String> {
         (_, Settlement::Settled, _) => None,
         (_, _, Some(silence)) => Some(silence.to_string()),
         (_, Settlement::Retry { why }, None) => Some(why.clone()),
+        (Verdict::Refused { word }, Settlement::Continue, None) => {
+            Some(format!("not accepted: {}", word.sentence()))
+        }
         (Verdict::Green { .. } | Verdict::Red { .. }, Settlement::Continue, None) => None,
     }
 }
@@ -99,6 +110,8 @@ pub(super) struct History {
     reworded: Vec<Reworded>,
     /// Of the last agent that has ended.
     claim: Claim,
+    /// Checks have run on what is delivered.
+    delivered: bool,
     /// The last agent, or a check after it, was ended because the run ends.
     cut_short: bool,
 }
@@ -120,6 +133,7 @@ impl History {
     /// Checks run again: a verdict comes from one tree.
     pub(super) fn resumed(&mut self) {
         self.checks.clear();
+        self.delivered = false;
     }
 
     /// The iteration that is over, and begins another.
@@ -139,6 +153,7 @@ impl History {
             reworded: now.reworded,
             end: EndKind::of(judgement),
             error: error(judgement),
+            proof: judgement.proof.clone(),
             settled: judgement.settlement == Settlement::Settled,
         }
     }
@@ -155,7 +170,7 @@ impl History {
             }
             StopKind::Interrupted | StopKind::Paused | StopKind::Killed => "stopped as requested",
             // It failed with the run, which says why.
-            StopKind::Failed | StopKind::GaveUp => return None,
+            StopKind::Failed | StopKind::Unusable | StopKind::GaveUp => return None,
             // These are found between iterations.
             StopKind::Done | StopKind::Limit | StopKind::Stalled => return None,
         };
@@ -173,8 +188,24 @@ impl History {
             denied_tool_calls: self.denied,
             end: EndKind::CutShort,
             error: Some(format!("interrupted: {why}")),
+            proof: None,
             settled: false,
         })
+    }
+
+    /// Whether an iteration is judged by a round. Once there is one on what is delivered, that
+    /// stands for one in the workspace.
+    fn counts(&mut self, round: Round) -> bool {
+        match round {
+            Round::Delivered => {
+                if !std::mem::replace(&mut self.delivered, true) {
+                    self.checks.clear();
+                }
+                true
+            }
+            Round::Workspace => !self.delivered,
+            Round::Baseline | Round::BaselineInPlace | Round::StartGates | Round::OldSource => false,
+        }
     }
 
     /// `flight` is the step that has ended.
@@ -192,7 +223,10 @@ impl History {
             }
             End::Check(check) if !ends_with_the_run => {
                 let Some(flight) = flight else { return };
-                let Step::Check { index, .. } = &flight.step else { return };
+                let Step::Check { index, round, .. } = &flight.step else { return };
+                if !self.counts(*round) {
+                    return;
+                }
                 let outcome = match flight.timed_out() {
                     Some(after_ms) => CheckOutcome::TimedOut { after_ms },
                     None => CheckOutcome::of(check.exit),
@@ -215,6 +249,8 @@ impl History {
             | End::Restore(_)
             | End::Uncommitted(_)
             | End::Check(_)
+            | End::Prepare(_)
+            | End::Setup(_)
             | End::Snapshot(_)
             | End::Impossible { .. } => {}
         }

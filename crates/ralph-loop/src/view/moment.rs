@@ -9,6 +9,7 @@ use crate::event::{AgentEnd, Event, How, RestoreEnd, SnapshotEnd, UncommittedEnd
 use crate::low_disk::Shortage;
 use crate::plan::Item;
 use crate::plan::tasks::TasksEnd;
+use crate::proof::{Prepared, Round};
 use crate::run::{AgentSpec, Run};
 use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::state::{State, Stopped};
@@ -26,7 +27,23 @@ pub enum Moment<'e> {
         /// Another agent than before in this iteration, or the first.
         is_another: bool,
     },
-    CheckBegan(&'e CheckSpec),
+    /// What a round of checks runs on is made ready.
+    PrepareBegan(Round),
+    Prepared {
+        round: Round,
+        prepared: &'e Prepared,
+    },
+    /// A command installs dependencies into the copy.
+    SetupBegan {
+        command: &'e str,
+    },
+    SetupEnded(&'e CheckEnd),
+    /// It is known what was red before the first agent; the state has it.
+    BaselineKnown,
+    CheckBegan {
+        check: &'e CheckSpec,
+        round: Round,
+    },
     /// An agent is asked for a commit message.
     MessageAsked,
     ScmBegan {
@@ -53,6 +70,7 @@ pub enum Moment<'e> {
     },
     CheckEnded {
         check: &'e CheckSpec,
+        round: Round,
         outcome: CheckOutcome,
         end: &'e CheckEnd,
     },

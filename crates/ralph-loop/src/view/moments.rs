@@ -5,12 +5,14 @@ use super::moment::{Moment, Update, Wait};
 use super::run_view::{RunView, Totals};
 use super::{AgentNow, Iteration};
 use crate::ask::Ask;
+use crate::check::CheckOutcome;
 use crate::dialect::{AgentEvent, Answer, Blocker, Exit};
 use crate::event::{AgentEnd, End, Event, Fact, How, Step, StepId, Why};
 use crate::next::{next, wake_at};
 use crate::plan::{Plan, PlanEnd};
+use crate::proof::Baseline;
 use crate::run::Run;
-use crate::state::{Stage, State};
+use crate::state::State;
 use crate::verdict::{Judgement, Settlement};
 use std::collections::BTreeMap;
 
@@ -160,7 +162,15 @@ impl Moments {
                 let began = Moment::AgentBegan { iteration, attempt, item, is_another };
                 space.into_iter().chain([began]).collect()
             }
-            Step::Check { index, .. } => run.checks.get(*index).map(Moment::CheckBegan).into_iter().collect(),
+            Step::Check { index, round, .. } => {
+                let began = |check| Moment::CheckBegan { check, round: *round };
+                run.checks.get(*index).map(began).into_iter().collect()
+            }
+            Step::Prepare { round, .. } => vec![Moment::PrepareBegan(*round)],
+            Step::Setup { index, .. } => {
+                let command = run.proof.as_ref().and_then(|proof| proof.setup.get(*index));
+                command.map(|command| Moment::SetupBegan { command }).into_iter().collect()
+            }
             Step::Message { .. } => vec![Moment::MessageAsked],
             Step::Scm { task, .. } => {
                 let task = run.scm.as_ref().and_then(|scm| scm.tasks.get(*task));
@@ -195,17 +205,23 @@ impl Moments {
                 [ended].into_iter().chain(self.refused(run, state, end)).collect()
             }
             End::Check(end) => {
-                // The state has just learned of this check; it is the last of its results. One that
-                // was cut short has shown nothing.
-                let results = match &state.work.stage {
-                    Stage::Answered { results, .. } => results.last(),
-                    _ => None,
+                let Some(Step::Check { index, round, .. }) = step else { return Vec::new() };
+                let outcome = match flight.and_then(Flight::timed_out) {
+                    Some(after_ms) => CheckOutcome::TimedOut { after_ms },
+                    None => CheckOutcome::of(end.exit),
                 };
-                let ended = results.filter(|result| result.log == end.log).and_then(|result| {
-                    let check = run.checks.get(result.index)?;
-                    Some(Moment::CheckEnded { check, outcome: result.outcome, end })
-                });
-                vec![ended.unwrap_or(Moment::CheckCutShort(end))]
+                // One that was cut short has shown nothing.
+                let cut_short = flight.is_some_and(Flight::ends_with_the_run);
+                let check = run.checks.get(*index).filter(|_| !cut_short);
+                let ended = check.map(|check| Moment::CheckEnded { check, round: *round, outcome, end });
+                let is_over = round.is_baseline() && matches!(state.proof.baseline, Baseline::Known(_));
+                let known = is_over.then_some(Moment::BaselineKnown);
+                [ended.unwrap_or(Moment::CheckCutShort(end))].into_iter().chain(known).collect()
+            }
+            End::Setup(end) => vec![Moment::SetupEnded(end)],
+            End::Prepare(prepared) => {
+                let Some(Step::Prepare { round, .. }) = step else { return Vec::new() };
+                vec![Moment::Prepared { round: *round, prepared }]
             }
             End::Snapshot(end) => {
                 let Some(Step::Snapshot { iteration }) = step else { return Vec::new() };

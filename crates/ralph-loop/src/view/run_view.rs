@@ -9,6 +9,7 @@ use crate::money::{Cost, Usd};
 use crate::next::wake_at;
 use crate::plan::prompt::PromptSource;
 use crate::plan::{Pick, Progress};
+use crate::proof::Word;
 use crate::run::{Place, Run};
 use crate::state::{Flight, Resumable, State};
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,9 @@ pub struct RunView {
     pub reason: Option<StopReason>,
     pub note: Option<String>,
     pub success: bool,
+    /// The weakest word of what was proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Word>,
     pub resumable: Resumable,
     /// A step was begun: before that, no agent has worked in its place.
     pub begun: bool,
@@ -95,15 +99,23 @@ pub enum Doing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    Agent { name: String },
-    Check { command: String },
+    Agent {
+        name: String,
+    },
+    Check {
+        command: String,
+    },
     Checkpoint,
+    /// Make a clean copy ready for the checks.
+    PrepareCopy,
     CommitMessage,
     CommitWorktree,
     Restore,
     ReadTasks,
     LookForUncommitted,
-    Scm { task: String },
+    Scm {
+        task: String,
+    },
 }
 
 impl RunView {
@@ -142,6 +154,7 @@ impl RunView {
             reason: stopped.map(|stopped| stopped.reason),
             note: stopped.and_then(|stopped| stopped.note.clone()),
             success: stopped.is_some_and(|stopped| state.is_success(stopped.reason)),
+            proof: state.proof.weakest(),
             resumable: state.resumable(),
             begun: state.position.steps_begun > 0,
             prompt_file: prompt_file(run, state),
@@ -180,6 +193,7 @@ fn doing(run: &Run, state: &State) -> Doing {
         Step::Check { index, .. } => {
             Work::Check { command: named(run.checks.get(*index).map(|check| &check.command), "check") }
         }
+        Step::Prepare { .. } | Step::Setup { .. } => Work::PrepareCopy,
         Step::Snapshot { .. } => Work::Checkpoint,
         Step::Message { .. } => Work::CommitMessage,
         Step::CommitWorktree => Work::CommitWorktree,

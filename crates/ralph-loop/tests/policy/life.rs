@@ -11,9 +11,11 @@ use proptest::test_runner::TestRunner;
 use ralph_loop::ask::Ask;
 use ralph_loop::dialect::{Answer, Blocker, Exit};
 use ralph_loop::event::{Branch, End, Event, Fact, Step, StopReason, Why};
+use ralph_loop::gates::GateChange;
 use ralph_loop::limits::{Backoff, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED};
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Plan, PlanEnd};
+use ralph_loop::proof::{Round, Site, Word};
 use ralph_loop::state::Resumable;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
@@ -93,6 +95,8 @@ const LISTS: [&str; 8] = [
     "list:A=right1+B=right2",
     "list:A=right2+B=right1",
 ];
+const PREPARE_ENDS: [&str; 6] =
+    ["copy", "copy:gates", "copy:new", "copy:gates+new", "copy:place", "copy:same"];
 const CHECK_ENDS: [&str; 4] = ["green", "green", "red", "ended"];
 const MESSAGE_ENDS: [&str; 5] = ["message$0.01", "message~0.02", "clean", "undone", "ended"];
 const SCM_ENDS: [&str; 4] = ["did", "clean", "undone", "ended"];
@@ -127,13 +131,20 @@ fn chances() -> impl Strategy<Value = Vec<Chance>> {
 fn any_run() -> impl Strategy<Value = Run> {
     let seconds = |range: std::ops::Range<u64>| prop::option::of(range.prop_map(|s| s * 1000));
     let plan = prop_oneof![3 => Just(""), 1 => Just("checks-only"), 3 => Just("stories:1.1+1.2<1.1"), 3 => Just("tasks:2")];
-    let flags = (plan, any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")]);
+    let proof = prop_oneof![
+        2 => Just(""),
+        2 => Just("proof"),
+        1 => Just("proof no-baseline"),
+        1 => Just("proof:clean"),
+        1 => Just("proof:strict")
+    ];
+    let flags = (plan, any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")], proof);
     let limits = (0..7_u32, 0..4_u32, 0..4_u32, seconds(1..120), seconds(1..600));
     let money = prop::option::of((0..20_u32).prop_map(|dimes| Usd::from_dollars(f64::from(dimes) / 10.0)));
     let backoff = (0..4_000_u64, 0..20_000_u64);
     (flags, 0..4_u32, limits, money, backoff).prop_map(|(flags, checks, limits, max_cost, backoff)| {
-        let (plan, git, checkpoints, scm) = flags;
-        let mut run = run(&format!("checks:{checks} {scm} {plan}"));
+        let (plan, git, checkpoints, scm, proof) = flags;
+        let mut run = run(&format!("checks:{checks} {scm} {plan} {proof}"));
         (run.git, run.checkpoints) = (git, checkpoints);
         run.limits.max_outage_ms = 1_000 * u64::from(checks);
         (
@@ -198,6 +209,8 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
                 Step::Agent { .. } if story.run.plan.restores() => STORY_ENDS[index.index(STORY_ENDS.len())],
                 Step::Agent { .. } => AGENT_ENDS[index.index(AGENT_ENDS.len())],
                 Step::Check { .. } => CHECK_ENDS[index.index(CHECK_ENDS.len())],
+                Step::Prepare { .. } => PREPARE_ENDS[index.index(PREPARE_ENDS.len())],
+                Step::Setup { .. } => CHECK_ENDS[index.index(CHECK_ENDS.len())],
                 Step::Snapshot { .. } if story.run.plan.restores() => "tree:A@main",
                 Step::Snapshot { .. } => SNAPSHOT_ENDS[index.index(SNAPSHOT_ENDS.len())],
                 Step::Message { .. } => MESSAGE_ENDS[index.index(MESSAGE_ENDS.len())],
@@ -209,6 +222,8 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
             }),
             (_, Some(Step::Agent { .. })) => story.word("talk"),
             (_, Some(Step::Check { .. })) => story.word("green"),
+            (_, Some(Step::Prepare { .. })) => story.word("copy"),
+            (_, Some(Step::Setup { .. })) => story.word("green"),
             (_, Some(Step::Snapshot { .. })) if story.run.plan.restores() => story.word("tree:A@main"),
             (_, Some(Step::Snapshot { .. })) => story.word("tree:A"),
             (_, Some(Step::Restore { .. })) => story.word("back"),
@@ -230,7 +245,11 @@ fn live_on(story: &mut Story, chances: &[Chance]) {
 fn most_events(run: &Run, chances: usize) -> usize {
     let iterations = run.limits.iterations as usize + chances * ATTEMPTS;
     let tasks = run.scm.as_ref().map_or(0, |scm| 1 + scm.tasks.len());
-    let shown = iterations * (8 + 2 + EMPTY_ANSWERS_RERUN as usize + run.checks.len() + tasks) + 1;
+    // A baseline begins again after each resume; a claim is checked four times at most.
+    let proof = if run.proof.is_some() { 4 * (1 + run.checks.len()) } else { 0 };
+    let checks = run.checks.len() + proof;
+    let baselines = 2 * proof * (chances + 1);
+    let shown = iterations * (8 + 2 + EMPTY_ANSWERS_RERUN as usize + checks + tasks) + baselines + 1;
     // Beyond the chances the world acts by itself only to wait a failure out.
     let interventions = chances + iterations;
     let stops = interventions + 1;
@@ -327,6 +346,15 @@ fn story_of(judgement: &Judgement) -> Option<StoryId> {
     }
 }
 
+/// Something keeps the checks from running on a clean copy: it cannot be made, or they fail on it.
+fn not_on_copy(fact: &Fact) -> bool {
+    match fact {
+        Fact::Ended { end: End::Prepare(prepared), .. } => !prepared.is_copy(),
+        Fact::Began { step: Step::Check { round, .. }, .. } => *round == Round::BaselineInPlace,
+        _ => false,
+    }
+}
+
 /// Why a run has stopped can be read off its record.
 fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
     let judged: Vec<_> = before.iter().filter_map(|event| judgement(&event.fact)).collect();
@@ -370,7 +398,7 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
             let unchanged = unchanged(before);
             // A task list can also tell by itself that green checks were no use.
             let no_use = |verdict: &Verdict| match verdict {
-                Verdict::Red { .. } => true,
+                Verdict::Red { .. } | Verdict::Refused { .. } => true,
                 Verdict::Green { .. } => matches!(run.plan, Plan::Tasks(_)),
                 Verdict::AgentFailed { .. } => false,
             };
@@ -380,6 +408,10 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
                 && verdicts.iter().all(|verdict| no_use(verdict) && alike(verdict))
                 && unchanged.len() >= in_a_row
                 && unchanged.iter().rev().take(in_a_row).all(|same| *same)
+        }
+        StopReason::NoCleanCopy => {
+            let requires = run.proof.as_ref().is_some_and(|proof| proof.mode.requires_copy());
+            requires && before.iter().any(|event| not_on_copy(&event.fact))
         }
         StopReason::Paused => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Leave)),
         StopReason::Killed => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Kill)),
@@ -519,8 +551,11 @@ fn proven(run: &Run, events: &[Event]) -> bool {
                 green.fill(false);
             }
             Fact::Ended { end: End::Check(end), .. } => {
-                let Some(Step::Check { index, .. }) = step else { return false };
-                green[*index] = cut.is_none() && end.exit == Exit::Code(0);
+                let Some(Step::Check { index, round, .. }) = step else { return false };
+                // The tests of the start, and the source of the start, may be red.
+                if matches!(round, Round::Workspace | Round::Delivered) {
+                    green[*index] = cut.is_none() && end.exit == Exit::Code(0);
+                }
             }
             Fact::Judged(judgement) => {
                 let listens = match &run.plan {
@@ -613,7 +648,7 @@ proptest! {
             prop_assert!(shown.error.is_some() || !judged.counts_as_failure());
             match &judged.verdict {
                 Verdict::AgentFailed { why } => prop_assert_eq!(shown.error.as_ref(), Some(why)),
-                Verdict::Green { .. } | Verdict::Red { .. } => {
+                Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. } => {
                     let passed: Vec<bool> = shown.check_results.iter().map(|check| check.passed).collect();
                     let failed = judged.verdict.failed_checks();
                     let expected: Vec<bool> = (0..run.checks.len()).map(|i| !failed.contains(&i)).collect();
@@ -664,6 +699,38 @@ fn history_tells_a_check_that_was_cut_short_once() {
         let iterations = history(&story.run, &story.events);
         let passed: Vec<bool> = iterations[0].check_results.iter().map(|check| check.passed).collect();
         assert_eq!(passed, [false, true], "played `{words}`");
+    }
+}
+
+proptest! {
+    /// Whatever happens, nothing is called proven that was not red before, on a copy, with the tests
+    /// of the start.
+    #[test]
+    fn a_word_is_earned(run in any_run(), chances in chances()) {
+        let story = live(&run, &chances);
+        for (at, event) in story.events.iter().enumerate() {
+            let Fact::Judged(Judgement { proof: Some(proof), verdict, .. }) = &event.fact else { continue };
+            let claim = story.events[..at].iter().rposition(|event| {
+                matches!(event.fact, Fact::Ended { end: End::Agent(_), .. })
+            });
+            let rounds = &story.events[claim.unwrap_or(0)..at];
+            let prepared = rounds.iter().rev().find_map(|event| match &event.fact {
+                Fact::Ended { end: End::Prepare(prepared), .. } => Some(prepared),
+                _ => None,
+            });
+            let refused = matches!(verdict, Verdict::Refused { .. });
+            prop_assert!(verdict.is_green() || refused);
+            if matches!(proof.word, Word::Proven | Word::ProvenInPlace) {
+                prop_assert!(!proof.fixed.is_empty() || !proof.new_tests.is_empty());
+                let lowered = proof.gates.iter().any(GateChange::needs_second_run);
+                prop_assert!(!lowered || proof.start_gates == Some(true));
+                prop_assert!(prepared.is_some());
+            }
+            if proof.word == Word::Proven {
+                prop_assert_eq!(&proof.site, &Site::Copy);
+            }
+            prop_assert_eq!(proof.word == Word::NoChecks, run.checks.is_empty() && !matches!(run.plan, Plan::Tasks(_)));
+        }
     }
 }
 

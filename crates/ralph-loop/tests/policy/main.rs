@@ -16,6 +16,7 @@ mod iterations;
 mod life;
 mod low_disk;
 mod moments;
+mod proof;
 mod services;
 mod stories;
 mod story;

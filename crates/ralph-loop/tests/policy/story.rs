@@ -45,6 +45,7 @@ use ralph_loop::event::{
     AgentEnd, Branch, End, Event, Fact, Head, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, UncommittedEnd,
     VERSION, Why,
 };
+use ralph_loop::gates::{Change, GateChange, GateKind};
 use ralph_loop::limits::{Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience};
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::money::Usd;
@@ -52,6 +53,7 @@ use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
 use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan};
 use ralph_loop::plan::{Item, Plan, PlanEnd, PlanStep};
+use ralph_loop::proof::{Prepared, ProofMode, ProofSpec, Round, Site};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles, Run};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
 use ralph_loop::signal::FailSignal;
@@ -125,6 +127,7 @@ pub fn run(asked: &str) -> Run {
         prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },
         log: None,
         notify: None,
+        proof: None,
     };
     let mut check_timeout = 120;
     for word in asked.split_whitespace() {
@@ -136,6 +139,18 @@ pub fn run(asked: &str) -> Run {
             "goal" => (run.limits.iterations, run.limits.iterations_are_the_goal) = (number(), true),
             "checks" => run.checks = (1..=number()).map(|n| check_spec(&format!("check {n}"))).collect(),
             "check-timeout" => check_timeout = number(),
+            "proof" => {
+                let mode = ProofMode::ALL.into_iter().find(|mode| mode.word() == value);
+                let mode = mode.unwrap_or(ProofMode::Auto);
+                run.proof = Some(ProofSpec { mode, baseline: true, ..ProofSpec::default() });
+            }
+            "setup" => {
+                let setup = vec!["npm ci".into(), "make deps".into()];
+                run.proof = Some(ProofSpec { setup, ..run.proof.clone().unwrap_or_default() });
+            }
+            "no-baseline" => {
+                run.proof = Some(ProofSpec { baseline: false, ..run.proof.clone().unwrap_or_default() });
+            }
             "never" => {
                 run.plan = plan(Completion::Never);
                 run.limits.iterations_are_the_goal = true;
@@ -486,6 +501,14 @@ pub fn end(word: &str, step: &Step) -> End {
             agent(Answer::Refused { why: "no root".into(), about: Refusal::Root }, None)
         }
         ("ended", Step::Agent { .. }) => failed("killed by signal 15"),
+        ("copy" | "ended", Step::Prepare { .. }) => prepared(rest),
+        ("green" | "red" | "ended", Step::Setup { .. }) => {
+            let code = if name == "green" { 0 } else { 1 };
+            match check_end(Exit::Code(code)) {
+                End::Check(end) => End::Setup(end),
+                other => other,
+            }
+        }
         ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
         ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
         ("ended", Step::Check { .. }) => check_end(Exit::Signal(15)),
@@ -516,7 +539,51 @@ fn snapshot(tree: Option<&str>, branch: Option<&str>) -> End {
 
 fn check_end(exit: Exit) -> End {
     let log = ".ralph/guardrail.log".into();
-    End::Check(CheckEnd { exit, duration_ms: 1, log, excerpt: None, summary: None, swept: 0 })
+    End::Check(CheckEnd {
+        exit,
+        duration_ms: 1,
+        log,
+        excerpt: None,
+        summary: None,
+        swept: 0,
+        tests: None,
+        changed: vec![],
+        touched: vec![],
+    })
+}
+
+fn round_name(round: Round) -> &'static str {
+    match round {
+        Round::Workspace => "workspace",
+        Round::Baseline => "baseline",
+        Round::BaselineInPlace => "baseline in place",
+        Round::Delivered => "delivered",
+        Round::StartGates => "start gates",
+        Round::OldSource => "old source",
+    }
+}
+
+/// `copy` as it should be, or with some of `same`, `gates`, `new`, `place`: nothing has changed,
+/// gates have, there are new tests, there can be no copy.
+fn prepared(words: &str) -> End {
+    let has = |word: &str| words.split('+').any(|given| given == word);
+    let gates = [("gates", "test.sh", Change::Changed), ("new", "tests/new.py", Change::NewTest)];
+    let gates = gates.into_iter().filter(|(word, ..)| has(word));
+    let gate = |(_, path, change): (&str, &str, Change)| GateChange {
+        path: path.into(),
+        kind: GateKind::Test,
+        change,
+        details: Vec::new(),
+    };
+    End::Prepare(Box::new(Prepared {
+        site: if has("place") { Site::Workspace { why: Some("no bwrap".into()) } } else { Site::Copy },
+        tree: Some(if has("same") { "A".into() } else { "Z".into() }),
+        changed: Some(!has("same")),
+        gates: gates.map(gate).collect(),
+        new_tests: has("new"),
+        setup: has("setup"),
+        ..Prepared::default()
+    }))
 }
 
 /// `agent 2`, `agent 2.3` (its third attempt), `check 2.1` (the first check), `judged 2 red 1+3`.
@@ -532,7 +599,18 @@ pub fn show(action: &Action) -> String {
         }
         Action::Start(Step::Agent { iteration, attempt: 1, .. }) => format!("agent {iteration}"),
         Action::Start(Step::Agent { iteration, attempt, .. }) => format!("agent {iteration}.{attempt}"),
-        Action::Start(Step::Check { iteration, index }) => format!("check {iteration}.{}", index + 1),
+        Action::Start(Step::Check { iteration, index, round: Round::Workspace }) => {
+            format!("check {iteration}.{}", index + 1)
+        }
+        Action::Start(Step::Check { iteration, index, round }) => {
+            format!("check {iteration}.{} {}", index + 1, round_name(*round))
+        }
+        Action::Start(Step::Setup { iteration, round, index }) => {
+            format!("setup {iteration}.{} {}", index + 1, round_name(*round))
+        }
+        Action::Start(Step::Prepare { iteration, round }) => {
+            format!("prepare {iteration} {}", round_name(*round))
+        }
         Action::Start(Step::Message { iteration, .. }) => format!("message {iteration}"),
         Action::Start(Step::Scm { iteration, task }) => format!("scm {iteration}.{}", task + 1),
         Action::Start(Step::CommitWorktree) => "commit rest".into(),
@@ -569,8 +647,9 @@ pub fn show(action: &Action) -> String {
             };
             format!("{how} ({why})")
         }
-        Action::Judge(Judgement { iteration, settlement: Settlement::Settled, .. }) => {
-            format!("judged {iteration} done")
+        Action::Judge(Judgement { iteration, settlement: Settlement::Settled, proof, .. }) => {
+            let word = proof.as_ref().map(|proof| format!(" {}", proof.word.name()));
+            format!("judged {iteration} done{}", word.unwrap_or_default())
         }
         Action::Judge(Judgement { iteration, settlement: Settlement::Retry { why }, .. }) => {
             format!("judged {iteration} retry ({why})")
@@ -582,6 +661,7 @@ pub fn show(action: &Action) -> String {
                 format!("judged {iteration} red {}", failed.join("+"))
             }
             Verdict::AgentFailed { why } => format!("judged {iteration} failed ({why})"),
+            Verdict::Refused { word } => format!("judged {iteration} refused ({})", word.name()),
         },
         Action::Stop(reason, None) => format!("stop {}", reason.word()),
         Action::Stop(reason, Some(note)) => format!("stop {} ({note})", reason.word()),

@@ -12,6 +12,7 @@ use ralph_loop::event::{Event, Fact, How, Step, StopReason, VERSION, Why};
 use ralph_loop::limits::Totals;
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::plan::Item;
+use ralph_loop::proof::Round;
 use ralph_loop::state::Illegal;
 use ralph_loop::verdict::{Claim, Judgement, Settlement, Verdict};
 use ralph_loop::{Action, State, next};
@@ -55,7 +56,7 @@ fn fact(story: &Story, name: &str) -> Fact {
     let snapshot = Step::Snapshot { iteration };
     let agent = Step::Agent { iteration, attempt: state.work.attempts + 1, agent: 0, item: Item::Prompt };
     let index = state.work.stage.results().len();
-    let check = Step::Check { iteration, index };
+    let check = Step::Check { iteration, index, round: Round::Workspace };
     let message = Step::Message { iteration: state.ledger.judged, agent: 0 };
     let task =
         state.work.stage.chores().and_then(|chores| chores.scm.as_ref()).map_or(0, |due| due.tasks_done);
@@ -110,6 +111,7 @@ fn judgement(iteration: u32) -> Judgement {
         verdict,
         settlement: Settlement::Continue,
         silence: None,
+        proof: None,
     }
 }
 
@@ -656,7 +658,7 @@ fn refused(asked: &str, words: &str, fact: Fact, expected: &Illegal) {
 #[test]
 fn a_fact_about_something_else_is_refused() {
     let agent = |iteration, attempt| Step::Agent { iteration, attempt, agent: 0, item: Item::Prompt };
-    let check = |iteration, index| Step::Check { iteration, index };
+    let check = |iteration, index| Step::Check { iteration, index, round: Round::Workspace };
     let began = Illegal::OutOfPlace("began");
 
     refused("git", "start…", Fact::Began { id: 2, step: Step::Snapshot { iteration: 1 } }, &began);
@@ -688,6 +690,7 @@ fn a_forged_verdict_is_refused() {
             verdict,
             settlement: Settlement::Settled,
             silence: None,
+            proof: None,
         })
     };
     let out_of_place = Illegal::OutOfPlace("judged");

@@ -29,12 +29,16 @@ Creates a scratch repository with a small shell script that has two bugs, and a 
 The scripted agent needs three iterations: it says it is done too early, and the failed check tells it \
 what is still wrong. Removes everything at the end unless you pass --keep.
 
-Example:
-  ralph demo --keep")]
+Examples:
+  ralph demo --keep
+  ralph demo --cheat                # the agent empties the test; ralph says so")]
 pub struct DemoArgs {
     /// Keep the scratch repository
     #[arg(long)]
     keep: bool,
+    /// Let the agent cheat: it empties the test instead of fixing the bugs
+    #[arg(long)]
+    cheat: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -47,13 +51,16 @@ add() { echo $(($1 - $2)); }
 double() { echo $(($1 * 3)); }
 ";
 
+/// The library runs in a subshell: read by the script itself, it would be part of what checks.
 const TEST: &str = "\
 #!/bin/sh
-. ./calc.sh
 failed=0
-check() { [ \"$2\" = \"$3\" ] || { echo \"$1: expected $3, got $2\"; failed=1; }; }
-check 'add 2 3' \"$(add 2 3)\" 5
-check 'double 4' \"$(double 4)\" 8
+check() {
+    got=$(. ./calc.sh; $1)
+    [ \"$got\" = \"$2\" ] || { echo \"$1: expected $2, got $got\"; failed=1; }
+}
+check 'add 2 3' 5
+check 'double 4' 8
 exit $failed
 ";
 
@@ -61,7 +68,8 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
     let trouble = |cause: io::Error| CliError::failed("cannot set up the demo").cause(cause);
     let scratch = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(trouble)?;
     let root = scratch.path().canonicalize().map_err(trouble)?;
-    let requested = requested_run(&set_up(&root).map_err(trouble)?)?;
+    let script = if args.cheat { script_of_a_cheat() } else { script_of_three() };
+    let requested = requested_run(&set_up(&root, &script).map_err(trouble)?)?;
     // The demo's record is as much a scratch as its repository.
     let home = Home::at(root.join("home"));
     let ended = report_on(&args.output, Stream::Shown, |reporter| {
@@ -79,7 +87,7 @@ struct Scratch {
     agent: PathBuf,
 }
 
-fn set_up(root: &Path) -> io::Result<Scratch> {
+fn set_up(root: &Path, script_text: &Value) -> io::Result<Scratch> {
     let project = root.join("project");
     fsx::dir(&project)?;
     fsx::write_whole(&project.join("calc.sh"), CALC.as_bytes())?;
@@ -87,7 +95,7 @@ fn set_up(root: &Path) -> io::Result<Scratch> {
     // Without git the demo works too, only without checkpoints.
     git::scratch_repository(&project);
     let script = root.join("script.json");
-    fsx::write_whole(&script, script_of_three().to_string().as_bytes())?;
+    fsx::write_whole(&script, script_text.to_string().as_bytes())?;
     let agent = root.join("claude");
     let ralph = std::env::current_exe()?;
     let role = fake_agent::SUBCOMMAND;
@@ -115,6 +123,20 @@ fn requested_run(scratch: &Scratch) -> Result<RequestedRun, CliError> {
         agent.name = "claude (scripted, built in)".into();
     }
     Ok(requested)
+}
+
+/// It makes the test pass without doing the work.
+fn script_of_a_cheat() -> Value {
+    let emptied = "#!/bin/sh\nexit 0\n";
+    json!({
+        "dialect": "claude",
+        "by": "iteration",
+        "calls": [[
+            {"say": "The bugs look hard. The test is easier to change."}, {"sleep_ms": 300},
+            {"write": {"path": "test.sh", "content": emptied}},
+            {"say": "All tests pass now.\n<response>DONE</response>"}, {"cost": 0.009},
+        ]],
+    })
 }
 
 /// First it looks, then it fixes one of two bugs and says it is done, then it reads the feedback.

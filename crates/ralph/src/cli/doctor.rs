@@ -8,6 +8,7 @@ use crate::fsx;
 use crate::layout::{Home, Project};
 use crate::lock::RunLock;
 use crate::process::tool::{Tool, ToolOutput};
+use crate::proof::mounts;
 use crate::report::{Out, Style};
 use crate::request::root;
 use crate::session;
@@ -69,7 +70,12 @@ const OTHERS: &[Known] = &[
         version: &["-V"],
         advice: "apt-get install tmux; needed for workers",
     },
-    Known { kind: "sandbox", name: "bwrap", version: &["--version"], advice: "apt-get install bubblewrap" },
+    Known {
+        kind: "tool",
+        name: "bwrap",
+        version: &["--version"],
+        advice: "apt-get install bubblewrap; needed to run checks on a clean copy",
+    },
     Known { kind: "sandbox", name: "podman", version: &["--version"], advice: "apt-get install podman" },
     Known {
         kind: "sandbox",
@@ -89,6 +95,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let mut findings: Vec<Finding> = known.iter().chain(OTHERS).map(look).collect();
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
     look_at_root(&mut findings);
+    look_at_mounts(&mut findings);
     findings.push(look_at_home(&home));
     findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
@@ -128,6 +135,16 @@ fn look_at_root(findings: &mut [Finding]) {
     {
         claude.ok = false;
         claude.advice = Some(format!("refuses to skip permissions as root: {}", root::ADVICE));
+    }
+}
+
+/// `bwrap` is there, and cannot be used here, as inside of many containers.
+fn look_at_mounts(findings: &mut [Finding]) {
+    if let Some(bwrap) = findings.iter_mut().find(|finding| finding.name == "bwrap" && finding.ok)
+        && let Err(why) = mounts::find(&std::env::temp_dir())
+    {
+        bwrap.ok = false;
+        bwrap.advice = Some(format!("{why}; checks run in place"));
     }
 }
 

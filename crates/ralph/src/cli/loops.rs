@@ -15,6 +15,7 @@ use crate::settings::{self, Settings};
 use crate::worker;
 use clap::Args;
 use ralph_loop::money::Usd;
+use ralph_loop::proof::ProofMode;
 use ralph_loop::text::{counted, printable};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,6 +60,13 @@ pub struct LoopArgs {
     /// Stop a check that takes longer, and count it as failed [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     check_timeout: Option<u64>,
+    /// Where the checks prove a result: on a clean copy where that is possible (auto), only there
+    /// (clean), in the working tree (in-place), or on a clean copy with unchanged tests (strict)
+    #[arg(long, value_name = "HOW", value_parser = proof_mode)]
+    proof: Option<ProofMode>,
+    /// Do not run the checks before the first agent
+    #[arg(long)]
+    no_baseline: bool,
     /// Print the prompt without starting anything
     #[arg(short, long)]
     pub dry_run: bool,
@@ -106,6 +114,8 @@ impl LoopArgs {
             max_failures: self.max_failures,
             stall_after: self.stall_after,
             check_timeout: self.check_timeout,
+            proof: self.proof,
+            no_baseline: self.no_baseline,
             log_file: self.log_file.clone(),
             fallback_agents: self.fallback_agent.clone(),
             max_outage: self.max_outage,
@@ -173,6 +183,11 @@ impl LoopArgs {
         }
         ended
     }
+}
+
+fn proof_mode(text: &str) -> Result<ProofMode, String> {
+    let mode = ProofMode::ALL.into_iter().find(|mode| mode.word() == text);
+    mode.ok_or_else(|| format!("expected one of {}", ProofMode::ALL.map(ProofMode::word).join(", ")))
 }
 
 /// Lines of a prompt that a dry run shows.

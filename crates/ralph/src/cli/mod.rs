@@ -19,6 +19,7 @@ mod logs;
 mod loops;
 mod ls;
 mod own_commit;
+mod prove;
 mod resume;
 mod run;
 mod run_log;
@@ -121,6 +122,8 @@ enum Command {
     Diff(diff::DiffArgs),
     /// Restore the files as they were before a run or an iteration
     Undo(undo::UndoArgs),
+    /// Repeat the proof of a run, or prove a commit
+    Prove(prove::ProveArgs),
     /// Remove worktrees and records of finished runs
     Clean(clean::CleanArgs),
     /// Show the effective settings
@@ -147,7 +150,7 @@ enum Command {
 impl Command {
     fn runs_agents(&self) -> bool {
         match self {
-            Command::Run(_) | Command::Resume(_) | Command::Demo(_) => true,
+            Command::Run(_) | Command::Resume(_) | Command::Prove(_) | Command::Demo(_) => true,
             Command::Stories(args) => args.runs(),
             Command::Tasks(args) => args.runs(),
             _ => false,
@@ -259,6 +262,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Runs(args) => (Format::Human, runs::runs(args)),
         Command::Show(args) => (Format::Human, show::show(args)),
         Command::Diff(args) => (Format::Human, diff::diff(args)),
+        Command::Prove(args) => (args.output.format, prove::prove(args)),
         Command::Clean(args) => (Format::Human, clean::clean(args)),
         Command::Init(args) => (Format::Human, init::init(args)),
         Command::Config(args) => (Format::Human, config::config(args)),
@@ -303,6 +307,7 @@ fn exit_code(reason: StopReason, state: &State) -> ExitCode {
     match reason.kind() {
         _ if state.is_success(reason) => ExitCode::SUCCESS,
         StopKind::Interrupted => ExitCode::from(130),
+        StopKind::Unusable => ExitCode::from(Code::Usage as u8),
         StopKind::Done
         | StopKind::Limit
         | StopKind::Stalled

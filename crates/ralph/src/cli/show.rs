@@ -9,7 +9,7 @@ use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::{self, RunDir};
-use crate::report::{Out, Style, command_name, fit};
+use crate::report::{Out, Style, command_name, fit, proof};
 use crate::run_history::{RunHistory, SentPrompt};
 use crate::session::result_of;
 use clap::Args;
@@ -110,6 +110,18 @@ fn print(history: &RunHistory) {
         }
         for check in &iteration.check_results {
             out.text(&format!("  check    {}: {}", printable(&check.name), printable(&check.output)));
+        }
+        if let Some(proof) = &iteration.proof {
+            let worth = proof::in_detail(run, proof.word, proof);
+            out.text(&format!("  proof    {}", printable(&worth)));
+            let gates = proof.changed_gates();
+            if proof.start_gates == Some(true) && !gates.is_empty() {
+                out.text(&format!("  gates    {}; the checks pass without this, too", printable(&gates)));
+            }
+            if !proof.changed_by_checks.is_empty() {
+                let paths = printable(&proof.changed_by_checks.join(", ")).into_owned();
+                out.text(&format!("  checks   changed delivered files: {paths}"));
+            }
         }
     }
     // What an agent did in an iteration that is under way, or was cut short, is there to be seen too.

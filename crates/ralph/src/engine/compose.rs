@@ -7,6 +7,7 @@ use crate::layout::TasksDir;
 use crate::template::{self, StoryGaps, TemplateError};
 use crate::texts::Texts;
 use ralph_loop::event::RestoreEnd;
+use ralph_loop::gates::{GateChange, in_one_line};
 use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::StoriesPlan;
 use ralph_loop::plan::tasks::TasksPlan;
@@ -85,6 +86,7 @@ pub(super) fn prompt(
     Ok(compose(&Parts {
         base: &base,
         failures: failures.collect(),
+        refused: state.work.refused.as_deref(),
         iteration: state.iteration(),
         of: state.ledger.limits.iterations,
         iteration_count: run.prompt.iteration_count,
@@ -158,6 +160,9 @@ fn story_text(
     Ok(template::story(template.as_deref().unwrap_or(template::STORY), plan, &gaps)?)
 }
 
+/// So many changed tests and checks are named to a reviewer.
+const GATES_NAMED: usize = 20;
+
 /// The user's prompt for all iterations, under what this one is for.
 fn task_text(
     run: &Run,
@@ -208,6 +213,16 @@ fn task_text(
                 true => "Ralph commits them after you exit.",
                 false => "The user commits them.",
             }
+        );
+    }
+    let changed: Vec<GateChange> =
+        state.work.gates.iter().filter(|gate| gate.needs_second_run()).cloned().collect();
+    if mode == Mode::Review && !changed.is_empty() {
+        let _ = writeln!(
+            head,
+            "These tests and checks were changed, which can hide that the work is not done; look at each \
+             change: {}",
+            in_one_line(&changed, GATES_NAMED)
         );
     }
     if !tasks.violations.is_empty() {

@@ -14,6 +14,7 @@ use crate::tasks::added::Added;
 use crate::texts::Texts;
 use ralph_loop::event::{End, Event, Fact, How, SnapshotEnd, Step, StepId, VERSION};
 use ralph_loop::plan::{Item, PlanEnd};
+use ralph_loop::proof::ProofSpec;
 use ralph_loop::{Run, State};
 use std::collections::VecDeque;
 use std::io;
@@ -29,6 +30,7 @@ pub fn first_prompt(run: &Run, texts: &[String]) -> io::Result<Option<FirstPromp
     let dir = tempfile::tempdir()?;
     let run_dir = Home::at(dir.path().to_path_buf()).run(&run.id);
     fsx::private_dir(&run_dir.texts())?;
+    let run = &without_baseline(run);
     let mut host = DryHost { texts: Texts::of(&run_dir), events: VecDeque::new(), found: None };
     texts.iter().try_for_each(|text| host.texts.put(text).map(drop))?;
     let fact = Fact::Opened(Box::new(run.clone()));
@@ -42,6 +44,12 @@ pub fn first_prompt(run: &Run, texts: &[String]) -> io::Result<Option<FirstPromp
     }
 }
 
+/// The prompt of a real run also has the checks that fail before the first agent. Here they are not run.
+fn without_baseline(run: &Run) -> Run {
+    let proof = run.proof.clone().map(|proof| ProofSpec { baseline: false, ..proof });
+    Run { proof, ..run.clone() }
+}
+
 struct DryHost {
     texts: Texts,
     events: VecDeque<Fact>,
@@ -52,8 +60,9 @@ impl DryHost {
     fn end_of(&mut self, run: &Run, state: &State, step: &Step) -> End {
         let impossible = |why: String| End::Impossible { why };
         match step {
-            // The tree is not recorded.
+            // The tree is not recorded, and not copied.
             Step::Snapshot { .. } => End::Snapshot(SnapshotEnd::default()),
+            Step::Prepare { .. } => End::Prepare(Box::default()),
             Step::Plan { what, .. } => {
                 let mut nothing_added = Added::nothing();
                 match task_files::perform(

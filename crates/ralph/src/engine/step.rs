@@ -19,12 +19,13 @@ use ralph_loop::dialect::{
 };
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
+use ralph_loop::proof::Round;
 use ralph_loop::summary;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::net::unix::pipe::Receiver;
 
 /// How the program of a step has ended.
@@ -308,6 +309,9 @@ pub(super) struct CheckStep {
     pub(super) output: File,
     pub(super) guard: Option<LogGuard>,
     pub(super) started: Instant,
+    /// The same by the clock that files go by.
+    pub(super) began: SystemTime,
+    pub(super) round: Round,
 }
 
 impl CheckStep {
@@ -325,7 +329,17 @@ impl CheckStep {
     fn read(self, run: &Run, ended: ProgramEnd, texts: &mut Texts) -> End {
         let ProgramEnd { exit, by, swept } = ended;
         let duration_ms = elapsed_ms(self.started);
-        let mut end = CheckEnd { exit, duration_ms, log: self.log, excerpt: None, summary: None, swept };
+        let mut end = CheckEnd {
+            exit,
+            duration_ms,
+            log: self.log,
+            excerpt: None,
+            summary: None,
+            swept,
+            tests: None,
+            changed: Vec::new(),
+            touched: Vec::new(),
+        };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
         if exit == Exit::Code(0) && by == EndedBy::Itself {
             return End::Check(end);
@@ -341,6 +355,31 @@ impl CheckStep {
             }
             Err(cause) => End::Impossible { why: format!("cannot save the output of a check: {cause}") },
         }
+    }
+}
+
+/// A setup command at work. It writes straight into its log.
+pub(super) struct SetupStep {
+    pub(super) log: PathBuf,
+    pub(super) output: File,
+    pub(super) started: Instant,
+}
+
+impl SetupStep {
+    pub(super) fn finish(self, ended: ProgramEnd) -> End {
+        let ProgramEnd { exit, swept, .. } = ended;
+        let summary = tail(&self.output).ok().and_then(|end_of_output| summary::line(&end_of_output));
+        End::Setup(CheckEnd {
+            exit,
+            duration_ms: elapsed_ms(self.started),
+            log: self.log,
+            excerpt: None,
+            summary,
+            swept,
+            tests: None,
+            changed: Vec::new(),
+            touched: Vec::new(),
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::tasks::added::Added;
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{Amend, Amendment, Comparison, FileWork, Known, TasksEnd, TasksState, outline};
 use ralph_loop::plan::{Plan, PlanState, PlanStep};
+use ralph_loop::prompt;
 use ralph_loop::review;
 use ralph_loop::task_list::{ReviewStatus, Story, TaskList, Unreadable};
 use ralph_loop::text::clip;
@@ -278,12 +279,16 @@ fn unsay(story: &mut Story) {
 
 /// What the failed checks say, as feedback for the agent that fixes it.
 fn red_checks(run: &Run, state: &State, texts: &Texts) -> io::Result<String> {
+    if let Some(refused) = &state.work.refused {
+        return Ok(prompt::refusal(refused));
+    }
     let mut out = String::from("Approved by a review, but these checks fail:\n");
     for failed in &state.work.feedback {
         let Some(check) = run.checks.get(failed.index) else { continue };
         let excerpt = failed.excerpt.as_deref().map(|hash| texts.get(hash)).transpose()?.unwrap_or_default();
         // Writing to a String cannot fail.
         let _ = writeln!(out, "- {} {}:\n{}", check.command, failed.outcome, excerpt.trim_end());
+        out.push_str(&prompt::only_on_copy(failed));
     }
     Ok(out.trim_end().to_string())
 }

@@ -155,6 +155,16 @@ impl Checkpoints {
         self.shadow.top()
     }
 
+    pub fn shadow(&self) -> &Shadow {
+        &self.shadow
+    }
+
+    /// Paths that the newest tree does not hold, as far as they are text.
+    pub fn unrecorded(&self) -> Vec<String> {
+        let paths = self.last.iter().flat_map(|last| &last.left_out.unrecorded);
+        paths.filter_map(|path| String::from_utf8(path.clone()).ok()).collect()
+    }
+
     pub fn repository(&self) -> &Repository {
         self.shadow.repository()
     }

@@ -29,11 +29,11 @@ impl GitDir {
         own.join("HEAD").symlink_metadata().is_ok().then_some(GitDir { own, common })
     }
 
-    /// A file that git keeps in the same place in every version.
+    /// A file or directory that git keeps in the same place in every version.
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
         match name {
-            "index" => Some(self.own.join(name)),
-            "info/exclude" | "info/attributes" => Some(self.common.join(name)),
+            "index" | "modules" => Some(self.own.join(name)),
+            "info/exclude" | "info/attributes" | "objects" => Some(self.common.join(name)),
             _ => None,
         }
     }

@@ -5,6 +5,8 @@
 
 pub mod changed;
 pub mod checkpoint;
+pub mod contents;
+pub mod delivered;
 mod exchange;
 mod feasible;
 mod git_dir;
@@ -233,6 +235,15 @@ impl Repository {
 
     pub fn has_commit(&self) -> bool {
         self.succeeds(&["rev-parse", "--verify", "-q", "HEAD^{commit}"])
+    }
+
+    /// The tree of a commit, or of whatever else names one.
+    pub fn tree_of(&self, revision: &str) -> Option<String> {
+        let name = format!("{revision}^{{tree}}");
+        let parse = ["rev-parse", "--verify", "-q", "--end-of-options", &name];
+        let answer = self.git().args(parse).run().ok().filter(ToolOutput::success)?;
+        let tree = answer.stdout.trim_ascii_end();
+        is_object_id(tree).then(|| String::from_utf8_lossy(tree).into_owned())
     }
 
     pub fn has_branch(&self, branch: &str) -> bool {

@@ -122,6 +122,8 @@ impl AgentStream {
             }
             Step::Snapshot { .. }
             | Step::Check { .. }
+            | Step::Prepare { .. }
+            | Step::Setup { .. }
             | Step::Scm { .. }
             | Step::CommitWorktree
             | Step::Plan { .. }

@@ -6,6 +6,7 @@ use crate::report;
 use ralph_loop::ask::Ask;
 use ralph_loop::dialect::{AgentEvent, Exit};
 use ralph_loop::event::StopReason;
+use ralph_loop::proof::Round;
 use ralph_loop::task_list::Mode;
 use ralph_loop::view::{self, Iteration, Update};
 use std::path::PathBuf;
@@ -68,9 +69,12 @@ pub enum Moment {
     },
     CheckStarted {
         name: String,
+        /// What it runs on, and when.
+        round: Round,
     },
     CheckEnded {
         name: String,
+        round: Round,
         passed: bool,
         /// The line of its output that says what is wrong.
         summary: Option<String>,
@@ -141,9 +145,12 @@ impl Moment {
             view::Moment::RetryAfter { wait_ms } => {
                 Moment::RetryAfter { wait: Duration::from_millis(*wait_ms) }
             }
-            view::Moment::CheckBegan(check) => Moment::CheckStarted { name: check.command.clone() },
-            view::Moment::CheckEnded { check, outcome, end } => Moment::CheckEnded {
+            view::Moment::CheckBegan { check, round } => {
+                Moment::CheckStarted { name: check.command.clone(), round: *round }
+            }
+            view::Moment::CheckEnded { check, round, outcome, end } => Moment::CheckEnded {
                 name: check.command.clone(),
+                round: *round,
                 passed: outcome.passed(),
                 summary: end.summary.clone(),
                 duration: Duration::from_millis(end.duration_ms),
@@ -161,7 +168,17 @@ impl Moment {
             view::Moment::Stopped { stopped, success, .. } => {
                 Moment::Stopped { reason: stopped.reason, success: *success, note: stopped.note.clone() }
             }
-            view::Moment::MessageAsked
+            view::Moment::Prepared { round, prepared } => {
+                Moment::Notice { text: report::proof::in_place(update.state, *round, prepared)? }
+            }
+            view::Moment::BaselineKnown => match report::proof::falls_back(update.state) {
+                Some(text) => Moment::Warning { text },
+                None => Moment::Notice { text: report::proof::baseline(update.state) },
+            },
+            view::Moment::PrepareBegan(_)
+            | view::Moment::SetupBegan { .. }
+            | view::Moment::SetupEnded(_)
+            | view::Moment::MessageAsked
             | view::Moment::ScmBegan { .. }
             | view::Moment::Cancelled { .. }
             | view::Moment::CheckCutShort(_)

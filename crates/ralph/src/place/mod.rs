@@ -16,6 +16,7 @@ use crate::git::{GitError, NoRepository};
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::Command;
+use crate::proof::mounts::Mounts;
 use ralph_loop::Run;
 use ralph_loop::run::Place;
 use std::io;
@@ -59,8 +60,13 @@ pub enum PrepareError {
     CannotCreate(#[source] io::Error),
 }
 
-/// The command to start so that this one runs in the place.
-pub fn command(place: &Place, command: Command) -> Command {
+/// The command to start so that this one runs in the place; with mounts, other directories are seen
+/// at some paths there.
+pub fn command(place: &Place, mounts: Option<&Mounts>, command: Command) -> Command {
+    let command = match mounts {
+        Some(mounts) => mounts.wrap(command),
+        None => command,
+    };
     match place {
         Place::Here | Place::Worktree { .. } => command,
     }

@@ -160,7 +160,7 @@ impl<'a> Tool<'a> {
     fn spawn(self, stdin: Stdio) -> Result<Waiting, ToolError> {
         let Tool { command, place, keep, timeout, .. } = self;
         let program = command.argv.first().cloned().unwrap_or_default();
-        let mut command = to_start(place::command(&place, command));
+        let mut command = to_start(place::command(&place, None, command));
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         match spawn(&mut command) {
             Ok(child) => Ok(Waiting { program, child: Some(child), keep, timeout }),

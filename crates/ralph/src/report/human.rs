@@ -1,6 +1,7 @@
 //! Shows a run to a person as it happens.
 
 use super::plans::{self, IterationTitle};
+use super::proof;
 use super::screen::Screen;
 use super::status::{StatusLine, describe, doing};
 use super::stream::StreamView;
@@ -12,6 +13,7 @@ use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, RestoreEnd, SnapshotEnd, Why};
 use ralph_loop::plan::tasks::TasksEnd;
 use ralph_loop::plan::{Item, Plan};
+use ralph_loop::proof::Round;
 use ralph_loop::scm::{MessageOutcome, TaskOutcome};
 use ralph_loop::task_list::Estimate;
 use ralph_loop::text::{counted, printable};
@@ -169,8 +171,14 @@ impl Human {
         }
     }
 
-    fn check_ended(&mut self, check: &CheckSpec, outcome: CheckOutcome, end: &CheckEnd) {
+    /// `is_told`: the agent learns what has failed.
+    fn check_ended(&mut self, check: &CheckSpec, is_told: bool, outcome: CheckOutcome, end: &CheckEnd) {
         let (name, took) = (printable(&check.command), span(end.duration_ms));
+        if !is_told {
+            // It proves something, and is nothing that the agent has to put right.
+            let line = format!("  check: {name} {outcome} ({took})");
+            return self.line(&self.style.paint(Tone::Quiet, &line));
+        }
         match outcome {
             CheckOutcome::Passed => {
                 let line = format!("{} check: {name} passed ({took})", self.style.ok());
@@ -235,6 +243,9 @@ impl Human {
             {
                 let agent = printable(update.agent_or("the agent"));
                 self.line(&format!("  All checks pass, but {agent} has not said it is done."));
+            }
+            (Verdict::Refused { word }, _) => {
+                self.line(&format!("  Not accepted (--proof strict): {}.", word.sentence()));
             }
             (Verdict::Red { .. } | Verdict::Green { .. } | Verdict::AgentFailed { .. }, _) => {}
         }
@@ -332,9 +343,35 @@ impl Human {
                 let agent = update.agent_name();
                 self.agent_began(update, &IterationTitle { iteration, attempt, item, agent });
             }
-            Moment::CheckBegan(check) => {
-                let line = format!("  running check: {}", printable(&check.command));
+            Moment::CheckBegan { check, round } => {
+                let on = proof::runs_on(state, *round).map_or_else(String::new, |on| format!(" {on}"));
+                let line = format!("  running check{on}: {}", printable(&check.command));
                 self.line(&self.style.paint(Tone::Quiet, &line));
+            }
+            // Said once it is known that there is a copy.
+            Moment::PrepareBegan(_) => {}
+            Moment::SetupBegan { command } => {
+                let line = format!("  installing dependencies into the copy: {}", printable(command));
+                self.line(&self.style.paint(Tone::Quiet, &line));
+            }
+            Moment::SetupEnded(end) => {
+                let outcome = CheckOutcome::of(end.exit);
+                if !outcome.passed() {
+                    let summary = end.summary.as_ref().map_or_else(String::new, |line| format!(": {line}"));
+                    self.warn(&format!("the setup {outcome}{summary}; the checks run in place"));
+                }
+            }
+            Moment::Prepared { round, prepared } => {
+                if let Some(why) = proof::in_place(state, *round, prepared) {
+                    self.line(&format!("  {}", printable(&why)));
+                }
+            }
+            Moment::BaselineKnown => {
+                let line = format!("  {}", printable(&proof::baseline(state)));
+                self.line(&line);
+                if let Some(why) = proof::falls_back(state) {
+                    self.warn(&why);
+                }
             }
             Moment::MessageAsked => self.line("  asking the agent for a commit message"),
             Moment::AgentEnded { end, cancelled, .. } => {
@@ -345,7 +382,11 @@ impl Human {
                 let wait = span(*wait_ms);
                 self.line(&format!("  waiting {wait}, then retrying the same iteration (it does not count)"));
             }
-            Moment::CheckEnded { check, outcome, end } => self.check_ended(check, *outcome, end),
+            Moment::CheckEnded { check, round, outcome, end } => {
+                let is_told = matches!(round, Round::Workspace | Round::Delivered);
+                let is_told = is_told && !proof::explains(state, *round);
+                self.check_ended(check, is_told, *outcome, end);
+            }
             Moment::Checkpoint { end, problem_is_new, left_out_is_new, .. } => {
                 self.checkpoint(end, *problem_is_new, *left_out_is_new);
             }

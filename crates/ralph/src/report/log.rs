@@ -3,6 +3,7 @@
 //! Appended, and never a reason to fail: a log that cannot be written is warned about once.
 
 use super::plans;
+use super::proof;
 use super::{EDITED, Reporter, filled_in, left, low_disk};
 use crate::fsx;
 use ralph_loop::Run;
@@ -54,10 +55,11 @@ fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
             Some(format!("iteration {iteration}{again}: {name} {}", plans::works_on(run, item)))
         }
         Moment::AgentEnded { end, .. } => Some(agent_ended(end, agent)),
-        Moment::CheckEnded { check, outcome, end } => {
+        Moment::CheckEnded { check, round, outcome, end } => {
+            let on = proof::runs_on(update.state, *round).map_or_else(String::new, |on| format!(" {on}"));
             let summary = end.summary.as_ref().filter(|_| *outcome != CheckOutcome::Passed);
             let summary = summary.map_or_else(String::new, |line| format!(": {line}"));
-            Some(format!("check {} {outcome}{summary}", check.command))
+            Some(format!("check {}{on} {outcome}{summary}", check.command))
         }
         Moment::Restored(end) => {
             let kept = end.kept.as_ref()?;
@@ -90,7 +92,15 @@ fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
             let note = stopped.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
             Some(format!("run {} ended: {}{note}", run.id, stopped.reason.word()))
         }
-        Moment::CheckBegan(_)
+        Moment::Prepared { round, prepared } => proof::in_place(update.state, *round, prepared),
+        Moment::BaselineKnown => {
+            let why = proof::falls_back(update.state).map_or_else(String::new, |why| format!("; {why}"));
+            Some(format!("{}{why}", proof::baseline(update.state)))
+        }
+        Moment::SetupBegan { command } => Some(format!("installing dependencies into the copy: {command}")),
+        Moment::CheckBegan { .. }
+        | Moment::SetupEnded(_)
+        | Moment::PrepareBegan(_)
         | Moment::MessageAsked
         | Moment::ScmBegan { .. }
         | Moment::Cancelled { .. }
@@ -132,7 +142,12 @@ fn judged(run: &Run, judgement: &Judgement, agent: &str) -> String {
         (_, Settlement::Settled) if judgement.verdict == (Verdict::Green { checks: 0 }) => {
             format!("iteration {iteration}: the agent says it is done")
         }
-        (_, Settlement::Settled) => format!("iteration {iteration}: done, all checks pass"),
+        (_, Settlement::Settled) => match &judgement.proof {
+            Some(proof) => {
+                format!("iteration {iteration} done: {}", proof::in_detail(run, proof.word, proof))
+            }
+            None => format!("iteration {iteration}: done, all checks pass"),
+        },
         (_, Settlement::Retry { why }) => format!("iteration {iteration} failed: {why}"),
         (_, Settlement::Continue) => match judgement.silence {
             Some(silence) => format!("iteration {iteration} failed: {agent} was {silence}"),

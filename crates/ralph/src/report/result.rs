@@ -1,5 +1,6 @@
 //! How a run ended: as one object for programs, and as closing lines for people.
 
+use super::proof::ProofReport;
 use super::style::{Style, Tone};
 use super::tasks_left::{TaskResult, TasksLeft, named};
 use ralph_loop::event::{StopKind, StopReason};
@@ -30,6 +31,9 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskResult>,
     pub worktree_path: String,
+    /// What the result is worth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofReport>,
     pub error: Option<ErrorReport>,
 }
 
@@ -55,6 +59,7 @@ impl RunResult {
             iterations: Vec::new(),
             tasks: Vec::new(),
             worktree_path: String::new(),
+            proof: None,
             error: Some(error),
         }
     }
@@ -83,6 +88,10 @@ pub struct Summary {
     pub stall_after: u32,
     /// There were checks: without any, nothing is proven.
     pub checked: bool,
+    /// What the result is worth, in words; runs of earlier versions do not know.
+    pub proof: Option<String>,
+    /// It is worth a look before it is used.
+    pub doubtful: bool,
     /// Where the work is and what to do with it, if it is not here.
     pub place: Vec<String>,
 }
@@ -122,9 +131,12 @@ impl StoriesLeft {
 
 impl Summary {
     pub fn closing_lines(&self, style: Style) -> Vec<String> {
-        let good = self.success;
-        let mark = if good { style.ok() } else { style.bad() };
-        let word = style.paint(if good { Tone::Good } else { Tone::Bad }, self.reason.word());
+        let (mark, tone) = match (self.success, self.doubtful) {
+            (true, false) => (style.ok(), Tone::Good),
+            (true, true) => (style.doubt(), Tone::Warn),
+            (false, _) => (style.bad(), Tone::Bad),
+        };
+        let word = style.paint(tone, self.reason.word());
         let iterations = counted(self.iterations.into(), "iteration");
         let mut lines = self.banner(style);
         let last = format!("{mark} {word}: {}", self.why());
@@ -176,6 +188,7 @@ impl Summary {
     /// More than the reason alone says.
     fn in_detail(&self) -> Option<String> {
         Some(match self.reason {
+            StopReason::Completed if self.proof.is_some() => self.proof.clone()?,
             StopReason::Completed if !self.checked => "the agent says it is done; no checks were run".into(),
             StopReason::MaxIterations if self.success => "ran all requested iterations".into(),
             StopReason::MaxIterations => {
@@ -214,6 +227,7 @@ impl Summary {
             StopKind::Failed if self.refused.is_some() && self.reason != StopReason::Halted => {
                 self.refused.clone()
             }
+            StopKind::Unusable => Some("use --proof auto to run the checks in place instead".to_string()),
             StopKind::GaveUp
             | StopKind::Failed
             | StopKind::Paused

@@ -62,6 +62,7 @@ pub(super) fn doing(view: &RunView, up_ms: u64) -> String {
         Work::Agent { name } => name,
         Work::Check { command } => command,
         Work::Checkpoint => "taking a checkpoint",
+        Work::PrepareCopy => "making a clean copy",
         Work::CommitMessage => "commit message",
         Work::CommitWorktree => "committing the rest",
         Work::Restore => "resetting the files",

@@ -78,6 +78,11 @@ impl Style {
         self.paint(Tone::Bad, if self.emoji { "❌" } else { "[ERR]" })
     }
 
+    /// It is done, and worth a look.
+    pub fn doubt(&self) -> String {
+        self.paint(Tone::Warn, if self.emoji { "⚠️" } else { "[!]" })
+    }
+
     pub fn tool(&self) -> &'static str {
         if self.emoji { "⏺" } else { "*" }
     }

@@ -51,7 +51,7 @@ fn line(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
             let (of, command) = (update.state.ledger.limits.iterations, command(update.agent()?));
             format!("Iteration {iteration}/{of} starting\n[ralph] Agent command: {command}")
         }
-        Moment::CheckBegan(check) => {
+        Moment::CheckBegan { check, .. } => {
             format!("Running {}: {}", check.origin.noun().to_lowercase(), mask::text(&check.command))
         }
         Moment::ScmBegan { task } => format!("Running scm task: {} {task}", run.scm.as_ref()?.command),
@@ -80,6 +80,7 @@ fn line(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
             let found = match verdict {
                 Verdict::Green { checks } => format!("{} passed", counted(*checks as u64, "check")),
                 Verdict::Red { failed } => format!("{} failed", counted(failed.len() as u64, "check")),
+                Verdict::Refused { word } => format!("not accepted: {}", word.sentence()),
                 Verdict::AgentFailed { why } => format!("{agent} failed: {why}"),
             };
             let silent = silence.map(|silence| format!("{agent} was {silence}, ")).unwrap_or_default();

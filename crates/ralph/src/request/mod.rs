@@ -18,7 +18,7 @@ use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
 use crate::place::{self, PlaceError};
-use crate::settings::Settings;
+use crate::settings::{ProofSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::dialect::{Dialect, OutputKind};
@@ -28,6 +28,7 @@ use ralph_loop::limits::{
 };
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
+use ralph_loop::proof::{ProofMode, ProofSpec};
 use ralph_loop::run::{PromptOptions, Roles};
 use ralph_loop::scm::ScmSpec;
 use std::io;
@@ -50,6 +51,9 @@ pub struct Terms {
     pub max_failures: Option<u32>,
     pub stall_after: Option<u32>,
     pub check_timeout: Option<u64>,
+    pub proof: Option<ProofMode>,
+    /// Do not run the checks before the first agent.
+    pub no_baseline: bool,
     /// Where to log to, beside the terminal.
     pub log_file: Option<PathBuf>,
     /// Agents that stand in while the first one's service refuses.
@@ -148,9 +152,16 @@ fn assemble(
             iteration_count: settings.include_iteration_count_in_prompt,
             may_be_empty: terms.unplanned,
         },
+        proof: Some(proof(terms, settings)),
         log,
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),
     })
+}
+
+fn proof(terms: &Terms, settings: &Settings) -> ProofSpec {
+    let ProofSettings { mode, baseline, carry, setup, pin, junit } = settings.proof.clone();
+    let (mode, baseline) = (terms.proof.unwrap_or(mode), baseline && !terms.no_baseline);
+    ProofSpec { mode, baseline, setup, carry, pin, junit, replay: None }
 }
 
 /// What a run cannot keep to, to be reported before it begins.

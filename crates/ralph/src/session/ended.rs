@@ -5,9 +5,10 @@ use super::result::{result_of, tasks_left};
 use crate::journal::UnreadableRun;
 use crate::layout::{Project, RunDir};
 use crate::place;
-use crate::report::{RunResult, StoriesLeft, Summary, refusal_advice};
+use crate::report::{self, RunResult, StoriesLeft, Summary, refusal_advice};
 use crate::stories::backlog;
 use crate::worker::Worker;
+use ralph_loop::proof::Word;
 use ralph_loop::state::Stopped;
 use ralph_loop::{Run, State};
 
@@ -50,6 +51,8 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
         max_failures: run.limits.max_failures,
         stall_after: run.limits.stall_after,
         checked: !run.checks.is_empty(),
+        proof: report::proof::sentence(run, state),
+        doubtful: state.proof.weakest().is_some_and(Word::is_doubtful),
         place: place::advice(&run.place),
     }
 }

@@ -3,6 +3,7 @@
 use super::{CutShort, Ended, LifeError, SessionError, SessionOptions};
 use crate::control::Control;
 use crate::engine::{Clock, EngineError, Equipment, Projections, RealHost, drive, take};
+use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::journal::{self, Journal};
 use crate::layout::{Project, RunDir};
@@ -13,6 +14,7 @@ use crate::report::{Logged, Reporter};
 use crate::worker::WorkerFiles;
 use crate::worker::record::Record;
 use ralph_loop::event::Fact;
+use ralph_loop::state::Resumable;
 use ralph_loop::{Run, State};
 use std::path::PathBuf;
 
@@ -73,6 +75,11 @@ pub(super) fn live(
     };
     runtime.block_on(host.close_control());
     let closed = host.close(&run, &state);
+    if state.resumable() == Resumable::Never {
+        // The clean copy has shown what it was made for, and may be large. One that cannot be removed
+        // goes with the run's record.
+        let _ = fsx::remove_tree(&run_dir.proof());
+    }
     drop(inside);
     // A task that is no longer waited for must not hold up the end.
     runtime.shutdown_background();

@@ -3,7 +3,7 @@
 use crate::error::continue_with;
 use crate::journal::{self, UnreadableRun};
 use crate::layout::RunDir;
-use crate::report::{ErrorReport, RunResult, TasksLeft, refusal_advice};
+use crate::report::{ErrorReport, ProofReport, RunResult, TasksLeft, refusal_advice};
 use ralph_loop::event::{Event, StopKind, StopReason};
 use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
@@ -37,6 +37,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
         iterations,
         tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
         worktree_path: run.place.own_tree().map_or_else(String::new, |path| path.display().to_string()),
+        proof: ProofReport::of(&run, &state),
         error,
         run: Some(run.id),
     })

@@ -38,6 +38,7 @@ use file::{Role, Source};
 use ralph_loop::check::FailAction;
 use ralph_loop::money::Usd;
 use ralph_loop::price::Price;
+use ralph_loop::proof::ProofMode;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,7 @@ pub struct Settings {
     pub check_timeout: f64,
     pub max_failures: u32,
     pub stall_after: u32,
+    pub proof: ProofSettings,
     pub backoff: BackoffSettings,
     pub context: bool,
     pub checkpoints: bool,
@@ -147,6 +149,17 @@ pub struct TasksSettings {
 pub struct AgentsSettings {
     pub review: Option<String>,
     pub fix: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProofSettings {
+    pub mode: ProofMode,
+    pub baseline: bool,
+    pub carry: Vec<String>,
+    pub setup: Vec<String>,
+    pub pin: Vec<String>,
+    pub junit: Vec<String>,
 }
 
 /// Seconds to wait after a first failure, and at most.

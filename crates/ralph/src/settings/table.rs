@@ -158,6 +158,12 @@ pub const KEYS: &[Key] = &[
               checks fail, or no task advances; 0 means never (`--stall-after`).",
     },
     Key {
+        name: "proof",
+        kind: Kind::Group(PROOF),
+        default: Fallback::Group,
+        doc: "How a result is proven: see docs/proof.md.",
+    },
+    Key {
         name: "backoff",
         kind: Kind::Group(BACKOFF),
         default: Fallback::Group,
@@ -387,6 +393,49 @@ const AGENTS: &[Key] = &[
         kind: Kind::Text,
         default: Fallback::Nothing,
         doc: "The agent that fixes what a review found.",
+    },
+];
+
+pub const PROOF_MODES: &[&str] = &["auto", "in-place", "clean", "strict"];
+
+const PROOF: &[Key] = &[
+    Key {
+        name: "mode",
+        kind: Kind::Choice(PROOF_MODES),
+        default: Fallback::Text("auto"),
+        doc: "`auto` runs the checks on a clean copy where it can, `clean` only there, `in-place` never; \
+              `strict` also refuses what passes only with changed tests (`--proof`).",
+    },
+    Key {
+        name: "baseline",
+        kind: Kind::Switch,
+        default: Fallback::Switch(true),
+        doc: "Run the checks once before the first agent (`--no-baseline`).",
+    },
+    Key {
+        name: "carry",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Ignored paths that the copy uses as they are in the working tree, beside `node_modules`, \
+              `.venv` and the like.",
+    },
+    Key {
+        name: "setup",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Commands that install dependencies into the copy, if the agent has changed them.",
+    },
+    Key {
+        name: "pin",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Globs of files that decide over a verdict, beside tests and well-known configuration.",
+    },
+    Key {
+        name: "junit",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Globs of JUnit XML files that the checks write.",
     },
 ];
 

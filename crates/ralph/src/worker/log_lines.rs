@@ -99,8 +99,8 @@ fn iteration_ended(
                 format!("iteration {number} failed ({agent}exit: {exit}), retrying in {wait} ({tries})");
             lines.and(LogLines::both("FAIL", line))
         }
-        Verdict::Green { .. } | Verdict::Red { .. } if was_silent => lines,
-        Verdict::Green { .. } | Verdict::Red { .. } => {
+        Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. } if was_silent => lines,
+        Verdict::Green { .. } | Verdict::Red { .. } | Verdict::Refused { .. } => {
             let took = duration(took, " ");
             let line = format!("iteration {number} completed ({agent}exit: {exit}, duration: {took})");
             lines.and(LogLines { log: vec![], lines: vec![line] })
@@ -129,7 +129,9 @@ fn ended(state: &State, stopped: &Stopped, success: bool, matched: bool) -> LogL
         ),
         StopKind::Paused => LogLines::default(),
         StopKind::Killed => LogLines::both("STOP", "killed".into()),
-        StopKind::GaveUp | StopKind::Failed => LogLines::both("FAIL", format!("{word}{note}, stopping loop")),
+        StopKind::GaveUp | StopKind::Failed | StopKind::Unusable => {
+            LogLines::both("FAIL", format!("{word}{note}, stopping loop"))
+        }
         StopKind::Done | StopKind::Limit | StopKind::Stalled | StopKind::Interrupted => {
             LogLines::both("STOP", format!("stopped after {iterations}: {word}{note}"))
         }

@@ -46,7 +46,7 @@ impl Status {
             None => Status::Running,
             Some(StopKind::Paused | StopKind::Interrupted) => Status::Paused,
             Some(StopKind::Done | StopKind::Limit | StopKind::Stalled | StopKind::Killed) => Status::Stopped,
-            Some(StopKind::GaveUp | StopKind::Failed) => Status::Failed,
+            Some(StopKind::GaveUp | StopKind::Failed | StopKind::Unusable) => Status::Failed,
         }
     }
 }

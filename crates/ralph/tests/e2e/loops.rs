@@ -48,8 +48,12 @@ fn repairs_in_the_third_iteration_and_words_the_commit(real: Real) {
         turns.iter().filter(|turn| turn.assistant_turns == 0).map(|turn| turn.opening.as_str()).collect();
     assert_eq!(openings.len(), 4, "three iterations and a commit message: {openings:#?}");
     assert!(openings[..3].iter().all(|opening| opening.contains("write fixed.txt")), "{openings:#?}");
-    assert!(!openings[0].contains("fixed.txt is missing"), "{}", openings[0]);
-    assert!(openings[1].contains("fixed.txt is missing"), "{}", openings[1]);
+    for (iteration, opening) in openings[..3].iter().enumerate() {
+        // The first is told what failed before it, the others what failed after the one before them.
+        let log = format!(".ralph/guardrail_{iteration}_");
+        assert!(opening.contains("fixed.txt is missing") && opening.contains(&log), "{opening}");
+    }
+    assert_eq!(result["proof"]["word"], "proven", "{result:#}");
     assert!(openings[3].contains("commit message"), "{}", openings[3]);
 
     assert_eq!(stage.git(&["log", "-1", "--format=%s"]), "Add the file that was missing\n");

@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Far longer than any life takes.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A target that does not show up for so long is let off.
 const SEARCH: Duration = Duration::from_millis(400);

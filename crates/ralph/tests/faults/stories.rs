@@ -74,14 +74,15 @@ pub fn endure(
 /// `ralph stories`, at the end of a command.
 pub fn ordered(ordeal: &Ordeal, mut command: Command) -> Command {
     // Each death of an agent is a failed attempt, and none of them the point here.
-    let check = format!("sleep 0.02; test -e \"made-$(cat '{}')\"", ordeal.path("calls.now").display());
+    // On a clean copy a check sees the home, and no temporary files.
+    let check = format!("sleep 0.02; test -e \"made-$(cat '{}')\"", ordeal.path("user/calls.now").display());
     command.args(["stories", "--max-retries", "60", "--check", &check, "--"]);
-    command.arg("sh").arg(ordeal.path("agent.sh")).arg(ordeal.path("calls"));
+    command.arg("sh").arg(ordeal.path("agent.sh")).arg(ordeal.path("user/calls"));
     command
 }
 
 fn set_up(ordeal: &Ordeal) -> Result<(), String> {
-    fs::create_dir(ordeal.path("calls")).map_err(about("calls"))?;
+    fs::create_dir(ordeal.path("user/calls")).map_err(about("calls"))?;
     put(&ordeal.path("agent.sh"), AGENT.as_bytes())?;
     for (id, depends_on) in STORIES {
         let dir = ordeal.path("repo/specs").join(format!("epic-{}", epic(id)));

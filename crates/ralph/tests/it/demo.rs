@@ -11,7 +11,7 @@ fn the_demo_shows_feedback_at_work_and_leaves_nothing() {
         "--- Iteration 3/10 ---",
         "The agent says it is done, but checks fail.",
         "The check says `double 4: expected 8, got 12`",
-        "[OK] completed: done, all checks pass (3 iterations, cost: $0.0420, ",
+        "[OK] completed: proven: `./test.sh` was red and is green (3 iterations, cost: $0.0420, ",
     ] {
         assert!(ran.stdout.contains(part), "{part:?} is missing in:\n{}", ran.stdout);
     }

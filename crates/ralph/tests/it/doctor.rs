@@ -42,6 +42,10 @@ fn it_tells_what_is_there_with_versions_and_what_to_do_about_what_is_not() {
     assert_eq!((&git["ok"], &git["found"]), (&json!(false), &json!(null)));
     assert!(git["advice"].as_str().unwrap().contains("needed for checkpoints, diff, undo"), "{git:#}");
     assert_eq!(finding(&ran, "records")["found"], sandbox.home().to_str().unwrap());
+    assert_eq!(
+        finding(&ran, "bwrap")["advice"],
+        "apt-get install bubblewrap; needed to run checks on a clean copy"
+    );
 
     let ran =
         doctor(&sandbox, &[], only_bin).exits(0).says("9.8.7 (Claude Code)").says("apt-get install git");
@@ -140,4 +144,19 @@ fn manual_pages_render() {
     sandbox.ralph(&["man", "tasks", "add"]).exits(0).says(".TH ralph-tasks-add 1");
     let refused = sandbox.ralph(&["man", "tasks", "remove"]).exits(2).says("no such command: tasks remove");
     refused.says("`ralph tasks --help` lists the commands");
+}
+
+#[test]
+fn a_bwrap_that_cannot_mount_anything_is_not_ok() {
+    let sandbox = Sandbox::bare();
+    sandbox.program(
+        "bwrap",
+        "[ \"$1\" = --version ] && echo 'bubblewrap 0.0' && exit
+        echo 'bwrap: No permissions to create new namespace' >&2; exit 1",
+    );
+    let ran = doctor(&sandbox, &["--format", "json"], None).exits(0);
+    let found = finding(&ran, "bwrap");
+    assert_eq!((&found["ok"], &found["found"]), (&false.into(), &"bubblewrap 0.0".into()), "{found:#}");
+    let why = "bwrap cannot mount anything here: No permissions to create new namespace; checks run in place";
+    assert_eq!(found["advice"], why);
 }

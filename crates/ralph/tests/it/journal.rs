@@ -235,6 +235,32 @@ fn a_journal_of_the_fourth_version_still_tells_of_an_agent_that_waited() {
 }
 
 #[test]
+fn a_journal_of_the_fifth_version_still_tells_what_was_proven() {
+    let sandbox = Sandbox::bare();
+    let journal = include_str!("fixtures/journal-v5-proof.jsonl");
+    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let id = first["fact"]["opened"]["id"].as_str().unwrap();
+    let dir = sandbox.home().join("runs").join(id);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["iterations"]), (&"completed".into(), &2.into()), "{run:#}");
+    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    let words: Vec<&Value> = (0..2).map(|n| &shown["iterations"][n]["proof"]["word"]).collect();
+    assert_eq!(words, ["changed_tests", "proven"], "{shown:#}");
+    for part in ["baseline_in_place", "start_gates", "\"refused\"", "\"gates\""] {
+        assert!(journal.contains(part), "{part} is part of it");
+    }
+    // Cut off in any round, it is a run that can go on.
+    for lines in [5, 7, 13, 17, 19] {
+        let cut: String = journal.lines().take(lines).map(|line| format!("{line}\n")).collect();
+        fs::write(dir.join("journal.jsonl"), cut).unwrap();
+        let run = sandbox.listed();
+        assert_eq!((&run["status"], &run["resumable"]), (&"crashed".into(), &true.into()), "{run:#}");
+    }
+}
+
+#[test]
 fn what_an_agent_writes_into_the_journal_never_happened() {
     let sandbox = Sandbox::bare();
     let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";

@@ -41,6 +41,8 @@ mod map;
 mod prices;
 mod prints;
 mod prompts;
+mod proof;
+mod prove;
 mod resume;
 mod scm;
 mod seed_checks_loop;

@@ -186,8 +186,8 @@ fn execution_flow() {
             step.keys().next().cloned()
         })
         .collect();
-    let once = ["snapshot", "agent", "check"];
-    assert_eq!(steps[..6], [once, once].concat(), "the tree is recorded, the agent works, the checks run");
+    let order = ["snapshot", "prepare", "agent", "check", "snapshot", "agent", "check"];
+    assert_eq!(steps[..7], order, "the tree is recorded, the agent works, the checks run");
 }
 
 #[test]
@@ -351,8 +351,9 @@ fn result_fields() {
         "iteration": 2, "steps_taken": 2, "cost": 0.5, "cost_estimated": false, "duration": null,
         "check_results": [{"name": "true", "passed": true, "output": "passed"}],
         "all_checks_passed": true, "completion_tag_found": true, "error": null, "denied_tool_calls": 0,
-        "end": "answered",
+        "end": "answered", "proof": null,
     });
+    assert_eq!(second["proof"].take()["word"], "nothing_changed");
     assert_eq!(second, expected);
 }
 

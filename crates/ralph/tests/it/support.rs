@@ -46,7 +46,27 @@ impl Sandbox {
         for name in ["project", "bin", "tmp", "user"] {
             fs::create_dir(root.join(name)).unwrap();
         }
-        Sandbox { _dir: dir, root, counter: AtomicU32::new(0) }
+        let sandbox = Sandbox { _dir: dir, root, counter: AtomicU32::new(0) };
+        sandbox.user_settings(&json!({}));
+        sandbox
+    }
+
+    /// Checks run in the workspace and only after agents, as most tests are about something else.
+    pub fn user_settings(&self, settings: &Value) {
+        let mut settings = settings.clone();
+        settings["proof"] = json!({"mode": "in-place", "baseline": false});
+        fs::create_dir_all(self.user_settings_file().parent().unwrap()).unwrap();
+        fs::write(self.user_settings_file(), settings.to_string()).unwrap();
+    }
+
+    /// Checks run as they do by default: before the first agent, and on what is delivered.
+    pub fn proving(self) -> Sandbox {
+        fs::remove_file(self.user_settings_file()).unwrap();
+        self
+    }
+
+    fn user_settings_file(&self) -> PathBuf {
+        self.root.join("user/.config/ralph/settings.json")
     }
 
     /// The project is a repository with one commit.

@@ -23,6 +23,10 @@ fn settings(layer: usize) -> Value {
         "scm": {"command": text, "tasks": [text]},
         "maxCost": n, "prices": {"m": {"input": n, "cachedInput": n, "cacheWrite": n, "output": n}},
         "maxTime": n, "timeout": n, "checkTimeout": n, "maxFailures": n, "stallAfter": n,
+        "proof": {
+            "mode": if on { "in-place" } else { "strict" }, "baseline": on,
+            "carry": [text], "setup": [text], "pin": [text], "junit": [text],
+        },
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
         "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},

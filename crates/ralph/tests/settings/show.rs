@@ -33,6 +33,12 @@ fn every_setting_is_a_line_with_its_source() {
     checkTimeout = 120                     default
     maxFailures = 5                        default
     stallAfter = 5                         default
+    proof.mode = "auto"                    default
+    proof.baseline = true                  default
+    proof.carry = []                       default
+    proof.setup = []                       default
+    proof.pin = []                         default
+    proof.junit = []                       default
     backoff.base = 1                       default
     backoff.cap = 300                      default
     context = true                         default

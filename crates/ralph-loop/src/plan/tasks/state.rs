@@ -217,6 +217,16 @@ impl TasksState {
         }
     }
 
+    /// Whether the agent has set a story to be right that was not.
+    pub(in crate::plan) fn approves(&self) -> bool {
+        self.compared().is_some_and(|compared| !self.newly_passing(&compared.after.list).is_empty())
+    }
+
+    /// Whether what an agent sets to be right was implemented by another one.
+    pub(in crate::plan) fn has_reviews(&self) -> bool {
+        !self.skip_review
+    }
+
     pub(in crate::plan) fn advance(&self) -> Advance {
         let (Some(before), Some(Compared { after, .. })) = (&self.known, self.compared()) else {
             return Advance::Unknown;
@@ -354,7 +364,7 @@ impl TasksState {
         match &judgement.verdict {
             _ if claimed.is_empty() => {}
             Verdict::Green { .. } => {}
-            Verdict::Red { .. } => {
+            Verdict::Red { .. } | Verdict::Refused { .. } => {
                 self.situation = amend(Amend::RequestChanges);
                 let reviews = |id: &String| after.list.story(id).and_then(Story::review_count);
                 let capped = |id: &&String| reviews(id) >= Some(u64::from(self.review_cap));

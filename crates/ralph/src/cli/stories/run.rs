@@ -116,6 +116,7 @@ fn dry_run(run: &Run, template: Option<&String>, whole: bool) -> Result<ExitCode
             verdict,
             settlement,
             silence: None,
+            proof: None,
         }));
     }
     let others = backlog::not_done(&Project::at(run.workspace.clone()), &plan.done);

@@ -2,13 +2,15 @@
 
 use super::inbox::Arrival;
 use super::{HostEvent, RealHost};
-use crate::engine::lane::{LaneEvent, LaneNumber, Sinks, SnapshotTaken, Thread, ThreadEnd, Work};
+use crate::engine::lane::{LaneEvent, LaneNumber, MadeReady, Sinks, SnapshotTaken, Thread, ThreadEnd, Work};
 use crate::engine::step::{EndedBy, ProgramEnd};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
 use crate::process::KeeperEvent;
+use crate::proof::after_check::Found;
 use crate::report;
+use ralph_loop::check::CheckEnd;
 use ralph_loop::event::{
     End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why, directory_gone,
 };
@@ -42,7 +44,7 @@ impl RealHost<'_> {
     /// The fact that an event amounts to, if it does.
     pub(super) fn happened(&mut self, run: &Run, state: &State, event: HostEvent) -> Option<Fact> {
         match event {
-            HostEvent::Inbox(Arrival::Fact(fact)) => Some(fact),
+            HostEvent::Inbox(Arrival::Fact(fact)) => Some(*fact),
             HostEvent::Inbox(Arrival::Request(request)) => self.asked(run, state, request),
             HostEvent::Inbox(Arrival::Tick) => {
                 self.reporter.tick(&self.projections.view(run, state), self.clock.up_ms());
@@ -71,8 +73,6 @@ impl RealHost<'_> {
         event: KeeperEvent,
     ) -> Option<Fact> {
         let lane = self.lanes.lane(number);
-        let texts = &mut self.shared.texts;
-        let sinks = Sinks { buffer: &mut self.buffer, reporter: self.reporter, texts };
         let (id, end) = match event {
             KeeperEvent::Started { .. } => return None,
             KeeperEvent::NotStarted { error, .. } => {
@@ -82,18 +82,22 @@ impl RealHost<'_> {
             KeeperEvent::Ended { exit, swept } => {
                 let (id, program) = lane.take_program()?;
                 let ended = ProgramEnd { exit, by: ended_by(state, id), swept };
-                match program.finish(run, ended, sinks) {
-                    End::Agent(end) if run.plan.restores() => {
-                        lane.begin(id, Work::Thread(Thread::branch(run, end)));
-                        return None;
-                    }
-                    end => (id, note_gone(run, end)),
-                }
+                let after = program.after_check(run, state, &self.shared);
+                let texts = &mut self.shared.texts;
+                let sinks = Sinks { buffer: &mut self.buffer, reporter: self.reporter, texts };
+                let thread = match (program.finish(run, ended, sinks), after) {
+                    (End::Check(end), Some(after)) => Thread::after_check(after, end),
+                    (End::Agent(end), _) if run.plan.restores() => Thread::branch(run, end),
+                    (end, _) => return Some(Fact::Ended { id, end: note_gone(run, end) }),
+                };
+                lane.begin(id, Work::Thread(thread));
+                return None;
             }
             KeeperEvent::Gone { .. } => {
                 lane.forget_keeper();
                 let (id, program) = lane.take_program()?;
-                (id, program.lost(sinks))
+                let texts = &mut self.shared.texts;
+                (id, program.lost(Sinks { buffer: &mut self.buffer, reporter: self.reporter, texts }))
             }
         };
         Some(Fact::Ended { id, end })
@@ -105,8 +109,10 @@ impl RealHost<'_> {
         let end = match end {
             ThreadEnd::Snapshot(taken) => self.snapshot_end(*taken),
             ThreadEnd::Restored(restored) => self.restore_end(*restored),
+            ThreadEnd::Prepared(made) => self.prepare_end(*made),
             ThreadEnd::Task(outcome) => End::Scm(outcome),
             ThreadEnd::Unlocked { added, what } => self.see_to_plan(run, state, &what, added),
+            ThreadEnd::AfterCheck { found, end } => note_gone(run, self.check_end(*found, *end)),
             ThreadEnd::Branch(end) => note_gone(run, End::Agent(end)),
             ThreadEnd::Surveyed { nothing_to_commit: true, .. } => {
                 let outcome = MessageOutcome::NothingToCommit;
@@ -199,6 +205,29 @@ impl RealHost<'_> {
         };
         if !std::mem::replace(&mut self.tidying_warned, true) {
             self.reporter.warn(&warning);
+        }
+    }
+
+    fn check_end(&mut self, found: Found, end: CheckEnd) -> End {
+        let Found { tests, changed, touched } = found;
+        let end = CheckEnd { changed, touched, ..end };
+        let Some(read) = tests else { return End::Check(end) };
+        match self.shared.texts.put(&read.text) {
+            Ok(hash) => End::Check(CheckEnd { tests: Some(read.seen(hash)), ..end }),
+            Err(cause) => End::Impossible { why: format!("cannot save the tests of a check: {cause}") },
+        }
+    }
+
+    fn prepare_end(&mut self, made: Result<MadeReady, JoinError>) -> End {
+        match made {
+            Ok(MadeReady { checkpoints, copy, prepared }) => {
+                if let Some(checkpoints) = checkpoints {
+                    self.shared.return_checkpoints(checkpoints);
+                }
+                self.shared.copy = copy;
+                End::Prepare(Box::new(prepared))
+            }
+            Err(cause) => End::Impossible { why: cause.to_string() },
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Inbox {
 
 /// One thing that arrives there.
 pub(super) enum Arrival {
-    Fact(Fact),
+    Fact(Box<Fact>),
     Request(Request),
     /// Reports that show the time are due.
     Tick,
@@ -50,9 +50,9 @@ impl Inbox {
         let tick = tick_every.map(|every| self.last_tick + every);
         tokio::select! {
             biased;
-            fact = self.stops.next() => Arrival::Fact(fact),
+            fact = self.stops.next() => Arrival::Fact(Box::new(fact)),
             request = asked(&mut self.control) => Arrival::Request(request),
-            () = clock::at(wake) => Arrival::Fact(Fact::Woke),
+            () = clock::at(wake) => Arrival::Fact(Box::new(Fact::Woke)),
             () = clock::at(tick) => {
                 self.last_tick = Instant::now();
                 Arrival::Tick

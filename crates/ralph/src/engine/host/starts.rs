@@ -1,7 +1,7 @@
 //! The beginning of steps.
 
 use super::RealHost;
-use crate::engine::lane::{AgentStart, Begun, LaneNumber, Program, StartError, Thread};
+use crate::engine::lane::{AgentStart, Begun, CheckStart, LaneNumber, Program, StartError, Thread};
 use crate::engine::own_commit;
 use crate::engine::scm::{self, Task};
 use crate::process::ProcessError;
@@ -47,9 +47,15 @@ impl RealHost<'_> {
                 self.reporter.prompt(&prompt);
                 Ok(program.into())
             }
-            Step::Check { iteration, index } => {
-                lane.start_check(shared, run, state, *iteration, *index).map(Begun::from)
+            Step::Check { iteration, index, round } => {
+                let check = CheckStart { iteration: *iteration, index: *index, round: *round };
+                lane.start_check(shared, run, state, check).map(Begun::from)
             }
+            Step::Setup { iteration, index, round } => {
+                let setup = CheckStart { iteration: *iteration, index: *index, round: *round };
+                lane.start_setup(shared, run, setup).map(Begun::from)
+            }
+            Step::Prepare { round, .. } => Ok(shared.start_prepare(run, state, *round).into()),
             Step::Message { iteration, agent } => Ok(Thread::survey(run, *iteration, *agent).into()),
             Step::CommitWorktree => lane.start_commit_worktree(shared, run, state).map(Begun::from),
             Step::Scm { iteration, task } => Ok(self.start_task(run, state, *iteration, *task)),

@@ -208,7 +208,7 @@ impl Lane {
             step.raw_out.open()?;
         }
         let told = Told::Run { iteration: request.iteration, extra: request.extra_env };
-        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told })?;
+        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told, mounts: None })?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {

@@ -5,15 +5,62 @@
 
 use super::{Lane, Launch, Program, Shared, StartError, Told};
 use crate::engine::check_log::LogGuard;
-use crate::engine::step::{CheckStep, check_log};
+use crate::engine::step::{CheckStep, SetupStep, check_log};
 use crate::layout::Project;
 use crate::process::{SHELL, Stdio3};
 use ralph_loop::check::log_names;
+use ralph_loop::proof::{Prepared, Round};
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+/// One check of a round.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct CheckStart {
+    pub(in crate::engine) iteration: u32,
+    pub(in crate::engine) index: usize,
+    pub(in crate::engine) round: Round,
+}
+
+impl Lane {
+    /// Installs dependencies into the copy.
+    pub(in crate::engine) fn start_setup(
+        &mut self,
+        shared: &mut Shared,
+        run: &Run,
+        setup: CheckStart,
+    ) -> Result<Program, StartError> {
+        let CheckStart { iteration, index, .. } = setup;
+        let command = run.proof.as_ref().and_then(|proof| proof.setup.get(index));
+        let command = command.ok_or(StartError::NoSuchCheck(index))?;
+        let log = Project::check_log(iteration, &format!("setup_{index}"));
+        let output = check_log(&shared.project, &log)?;
+        let stdout = OwnedFd::from(output.try_clone()?);
+        let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
+        let argv = [SHELL, "-c", command].map(OsString::from).to_vec();
+        let copy = shared.copy.as_ref().ok_or(StartError::NoCopy)?;
+        let (cwd, mounts) = (copy.entered_at(&run.workspace), copy.mounts());
+        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, mounts })?;
+        Ok(Program::Setup(SetupStep { log, output, started: Instant::now() }))
+    }
+}
+
+/// The log of the round that an iteration is judged by has the plain name.
+fn log_of(name: &str, state: &State, check: CheckStart) -> PathBuf {
+    let CheckStart { iteration, round, .. } = check;
+    let explains = state.prepared(Round::Delivered).is_some();
+    match round {
+        Round::Workspace if explains => Project::check_log(iteration, &format!("{name}_in_place")),
+        Round::Workspace | Round::Delivered => Project::check_log(iteration, name),
+        Round::Baseline => Project::check_log(0, name),
+        Round::BaselineInPlace => Project::check_log(0, &format!("{name}_in_place")),
+        Round::StartGates => Project::check_log(iteration, &format!("{name}_start_gates")),
+        Round::OldSource => Project::check_log(iteration, &format!("{name}_old_source")),
+    }
+}
 
 impl Lane {
     pub(in crate::engine) fn start_check(
@@ -21,20 +68,26 @@ impl Lane {
         shared: &mut Shared,
         run: &Run,
         state: &State,
-        iteration: u32,
-        index: usize,
+        check: CheckStart,
     ) -> Result<Program, StartError> {
+        let CheckStart { index, round, .. } = check;
         shared.work_on(state);
         let spec = run.checks.get(index).ok_or(StartError::NoSuchCheck(index))?;
-        let name = &log_names(&run.checks)[index];
-        let log = Project::check_log(iteration, name);
+        let log = log_of(&log_names(&run.checks)[index], state, check);
         let file = check_log(&shared.project, &log)?;
         let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = [SHELL, "-c", &spec.command].map(OsString::from).to_vec();
-        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told: Told::Nothing })?;
+        let on_copy = state.prepared(round).is_some_and(Prepared::is_copy);
+        let (cwd, mounts) = match (on_copy, &shared.copy) {
+            (true, Some(copy)) => (copy.entered_at(&run.workspace), copy.mounts()),
+            (true, None) => return Err(StartError::NoCopy),
+            (false, _) => (run.workspace.clone(), None),
+        };
+        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, mounts })?;
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
-        Ok(Program::Check(CheckStep { index, log, output, guard, started: Instant::now() }))
+        let (started, began) = (Instant::now(), SystemTime::now());
+        Ok(Program::Check(CheckStep { index, log, output, guard, started, began, round }))
     }
 }

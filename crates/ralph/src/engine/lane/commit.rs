@@ -74,7 +74,7 @@ impl Lane {
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let (cwd, told) = (Path::new("/"), Told::Run { iteration, extra: Vec::new() });
-        self.spawn(run, shared, Launch { argv, cwd, stdio, told })?;
+        self.spawn(run, shared, Launch { argv, cwd, stdio, told, mounts: None })?;
         Ok(Program::OwnCommit(OwnCommitStep { own_commit, output }))
     }
 }

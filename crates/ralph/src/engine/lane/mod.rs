@@ -9,13 +9,16 @@ mod agent;
 mod check;
 mod commit;
 mod lanes;
+mod prepare;
 mod program;
 mod shared;
 mod thread;
 mod tree;
 
 pub(super) use agent::AgentStart;
+pub(super) use check::CheckStart;
 pub(super) use lanes::{LaneNumber, Lanes, Silence};
+pub(super) use prepare::MadeReady;
 pub(super) use program::{Program, Sinks};
 pub(super) use shared::Shared;
 pub(super) use thread::{SnapshotTaken, Thread, ThreadEnd};
@@ -26,6 +29,7 @@ use super::task_files::TaskFileError;
 use crate::git;
 use crate::place;
 use crate::process::{self, Keeper, KeeperEvent, ProcessError, Stdio3};
+use crate::proof::mounts::Mounts;
 use ralph_loop::Run;
 use ralph_loop::dialect::CommandLineError;
 use ralph_loop::event::{End, Fact, How, StepId};
@@ -103,6 +107,8 @@ pub(super) enum StartError {
     NoSuchAgent(usize),
     #[error("the run has no check number {0}")]
     NoSuchCheck(usize),
+    #[error("internal error: there is no copy to check")]
+    NoCopy,
 }
 
 fn with_cause(error: &ProcessError) -> String {
@@ -118,6 +124,8 @@ struct Launch<'a> {
     cwd: &'a Path,
     stdio: Stdio3,
     told: Told,
+    /// Directories that it sees at other paths.
+    mounts: Option<&'a Mounts>,
 }
 
 /// What a program finds in its environment beside that of ralph's start.
@@ -223,7 +231,7 @@ impl Lane {
     }
 
     fn spawn(&mut self, run: &Run, shared: &Shared, launch: Launch<'_>) -> Result<(), StartError> {
-        let Launch { argv, cwd, stdio, told } = launch;
+        let Launch { argv, cwd, stdio, told, mounts } = launch;
         let (env, env_remove) = told.env(run, shared);
         let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
         // For checks, too: what git leaves running in the background is ended with its step, half way
@@ -231,7 +239,7 @@ impl Lane {
         let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
         let env = env.collect();
         let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove };
-        let command = place::command(&run.place, command);
+        let command = place::command(&run.place, mounts, command);
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
             none => none.insert(shared.start_keeper()?),

@@ -1,13 +1,17 @@
 //! A step whose program is under the keeper, and the ends that it can come to.
 
+use super::Shared;
+use super::prepare::checks_at_top;
 use crate::engine::own_commit::OwnCommitStep;
 use crate::engine::scm;
-use crate::engine::step::{AgentStep, CheckStep, ProgramEnd};
+use crate::engine::step::{AgentStep, CheckStep, ProgramEnd, SetupStep};
+use crate::proof::after_check::AfterCheck;
 use crate::report::Reporter;
 use crate::texts::Texts;
-use ralph_loop::Run;
 use ralph_loop::dialect::Dialect;
 use ralph_loop::event::End;
+use ralph_loop::proof::{Prepared, Round};
+use ralph_loop::{Run, State};
 use std::path::PathBuf;
 
 pub(in crate::engine) enum Program {
@@ -21,6 +25,8 @@ pub(in crate::engine) enum Program {
         read_as: Dialect,
     },
     Check(CheckStep),
+    /// A command that installs dependencies.
+    Setup(SetupStep),
     OwnCommit(OwnCommitStep),
 }
 
@@ -38,7 +44,9 @@ impl Program {
             Program::Unstarted => lost(error.to_string()),
             Program::Agent(step) => step.not_started(error),
             Program::Message { .. } => scm::no_message(format!("cannot start the agent: {error}")),
-            Program::Check(_) => End::Impossible { why: format!("cannot start the shell: {error}") },
+            Program::Check(_) | Program::Setup(_) => {
+                End::Impossible { why: format!("cannot start the shell: {error}") }
+            }
             Program::OwnCommit(step) => step.failed(format!("cannot run git: {error}")),
         }
     }
@@ -53,6 +61,7 @@ impl Program {
                 scm::message_end(step.finish(ended, buffer, reporter), &words, read_as)
             }
             Program::Check(step) => step.finish(run, ended, texts),
+            Program::Setup(step) => step.finish(ended),
             Program::OwnCommit(step) => step.finish(ended),
         }
     }
@@ -63,22 +72,48 @@ impl Program {
         let Sinks { buffer, reporter, .. } = sinks;
         match self {
             Program::Agent(step) | Program::Message { step, .. } => step.lost(why, buffer, reporter),
-            Program::Unstarted | Program::Check(_) | Program::OwnCommit(_) => lost(why),
+            Program::Unstarted | Program::Check(_) | Program::Setup(_) | Program::OwnCommit(_) => lost(why),
         }
+    }
+
+    /// Where to look for what a check that has ended has left.
+    pub(in crate::engine) fn after_check(
+        &self,
+        run: &Run,
+        state: &State,
+        shared: &Shared,
+    ) -> Option<AfterCheck> {
+        let Program::Check(CheckStep { output, index, began, round, .. }) = self else { return None };
+        let spec = run.proof.as_ref()?;
+        let on_copy = state.prepared(*round).is_some_and(Prepared::is_copy);
+        let copy = shared.copy.as_ref().filter(|_| on_copy);
+        let compared = matches!(round, Round::Baseline | Round::Delivered);
+        let before = state.proof.check_before(*index).and_then(|before| before.tests.as_ref());
+        Some(AfterCheck {
+            output: output.try_clone().ok()?,
+            junit: spec.junit.clone(),
+            dir: copy.map_or_else(|| run.workspace.clone(), |copy| copy.seen_at(&run.workspace)),
+            began: *began,
+            before: before.map(|tests| tests.report.clone()),
+            run_dir: shared.run_dir.clone(),
+            copy: copy.filter(|_| compared).and_then(|copy| copy.compared_with(run)),
+            checks: checks_at_top(run, copy.map_or(&run.workspace, |copy| copy.top())),
+            pins: spec.pin.clone(),
+        })
     }
 
     /// The agent that prints into ralph's pipes.
     pub(super) fn printing(&self) -> Option<&AgentStep> {
         match self {
             Program::Agent(step) | Program::Message { step, .. } => Some(step),
-            Program::Unstarted | Program::Check(_) | Program::OwnCommit(_) => None,
+            Program::Unstarted | Program::Check(_) | Program::Setup(_) | Program::OwnCommit(_) => None,
         }
     }
 
     pub(super) fn printing_mut(&mut self) -> Option<&mut AgentStep> {
         match self {
             Program::Agent(step) | Program::Message { step, .. } => Some(step),
-            Program::Unstarted | Program::Check(_) | Program::OwnCommit(_) => None,
+            Program::Unstarted | Program::Check(_) | Program::Setup(_) | Program::OwnCommit(_) => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::git::checkpoint::Checkpoints;
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperProgram, KeptRun, ProcessError};
+use crate::proof::copy::CleanCopy;
 use crate::texts::Texts;
 use ralph_loop::plan::Pick;
 use ralph_loop::{Run, State};
@@ -25,6 +26,8 @@ pub(in crate::engine) struct Shared {
     /// Not there while a lane records or restores a tree with them, and never again if that lane
     /// was no longer waited for.
     pub(super) checkpoints: Option<Checkpoints>,
+    /// What proofs run on; not there while it is made ready.
+    pub(in crate::engine) copy: Option<CleanCopy>,
     at_hand: AtHand,
 }
 
@@ -47,7 +50,8 @@ impl Shared {
     ) -> Shared {
         let (texts, streams) = (Texts::of(&run_dir), Streams::of(&run_dir));
         let (keepers, at_hand) = (fsx::fresh(&run_dir.keepers()).ok(), AtHand::default());
-        Shared { run_dir, project, texts, streams, keeper_program, lock, keepers, checkpoints, at_hand }
+        let copy = None;
+        Shared { run_dir, project, texts, streams, keeper_program, lock, keepers, checkpoints, copy, at_hand }
     }
 
     /// What agents find in their environment about their work.

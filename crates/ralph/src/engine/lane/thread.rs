@@ -1,7 +1,10 @@
 //! A step that runs on a thread beside the loop, so that signals are heard meanwhile.
 
+use super::MadeReady;
 use crate::git::checkpoint::{Restored, Taken};
+use crate::proof::after_check::Found;
 use crate::tasks::added::Added;
+use ralph_loop::check::CheckEnd;
 use ralph_loop::event::{AgentEnd, Branch, End};
 use ralph_loop::plan::PlanStep;
 use ralph_loop::scm::TaskOutcome;
@@ -14,6 +17,8 @@ use tokio::task::{JoinError, JoinHandle};
 pub(in crate::engine) enum Thread {
     Snapshot(JoinHandle<Taken>),
     Restore(JoinHandle<Restored>),
+    /// Making ready what a round of checks runs on.
+    Prepare(JoinHandle<MadeReady>),
     /// Finding out whether there is anything to commit.
     Survey {
         handle: JoinHandle<bool>,
@@ -27,6 +32,11 @@ pub(in crate::engine) enum Thread {
         handle: JoinHandle<io::Result<Added>>,
         what: PlanStep,
     },
+    /// Looking at what a check that has ended has left.
+    AfterCheck {
+        handle: JoinHandle<Found>,
+        end: Box<CheckEnd>,
+    },
     /// Finding out which branch an agent that has ended has left.
     Branch {
         handle: JoinHandle<Option<Branch>>,
@@ -38,10 +48,12 @@ pub(in crate::engine) enum Thread {
 pub(in crate::engine) enum ThreadEnd {
     Snapshot(Box<SnapshotTaken>),
     Restored(Box<Result<Restored, JoinError>>),
+    Prepared(Box<Result<MadeReady, JoinError>>),
     Surveyed { nothing_to_commit: bool, iteration: u32, agent: usize },
     Task(TaskOutcome),
     Unlocked { added: io::Result<Added>, what: PlanStep },
     Branch(Box<AgentEnd>),
+    AfterCheck { found: Box<Found>, end: Box<CheckEnd> },
 }
 
 pub(in crate::engine) type SnapshotTaken = Result<Taken, JoinError>;
@@ -51,6 +63,7 @@ impl Thread {
         match self {
             Thread::Snapshot(handle) => done(handle, cx).map(|taken| ThreadEnd::Snapshot(Box::new(taken))),
             Thread::Restore(handle) => done(handle, cx).map(|put| ThreadEnd::Restored(Box::new(put))),
+            Thread::Prepare(handle) => done(handle, cx).map(|made| ThreadEnd::Prepared(Box::new(made))),
             Thread::Survey { handle, iteration, agent } => done(handle, cx).map(|surveyed| {
                 let nothing_to_commit = surveyed.unwrap_or(false);
                 ThreadEnd::Surveyed { nothing_to_commit, iteration: *iteration, agent: *agent }
@@ -63,6 +76,10 @@ impl Thread {
                 let added = added.unwrap_or_else(|cause| Err(cause.into()));
                 ThreadEnd::Unlocked { added, what: what.clone() }
             }),
+            Thread::AfterCheck { handle, end } => done(handle, cx).map(|found| {
+                let found = Box::new(found.unwrap_or_default());
+                ThreadEnd::AfterCheck { found, end: end.clone() }
+            }),
             Thread::Branch { handle, end } => done(handle, cx).map(|branch| {
                 let branch = branch.unwrap_or_default();
                 ThreadEnd::Branch(Box::new(AgentEnd { branch, ..AgentEnd::clone(end) }))
@@ -73,10 +90,12 @@ impl Thread {
     /// It is no longer waited for. Git leaves its repository whole by itself.
     pub(super) fn abandon(self) -> End {
         match self {
+            Thread::AfterCheck { end, .. } => End::Check(*end),
             // The agent itself has ended by itself.
             Thread::Branch { end, .. } => End::Agent(end),
             Thread::Snapshot(_)
             | Thread::Restore(_)
+            | Thread::Prepare(_)
             | Thread::Survey { .. }
             | Thread::Task(_)
             | Thread::Plan { .. } => {

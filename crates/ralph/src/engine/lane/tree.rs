@@ -8,6 +8,9 @@ use crate::layout;
 use crate::place::Access;
 use crate::stories::added::AddedSpecs;
 use ralph_loop::event::AgentEnd;
+use ralph_loop::plan::Pick;
+use ralph_loop::proof::Round;
+use ralph_loop::task_list::Mode;
 use ralph_loop::{Run, State};
 
 impl Shared {
@@ -16,6 +19,10 @@ impl Shared {
         let mut checkpoints = self.checkpoints.take()?;
         let (project, with_diff) = (self.project.dir().to_path_buf(), run.prompt.context);
         let own_files = self.own_files(run, checkpoints.top());
+        // A reviewer is told which tests and checks have changed.
+        let is_review = matches!(&state.work.pick, Pick::Work(item) if item.mode() == Some(Mode::Review));
+        let gates = (is_review && run.proof.is_some())
+            .then(|| self.preparation(run, state, Round::Delivered, checkpoints.top()));
         let needed = state.work.base.as_ref().map(|base| base.tree.clone());
         let (for_scm, for_answers) = (run.scm.is_some(), run.plan.repeats_empty_answers());
         let (access, recorded) = (Access::to(run), checkpoints.repository().clone());
@@ -35,6 +42,9 @@ impl Shared {
             });
             checkpoints.return_known_commit(known);
             if let Ok(snapshot) = &mut taken {
+                if let (Some(gates), Some(tree)) = (&gates, &snapshot.end.tree) {
+                    snapshot.end.gates = gates.changed_gates(&checkpoints, tree);
+                }
                 snapshot.end.commit = commit;
             }
             (checkpoints, taken)

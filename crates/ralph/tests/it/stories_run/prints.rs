@@ -81,7 +81,7 @@ fn quiet_runs_tell_the_end_only() {
     let stage = Stage::new("1.1");
     let ran = stage.run(&["-q", "--check", "true"], "DONE").exits(0);
     assert!(
-        ran.stdout.starts_with("\nALL COMPLETE!\n\n[OK] completed: done, all checks pass"),
+        ran.stdout.starts_with("\nALL COMPLETE!\n\n[!] completed: checks pass, but nothing changed"),
         "{}",
         ran.stdout
     );
