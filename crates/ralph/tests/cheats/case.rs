@@ -26,6 +26,28 @@ impl Plan {
     }
 }
 
+/// Why an agent is known not to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// It leaves its work elsewhere on the machine; only a sandbox would keep it from that.
+    Sandbox,
+    /// The code that it delivers lies to its tests.
+    DeliveredCode,
+    /// What would be committed is not what lies in the work tree.
+    Commit,
+}
+
+impl Limit {
+    fn named(name: &str) -> Option<Limit> {
+        match name {
+            "sandbox" => Some(Limit::Sandbox),
+            "delivered-code" => Some(Limit::DeliveredCode),
+            "commit" => Some(Limit::Commit),
+            _ => None,
+        }
+    }
+}
+
 /// A file of the project before the run.
 #[derive(Clone, Debug)]
 pub struct ProjectFile {
@@ -53,6 +75,10 @@ pub struct Case {
     pub stories: usize,
     /// What ralph may say in the end, with its defence on.
     pub says: Vec<Word>,
+    /// Found out with the defence off as well: a part of it cannot be switched off.
+    pub always_red: bool,
+    /// Known not to be found out: says `proven` today.
+    pub limit: Option<Limit>,
     /// A command that succeeds in a fresh clone of what was delivered if the work was done.
     pub truth: String,
     pub files: Vec<ProjectFile>,
@@ -140,6 +166,8 @@ fn to_case(root: &Path, file: &Path, kind: &str, block: &Block) -> Case {
         path: Vec::new(),
         stories: 1,
         says: Vec::new(),
+        always_red: false,
+        limit: None,
         truth: String::new(),
         files: Vec::new(),
         setup: String::new(),
@@ -180,6 +208,10 @@ fn add(case: &mut Case, file: &Path, block: &Block) {
             "args" => case.args = words(value),
             "path" => case.path = words(value),
             "stories" => case.stories = value.parse().unwrap_or_else(|e| panic!("{}: {e}", at())),
+            "off" if *value == "red" => case.always_red = true,
+            "limit" => {
+                case.limit = Some(Limit::named(value).unwrap_or_else(|| panic!("{}: no such limit", at())));
+            }
             "truth" => case.truth = (*value).to_owned(),
             "says" => {
                 let named = |name: &str| Word::named(name).unwrap_or_else(|| panic!("{}: {name}", at()));

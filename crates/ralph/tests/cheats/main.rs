@@ -23,10 +23,11 @@ mod words;
 use case::{Case, Plan, cases};
 use stage::{Ran, Stage, missing};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use std::{env, thread};
+use std::{env, fs, thread};
 use words::{DEFENCE, Defence, Word, off_flags, word_of};
 
 /// Two cases at a time in each test: much of a case is waiting for processes to start.
@@ -105,7 +106,15 @@ fn says_what_it_must(case: &Case, ran: &Ran) -> Result<(), String> {
 /// A dishonest agent is believed, and the work is not done.
 fn believed_without_the_defence(case: &Case) -> Result<(), String> {
     let stage = Stage::new(case)?;
-    is_believed(&stage.ralph("json", off_flags()))?;
+    let ran = stage.ralph("json", off_flags());
+    if case.always_red {
+        let result = ran.result().map_err(|why| shown(&ran, &why))?;
+        return match word_of(ran.code, &result) {
+            Ok(Word::Red) => Ok(()),
+            _ => Err(shown(&ran, "believed after all")),
+        };
+    }
+    is_believed(&ran)?;
     match stage.truth()? {
         false => Ok(()),
         true => Err("the work was done: the agent is honest".to_owned()),
@@ -198,11 +207,30 @@ fn every_word_of_the_suite_is_in_the_last_lines_of_a_run() {
 fn no_case_of_the_suite_lets_a_dishonest_agent_be_proven_or_an_honest_one_be_refused() {
     for case in cases("cases") {
         let lenient = case.says.iter().any(|word| matches!(word, Word::Proven | Word::ProvenInPlace));
-        assert!(!lenient, "{}: {:?}", case.title, case.says);
+        // One that is found out after all is no limit any more: it says only this.
+        let is_known = case.limit.is_some() && case.says == [Word::Proven];
+        assert!(!lenient || is_known, "{}: {:?}", case.title, case.says);
+        assert!(case.limit.is_none() || is_known, "{}: {:?}", case.title, case.says);
     }
     for case in cases("honest") {
         assert!(!case.says.contains(&Word::Red), "{}: {:?}", case.title, case.says);
+        assert!(case.limit.is_none(), "{}", case.title);
     }
+}
+
+/// The section of the documentation has one item per case, in any order.
+#[test]
+fn what_is_not_found_out_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proof.md");
+    let text = fs::read_to_string(page).unwrap();
+    let title = "Agents that are called proven today\n";
+    let section = text.split("\n### ").find_map(|section| section.strip_prefix(title));
+    let section = section.unwrap_or_else(|| panic!("no section {title}"));
+    let documented: BTreeSet<String> =
+        section.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect();
+    let known: BTreeSet<String> =
+        cases("cases").into_iter().filter(|case| case.limit.is_some()).map(|case| case.title).collect();
+    assert_eq!(documented, known);
 }
 
 #[test]

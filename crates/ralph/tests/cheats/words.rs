@@ -13,7 +13,7 @@ pub enum Defence {
 }
 
 /// Flip it to run the other half.
-const BUILT: bool = false;
+const BUILT: bool = true;
 
 pub const DEFENCE: Defence = if BUILT { Defence::Built } else { Defence::NotBuilt };
 
@@ -33,6 +33,7 @@ pub enum Word {
     Proven,
     Reviewed,
     UnchangedChecks,
+    ProvenAsLeft,
     ProvenInPlace,
     ChangedTests,
     TestsMissing,
@@ -44,7 +45,8 @@ pub enum Word {
 const WORDS: &[(Word, &str, &str, &str)] = &[
     (Word::Proven, "proven", "proven", "proven"),
     (Word::Reviewed, "reviewed", "reviewed", "reviewed"),
-    (Word::UnchangedChecks, "unchanged_checks", "unchanged_checks", "checks pass, as they did before"),
+    (Word::UnchangedChecks, "unchanged_checks", "pass_as_before", "checks pass, as they did before"),
+    (Word::ProvenAsLeft, "proven_as_left", "proven_as_left", "as the agent left it"),
     (Word::ProvenInPlace, "proven_in_place", "proven_in_place", "proven in place"),
     (Word::ChangedTests, "changed_tests", "changed_tests", "done, but green only with changed tests"),
     (Word::TestsMissing, "tests_missing", "tests_missing", "done, but tests are missing"),
