@@ -15,8 +15,8 @@ use std::time::UNIX_EPOCH;
 
 pub const ROLE: &str = "__bench_agent";
 
-const FILES: u32 = 5_000;
-const CHANGED: u32 = 5;
+pub const FILES: u32 = 5_000;
+pub const CHANGED: u32 = 5;
 
 pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     tree(&lab.project(), FILES)?;
@@ -75,7 +75,7 @@ pub fn file(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("dir{}/file{number}.txt", number / 50))
 }
 
-fn git(dir: &Path, args: &[&str]) -> Command {
+pub fn git(dir: &Path, args: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
     git
@@ -101,16 +101,16 @@ fn snapshots(lab: &Lab) -> Outcome<Vec<f64>> {
     Ok(taken)
 }
 
-fn numbers(log: &Path) -> Outcome<Vec<f64>> {
+pub fn numbers(log: &Path) -> Outcome<Vec<f64>> {
     Ok(fs::read_to_string(log)?.lines().map(str::parse).collect::<Result<_, _>>()?)
 }
 
-/// The agent: `change LOG` or `look LOG`.
+/// The agent: `change LOG`, `claim LOG` or `look LOG`.
 pub fn agent(args: &[String]) -> ExitCode {
     let [what, log] = args else { return ExitCode::FAILURE };
     match act(what, Path::new(log)) {
         Ok(()) => {
-            println!("hi");
+            println!("{}", if what == "claim" { "<response>DONE</response>" } else { "hi" });
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
@@ -119,7 +119,7 @@ pub fn agent(args: &[String]) -> ExitCode {
 
 fn act(what: &str, log: &Path) -> Outcome<()> {
     let here = std::env::current_dir()?;
-    if what == "change" {
+    if what != "look" {
         let iteration: u32 = std::env::var("RALPH_ITERATION")?.parse()?;
         for number in 0..CHANGED {
             let path = file(&here, number * FILES / CHANGED);

@@ -16,6 +16,7 @@ mod installed;
 mod lab;
 mod long;
 mod proc;
+mod proof;
 mod small;
 mod stream;
 mod table;
@@ -27,7 +28,7 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 10] = [
+const MEASURES: [(&str, Measure); 11] = [
     ("gap", gap::measure),
     ("installed", installed::measure),
     ("stream", stream::events),
@@ -36,6 +37,7 @@ const MEASURES: [(&str, Measure); 10] = [
     ("silent", small::silent),
     ("long", long::measure),
     ("checkpoint", checkpoint::measure),
+    ("proof", proof::measure),
     ("hooks", hooks::measure),
     ("workers", workers::measure),
 ];
