@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 /// More of a file is not read: it counts as changed.
 const MOST_READ: usize = (1 << 20) + 1;
-/// So many are recorded: beyond that, nobody reads the list.
+/// So many are recorded: a longer list is not read.
 const MOST_RECORDED: usize = 50;
 
 pub struct FoundGates {
