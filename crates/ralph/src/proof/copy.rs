@@ -176,9 +176,13 @@ impl CleanCopy {
         written?;
         repository?;
         shadow.add_index(&place)?;
-        let tmp = self.dir.join(TMP);
-        fsx::remove_tree(&tmp)?;
-        fsx::private_dir(&tmp)?;
+        // Python takes compiled code for that of its source if size and second are the same, and two
+        // rounds can be in one second.
+        for name in [TMP, PYCACHE] {
+            let dir = self.dir.join(name);
+            fsx::remove_tree(&dir)?;
+            fsx::private_dir(&dir)?;
+        }
         let ignored = Ignored::of(&ignored?, &spec.carry);
         let mut found = Refreshed::default();
         let Some(bwrap) = self.start.bwrap.clone() else {
