@@ -109,7 +109,7 @@ impl CleanCopy {
         let start = Start { bwrap, ..Start::default() };
         let mut copy = CleanCopy { dir, top, start, at_start: None, mounts: None };
         shadow.check_out(&copy.checked_out(), tree)?;
-        copy.seed(&Ignored::of(&shadow.ignored()?, &spec.carry))?;
+        copy.seed(&Ignored::of(&shadow.ignored()?, &spec.carry));
         for path in unrecorded.iter().cloned().chain(shadow.submodules(tree)?) {
             copy.note_dependency(Path::new(path.trim_end_matches('/')));
         }
@@ -125,7 +125,7 @@ impl CleanCopy {
     }
 
     /// Copies what is ignored, as it is before the first agent.
-    fn seed(&mut self, ignored: &Ignored) -> io::Result<()> {
+    fn seed(&mut self, ignored: &Ignored) {
         let free = fsx::free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut copier = TreeCopy::of_at_most(MOST_COPIED.min(free.saturating_sub(LEAST_FREE)));
         for path in &ignored.others {
@@ -144,7 +144,6 @@ impl CleanCopy {
         for path in &ignored.dependencies {
             self.note_dependency(path);
         }
-        Ok(())
     }
 
     fn note_dependency(&mut self, path: &Path) {
@@ -340,10 +339,6 @@ impl CleanCopy {
         &self.top
     }
 
-    pub fn scratch_index(&self) -> PathBuf {
-        self.dir.join("index.scratch")
-    }
-
     /// Where a directory of the work tree is in the copy.
     pub fn seen_at(&self, dir: &Path) -> PathBuf {
         self.dir.join(TREE).join(dir.strip_prefix(&self.top).unwrap_or(Path::new("")))
@@ -363,6 +358,11 @@ impl CleanCopy {
 /// A thread that has panicked says nothing.
 pub(super) fn joined<T>(result: thread::Result<T>) -> io::Result<T> {
     result.map_err(|_| io::Error::other("a thread has ended early"))
+}
+
+/// An index that trees are put together in.
+pub fn scratch_index(run_dir: &RunDir) -> PathBuf {
+    run_dir.proof().join("index.scratch")
 }
 
 const START: &str = "start.json";

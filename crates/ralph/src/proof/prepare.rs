@@ -1,7 +1,8 @@
 //! Making ready what a round of checks runs on. Runs on a thread beside the loop.
 
-use super::copy::{CleanCopy, CopyError, Refreshed, joined};
+use super::copy::{CleanCopy, CopyError, Refreshed, joined, scratch_index};
 use super::gates;
+use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
 use crate::git::delivered::{Edit, TreeChange, TreeChangeKind};
 use crate::git::shadow::{Shadow, ShadowError};
@@ -202,8 +203,8 @@ impl Preparation {
         }
         let names = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let edits: Vec<Edit> = ignored.into_iter().map(Edit::Remove).collect();
-        let scratch = self.run_dir.proof().join("index.scratch");
-        crate::fsx::private_dir(&self.run_dir.proof())?;
+        let scratch = scratch_index(&self.run_dir);
+        fsx::private_dir(&self.run_dir.proof())?;
         Ok((shadow.edited(&tree, &tree, &edits, &scratch)?, names))
     }
 
@@ -219,7 +220,7 @@ impl Preparation {
         let base = self.base.as_deref().unwrap_or(delivered);
         let differing = shadow.differing(base, delivered)?;
         let gates = gates::find(shadow, base, delivered, &differing, self);
-        let scratch = copy.scratch_index();
+        let scratch = scratch_index(&self.run_dir);
         let tree = match self.round {
             Round::OldSource => shadow.edited(base, delivered, &gates.new_tests_on_old_source(), &scratch)?,
             _ => shadow.edited(delivered, base, &gates.as_at_the_start(), &scratch)?,

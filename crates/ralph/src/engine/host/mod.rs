@@ -28,7 +28,6 @@ use crate::report::{self, Reporter};
 use inbox::{Arrival, Inbox};
 use ralph_loop::event::{Event, Fact, How, Step, StepId};
 use ralph_loop::plan::Plan;
-use ralph_loop::state::Resumable;
 use ralph_loop::{Run, State};
 use std::io;
 
@@ -121,11 +120,6 @@ impl<'r> RealHost<'r> {
         self.warn_of_removal(run, notices);
         self.reporter.rest();
         self.write_view(run, state);
-        if state.resumable() == Resumable::Never {
-            // It takes as much space as the project and its build outputs, and is made again for
-            // `ralph prove`. If it cannot be removed now, it goes with the record.
-            let _ = fsx::remove_tree(&self.shared.run_dir.proof());
-        }
         self.journal.settle()
     }
 
