@@ -4,7 +4,7 @@
 //! is a fact of its own.
 
 use crate::dialect::Exit;
-use crate::proof::TestsSeen;
+use crate::proof::{OnlyOutside, TestsSeen};
 use crate::text;
 use crate::time;
 use serde::{Deserialize, Serialize};
@@ -107,6 +107,9 @@ pub struct CheckEnd {
     /// Tests and checks that it has written to, whatever is in them now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<String>,
+    /// Of one that ran outside because it is red in the sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_outside: Option<Box<OnlyOutside>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -128,6 +131,8 @@ pub struct CheckResult {
     pub touched: Vec<String>,
     /// It passes in the workspace and fails on a clean copy: ignored files that only the former has.
     pub only_on_copy: Option<Vec<String>>,
+    /// Of one that ran outside because it is red in the sandbox.
+    pub only_outside: Option<Box<OnlyOutside>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,12 +4,16 @@
 //! place and renamed into it; an interrupted write leaves the old one.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that writes state")]
 
+mod git_lock;
 mod held;
 mod prepared;
+mod taken;
 mod tree_copy;
 
+pub use git_lock::GitLock;
 pub use held::{Held, HeldFile};
 pub use prepared::Prepared;
+pub use taken::{Taken, Wanted, read_taken};
 pub use tree_copy::{TreeCopy, keep_time};
 
 use fs_err as fs;
@@ -34,6 +38,13 @@ pub fn dir(path: &Path) -> io::Result<()> {
 /// Replaces a file as a whole.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = written_beside(path, content, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    file.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
+    Ok(())
+}
+
+/// The same for a file that only this user may read.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let file = written_beside(path, content, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     file.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
     Ok(())
 }
@@ -149,6 +160,25 @@ pub fn read_unlinked(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The content of a regular file, unless that is larger.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_small(open_regular(path)?, most)
+}
+
+/// The same, unless a link has been put in its place.
+pub fn read_unlinked_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_small(open_regular_with(OFlags::NOFOLLOW, path)?, most)
+}
+
+fn read_small(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(content)
+}
+
 /// The last byte of a regular file, or nothing if it is empty.
 pub fn read_last_byte(path: &Path) -> io::Result<Vec<u8>> {
     let (mut file, mut content) = (open_regular(path)?, Vec::new());
@@ -191,12 +221,12 @@ pub fn nameless(dir: &Path) -> io::Result<File> {
     tempfile::tempfile_in(dir).map_err(|cause| named(&cause, "write in", dir))
 }
 
+/// How the names of directories begin that would have been removed, had ralph not been killed.
+pub const SCRATCH: &str = "scratch.";
+
 /// A directory that goes, with what is in it, when it is dropped.
 pub fn scratch_dir(dir: &Path) -> io::Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix("scratch.")
-        .tempdir_in(dir)
-        .map_err(|cause| named(&cause, "write in", dir))
+    tempfile::Builder::new().prefix(SCRATCH).tempdir_in(dir).map_err(|cause| named(&cause, "write in", dir))
 }
 
 /// A file to be locked, created if missing, its content kept.
@@ -386,9 +416,51 @@ pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
+/// Removes a file or a link if there is one.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        removed => removed,
+    }
+}
+
+/// Removes an empty file or directory.
+pub fn remove_empty(path: &Path) -> io::Result<()> {
+    let meta = path.symlink_metadata()?;
+    match meta.is_dir() {
+        true => fs::remove_dir(path),
+        false if meta.len() == 0 => fs::remove_file(path),
+        false => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+    }
+}
+
+/// Writes a file of a work tree where nothing is; the umask says who else may read it.
+pub fn place(path: &Path, content: &[u8], is_program: bool) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(if is_program { 0o777 } else { 0o666 });
+    let mut file = options.open(path).map_err(|cause| named(&cause, "create", path))?;
+    file.write_all(content).map_err(|cause| named(&cause, "write", path))
+}
+
+/// The permissions that a new file of a work tree gets. One is made at this path for a moment.
+pub fn usual_mode(path: &Path) -> io::Result<u32> {
+    remove_if_there(path)?;
+    place(path, b"", false)?;
+    let mode = path.symlink_metadata()?.mode() & 0o7777;
+    fs::remove_file(path)?;
+    Ok(mode)
+}
+
 /// A second name for a file.
 pub fn link(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)
+}
+
+/// A name that leads to another path.
+pub fn symlink(target: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at).map_err(|cause| named(&cause, "create", at))
 }
 
 /// A file of its own with the same content and permissions.

@@ -1,7 +1,8 @@
 //! Delivered code that knows of the tests: it replaces assertions, or asks whether a test runner is
 //! running it.
 //!
-//! Neither a clean copy nor the tests of the start show that. Only lines that hardly any honest code
+//! Neither a clean copy nor the tests of the start show that; libraries of shell scripts have rules of
+//! their own ([`super::libraries`]). Only lines that hardly any honest code
 //! outside of tests has are taken, and only new ones; code that wants to hide it can.
 //!
 //! Deliberately absent: what honest code does as well, such as ending the process, `cfg!(test)` or
@@ -53,7 +54,11 @@ impl Gates {
         });
         let acting = sources.filter_map(|Difference { path, .. }| {
             let before = read(Side::Start, path).unwrap_or_default();
-            let details = newly_acting(path, &before, &read(Side::Delivered, path)?);
+            let after = read(Side::Delivered, path);
+            let details = match self.named.libraries.contains(path) {
+                true => self.acting_on_shell(&before, after.as_deref()),
+                false => newly_acting(path, &before, &after?),
+            };
             let change = Change::ActsOnTests;
             (!details.is_empty()).then(|| GateChange {
                 path: path.clone(),
@@ -63,6 +68,15 @@ impl Gates {
             })
         });
         acting.collect()
+    }
+}
+
+impl Gates {
+    fn acting_on_shell(&self, before: &str, after: Option<&str>) -> Vec<String> {
+        match after.filter(|after| after.len() <= LONGEST) {
+            Some(after) => self.named.libraries.acts(before, after),
+            None => vec!["cannot be read".to_string()],
+        }
     }
 }
 

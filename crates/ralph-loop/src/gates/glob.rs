@@ -1,15 +1,20 @@
-//! Patterns for paths: `*`, `?` within a name, `**` for any number of directories.
+//! Patterns for paths: `*`, `?` within a name, `**` for any number of directories, `{a,b}` for either.
 //!
 //! As in a `.gitignore`: a pattern without a slash fits a name at any depth, one that starts with a
 //! slash or `./` is meant from the top, and one that fits a directory fits everything below it.
-//! Invariant: matching takes at most pattern times path steps, whatever the pattern.
+//! Invariant: matching takes at most pattern times path steps for each of at most [`MOST_PATTERNS`]
+//! patterns that the braces stand for, whatever the pattern.
 //!
-//! Deliberately absent: `[a-z]`, `{a,b}` and negation.
+//! Deliberately absent: `[a-z]` and negation.
+
+/// Braces that would stand for more are taken for `*`, which fits more paths than any of them.
+const MOST_PATTERNS: usize = 64;
 
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
-    names: Vec<String>,
+    /// One of these has to fit, each given by its names.
+    patterns: Vec<Vec<String>>,
     /// Whether capital letters differ from small ones.
     case: Case,
 }
@@ -32,39 +37,98 @@ impl Glob {
     pub(super) fn of_row(pattern: &str) -> Glob {
         let exact = pattern.bytes().any(|byte| byte.is_ascii_uppercase());
         let mut glob = Glob::with(pattern, if exact { Case::Exact } else { Case::Ignored });
-        if !pattern.starts_with('/') && glob.names.first().is_none_or(|name| name != "**") {
-            glob.names.insert(0, "**".to_string());
+        for names in &mut glob.patterns {
+            if !pattern.starts_with('/') && names.first().is_none_or(|name| name != "**") {
+                names.insert(0, "**".to_string());
+            }
         }
         glob
     }
 
     fn with(pattern: &str, case: Case) -> Glob {
-        let from_top = pattern.strip_prefix("./").or_else(|| pattern.strip_prefix('/'));
-        let bare = from_top.unwrap_or(pattern).trim_end_matches('/');
-        let mut names: Vec<String> = bare
-            .split('/')
-            .filter(|name| !name.is_empty() && *name != ".")
-            .map(|name| folded(name, case))
-            .collect();
-        if from_top.is_none() && names.len() == 1 {
-            names.insert(0, "**".to_string());
-        }
-        Glob { names, case }
+        Glob { patterns: expanded(pattern).iter().map(|pattern| names_of(pattern, case)).collect(), case }
     }
 
     pub fn matches(&self, path: &str) -> bool {
         let path = Path::new(path);
         let names = path.names(self.case);
-        if self.names.last().is_none_or(|name| name == "**") {
-            return self.fits(&path);
-        }
-        // A pattern that fits a directory fits everything below it.
-        (1..=names.len()).rev().any(|length| fits(&self.names, &names[..length]))
+        self.patterns.iter().any(|pattern| match pattern.last() {
+            None => false,
+            Some(last) if last == "**" => fits(pattern, names),
+            // A pattern that fits a directory fits everything below it.
+            Some(_) => (1..=names.len()).rev().any(|length| fits(pattern, &names[..length])),
+        })
     }
 
     /// Whether the pattern fits exactly this path, not a directory above it.
     pub(super) fn fits(&self, path: &Path) -> bool {
-        !self.names.is_empty() && fits(&self.names, path.names(self.case))
+        let names = path.names(self.case);
+        self.patterns.iter().any(|pattern| !pattern.is_empty() && fits(pattern, names))
+    }
+}
+
+/// The names of a pattern without braces.
+fn names_of(pattern: &str, case: Case) -> Vec<String> {
+    let from_top = pattern.strip_prefix("./").or_else(|| pattern.strip_prefix('/'));
+    let bare = from_top.unwrap_or(pattern).trim_end_matches('/');
+    let names = bare.split('/').filter(|name| !name.is_empty() && *name != ".");
+    let mut names: Vec<String> = names.map(|name| folded(name, case)).collect();
+    if from_top.is_none() && names.len() == 1 {
+        names.insert(0, "**".to_string());
+    }
+    names
+}
+
+/// The patterns that one with braces stands for, outer braces first. Braces without a comma, or that do
+/// not match, mean themselves, as in a shell.
+fn expanded(pattern: &str) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut left = vec![(pattern.to_string(), 0)];
+    while let Some((pattern, from)) = left.pop() {
+        let Some(braces) = Braces::first_in(&pattern, from) else {
+            done.push(pattern);
+            continue;
+        };
+        let Braces { open, close, commas } = &braces;
+        let (before, after) = (&pattern[..*open], &pattern[close + 1..]);
+        if commas.is_empty() {
+            left.push((pattern.clone(), open + 1));
+        } else if done.len() + left.len() + commas.len() >= MOST_PATTERNS {
+            left.push((format!("{before}*{after}"), *open));
+        } else {
+            let starts = std::iter::once(*open).chain(commas.iter().copied());
+            let ends = commas.iter().copied().chain([*close]);
+            let choices: Vec<&str> = starts.zip(ends).map(|(start, end)| &pattern[start + 1..end]).collect();
+            // The last one in is the first one out.
+            left.extend(choices.iter().rev().map(|choice| (format!("{before}{choice}{after}"), *open)));
+        }
+    }
+    done
+}
+
+/// Where braces that match are, and the commas between them that are in no others.
+struct Braces {
+    open: usize,
+    close: usize,
+    commas: Vec<usize>,
+}
+
+impl Braces {
+    fn first_in(pattern: &str, from: usize) -> Option<Braces> {
+        let opening = pattern.match_indices('{').map(|(at, _)| at).filter(|at| *at >= from);
+        opening.take(MOST_PATTERNS).find_map(|open| {
+            let (mut depth, mut commas) = (0_usize, Vec::new());
+            for (at, c) in pattern[open..].char_indices() {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 1 => return Some(Braces { open, close: open + at, commas }),
+                    '}' => depth -= 1,
+                    ',' if depth == 1 => commas.push(open + at),
+                    _ => {}
+                }
+            }
+            None
+        })
     }
 }
 
@@ -186,6 +250,31 @@ mod tests {
         check("**", &["a", "a/b"], &[]);
         check("", &[], &["a", ""]);
         check("*", &["a", "a/b"], &[]);
+    }
+
+    #[test]
+    fn braces_stand_for_either() {
+        check("*.{snap,golden}", &["a.snap", "x/b.golden"], &["a.txt", "snap"]);
+        check("/{ci,tools}/*.sh", &["ci/a.sh", "tools/b.sh"], &["x/ci/a.sh", "bin/a.sh"]);
+        check("{a,b/c}/d", &["a/d", "b/c/d"], &["c/d", "b/d"]);
+        check("{a,/b}", &["a", "x/a", "b"], &["x/b"]);
+        check("x{,.dist}.xml", &["x.xml", "x.dist.xml"], &["x.y.xml"]);
+        check("{a,b{c,d}}{1,2}", &["a1", "bc2", "bd1"], &["a", "b1", "bcd1"]);
+        check("{a,b", &["{a,b"], &["a", "b"]);
+        check("{a}", &["{a}"], &["a"]);
+        check("{a}{b,c}", &["{a}b", "{a}c"], &["ab"]);
+        check("a,b}", &["a,b}"], &["a"]);
+        check("{,}", &[], &["a"]);
+    }
+
+    #[test]
+    fn braces_that_stand_for_very_many_fit_more_and_take_no_longer() {
+        let many = "{a,b}".repeat(40);
+        let glob = Glob::new(&format!("{many}.txt"));
+        assert!(glob.patterns.len() <= MOST_PATTERNS, "{}", glob.patterns.len());
+        assert!(glob.matches(&format!("{}.txt", "ab".repeat(20))) && !glob.matches("a.md"));
+        assert!(Glob::new(&"{".repeat(10_000)).matches(&"{".repeat(10_000)));
+        assert!(Glob::new(&"{a,".repeat(2_000)).patterns.len() <= MOST_PATTERNS);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod declared;
 mod glob;
 mod inline;
 mod json_text;
+mod libraries;
 mod manifest;
 mod manifest_keys;
 mod named;

@@ -3,7 +3,8 @@
 //! A file decides over a verdict if its exit status does: scripts that a check runs, and what they
 //! run, to a depth of eight. A program whose output another command judges (`python app.py | grep -q
 //! ok`, `test "$(./app)" = ok`) is what is being checked, not what checks, unless its name says
-//! otherwise. The same holds for files that `test`, `grep`, compilers and linters are given.
+//! otherwise. The same holds for files that `test`, `grep`, compilers and linters are given, and for
+//! files that a script reads into its shell ([`super::libraries`]).
 //!
 //! Deliberately absent: what a script in another language than shell does. Of such a script only
 //! names of scripts and of files that look like checks are taken.
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::GateKind;
 use super::glob::{Glob, Path};
+use super::libraries::{Libraries, Script};
 use super::programs::{self, Program};
 use super::words::{self, Output, Simple, joined};
 
@@ -31,6 +33,8 @@ pub(super) struct Named {
     pub(super) scripts: BTreeSet<String>,
     /// Directories whose own `package.json` a check uses.
     pub(super) packages: BTreeSet<String>,
+    /// Files that scripts read into their shells and that are being checked.
+    pub(super) libraries: Libraries,
 }
 
 impl Named {
@@ -68,11 +72,16 @@ impl Named {
 
 /// Reads the commands; `read` gives the files of the tree at the start.
 pub(super) fn named(checks: &[&str], read: &dyn Fn(&str) -> Option<String>) -> Named {
-    let mut finder = Finder { named: Named::default(), read, seen: BTreeSet::new() };
-    for check in checks {
-        finder.script(check, "", "", 0);
+    let none = BTreeSet::new();
+    let all = Finder::over(checks, read, &none);
+    let libraries = Libraries::among(&all.scripts);
+    if libraries.is_empty() {
+        return all.named;
     }
-    finder.named
+    // What a library runs is its own affair, unless something else runs it too.
+    let Finder { mut named, scripts, .. } = Finder::over(checks, read, &libraries);
+    named.libraries = Libraries::new(libraries, &scripts);
+    named
 }
 
 pub(super) struct Finder<'a> {
@@ -80,6 +89,10 @@ pub(super) struct Finder<'a> {
     pub(super) read: &'a dyn Fn(&str) -> Option<String>,
     /// What was followed already, so that scripts that call each other end.
     seen: BTreeSet<String>,
+    /// Shell scripts that decide, and the one that is being read.
+    pub(super) scripts: Vec<Script>,
+    pub(super) script: usize,
+    pub(super) libraries: &'a BTreeSet<String>,
 }
 
 /// One command, with what surrounds it.
@@ -95,6 +108,21 @@ pub(super) struct Call<'a> {
 impl<'a> Call<'a> {
     pub(super) fn with(&self, dir: &'a str, words: &'a [String]) -> Call<'a> {
         Call { dir, words, ..*self }
+    }
+}
+
+impl<'a> Finder<'a> {
+    fn over(
+        checks: &[&str],
+        read: &'a dyn Fn(&str) -> Option<String>,
+        libraries: &'a BTreeSet<String>,
+    ) -> Finder<'a> {
+        let (named, seen, scripts) = (Named::default(), BTreeSet::new(), Vec::new());
+        let mut finder = Finder { named, read, seen, scripts, script: 0, libraries };
+        for check in checks {
+            finder.file("", check, |finder| finder.script(check, "", "", 0));
+        }
+        finder
     }
 }
 
@@ -133,7 +161,7 @@ impl Finder<'_> {
         let call = call.with(call.dir, rest);
         match programs::program(first) {
             Program::Shell => self.shell(&call),
-            Program::Source => self.run_first(&call, Runs::Shell),
+            Program::Source => self.source(&call),
             Program::Interpreter => self.interpreter(&call),
             Program::Make => self.make(&call),
             Program::Just => self.recipes(&call, &["justfile", ".justfile", "Justfile"], rest),
@@ -235,7 +263,7 @@ impl Finder<'_> {
         }
     }
 
-    fn run_first(&mut self, call: &Call<'_>, runs: Runs) {
+    pub(super) fn run_first(&mut self, call: &Call<'_>, runs: Runs) {
         let mut words = call.words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -268,7 +296,8 @@ impl Finder<'_> {
         let own = path.rsplit_once('/').map_or("", |(dir, _)| dir);
         match runs {
             Runs::Shell if !has_foreign_shebang(&text) => {
-                self.script(&text, call.dir, own, call.depth + 1);
+                let (dir, depth) = (call.dir, call.depth + 1);
+                self.file(&path, &text, |finder| finder.script(&text, dir, own, depth));
             }
             Runs::Shell | Runs::Code | Runs::ModuleOfProject => {
                 self.mentions(&call.with(call.dir, &[]), &text, own);

@@ -1,6 +1,6 @@
 //! What was known of the checks before an agent worked, and what has been proven since.
 
-use super::{Prepared, Proof, Round, RoundState, Rounds, Site, TestsSeen, Word};
+use super::{InTheWay, Prepared, Proof, Round, RoundState, Rounds, Site, TestsSeen, Word, in_the_way};
 use crate::check::{CheckOutcome, CheckResult};
 use std::collections::BTreeMap;
 
@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub struct ProofState {
     /// How many checks the run has.
     checks: usize,
+    /// Its programs run in a sandbox.
+    confined: bool,
     pub baseline: Baseline,
     /// The tree that a claim is compared with: the run's first, later the last proven one.
     pub base: Option<String>,
@@ -16,12 +18,16 @@ pub struct ProofState {
     pub site: Option<Site>,
     /// There was a copy, and the baseline has shown that it does not do.
     pub fell_back: bool,
+    /// Checks that the sandbox breaks: no agent is started.
+    pub in_the_way: Vec<InTheWay>,
     /// Checks that were red before the first agent.
     red: Vec<CheckResult>,
     /// How often each word was earned.
     pub words: BTreeMap<Word, u32>,
     /// The last proof.
     pub last: Option<Proof>,
+    /// Claims in a row whose failing checks all pass in the workspace.
+    pub only_in_place: u32,
 }
 
 /// The checks before the first agent.
@@ -57,8 +63,8 @@ impl CheckBefore {
 }
 
 impl ProofState {
-    pub(crate) fn new(checks: usize) -> ProofState {
-        ProofState { checks, ..ProofState::default() }
+    pub(crate) fn new(checks: usize, confined: bool) -> ProofState {
+        ProofState { checks, confined, ..ProofState::default() }
     }
 
     pub fn check_before(&self, index: usize) -> Option<&CheckBefore> {
@@ -75,6 +81,15 @@ impl ProofState {
     /// The weakest word of what was proven: a chain is as strong as that.
     pub fn weakest(&self) -> Option<Word> {
         self.words.keys().copied().max()
+    }
+
+    /// The results of a baseline that is not over.
+    pub fn so_far(&self) -> impl Iterator<Item = &CheckResult> {
+        let rounds = match &self.baseline {
+            Baseline::Running(rounds) => Some(rounds),
+            Baseline::Unknown | Baseline::Known(_) => None,
+        };
+        rounds.into_iter().flat_map(Rounds::all).flat_map(|round| &round.results)
     }
 
     /// The hashes of reports that something may still be compared with.
@@ -107,9 +122,20 @@ impl ProofState {
         self.baseline = Baseline::Running(rounds);
     }
 
-    /// Where the proof can run is to be found out again.
+    /// What an iteration has shown: `failures` are its checks that failed. One that claims nothing and
+    /// is green says nothing about the copy.
+    pub(crate) fn judged(&mut self, failures: &[CheckResult], is_proof: bool) {
+        match failures.iter().all(|failure| failure.only_on_copy.is_some()) {
+            true if !failures.is_empty() => self.only_in_place += 1,
+            true if !is_proof => {}
+            true | false => self.only_in_place = 0,
+        }
+    }
+
+    /// Where the proof can run, and what the sandbox breaks, is to be found out again.
     pub(crate) fn forget_site(&mut self) {
         (self.baseline, self.site, self.fell_back) = (Baseline::Unknown, None, false);
+        self.in_the_way.clear();
     }
 
     /// Checks of the baseline that are known to be red.
@@ -128,13 +154,14 @@ impl ProofState {
     pub(crate) fn baseline_checked(&mut self, round: Round, result: CheckResult) {
         let Baseline::Running(rounds) = &mut self.baseline else { return };
         rounds.add(round, result);
-        if let Some((results, site)) = settled(rounds, self.checks) {
+        if let Some(Settled { results, site, in_the_way }) = settled(rounds, self.checks, self.confined) {
             let red = |result: &&CheckResult| matches!(result.outcome, CheckOutcome::Failed(_));
             self.fell_back =
                 site != Site::Copy && rounds.get(Round::Baseline).is_some_and(RoundState::is_on_copy);
             self.red = results.iter().filter(red).cloned().collect();
             self.baseline = Baseline::Known(results.iter().map(CheckBefore::of).collect());
             self.site = Some(site);
+            self.in_the_way = in_the_way;
         }
     }
 }
@@ -148,9 +175,15 @@ pub(super) fn red_on_copy(baseline: &RoundState) -> impl Iterator<Item = usize> 
     results.iter().filter(red).map(|result| result.index)
 }
 
-/// The results of a baseline that is over, and where the proof will run: in place if a check passes
-/// only there.
-fn settled(rounds: &Rounds, checks: usize) -> Option<(Vec<CheckResult>, Site)> {
+/// What a baseline that is over has shown.
+struct Settled {
+    results: Vec<CheckResult>,
+    /// Where the proof will run: in place if a check passes only there.
+    site: Site,
+    in_the_way: Vec<InTheWay>,
+}
+
+fn settled(rounds: &Rounds, checks: usize, confined: bool) -> Option<Settled> {
     let baseline = rounds.get(Round::Baseline).filter(|baseline| baseline.results.len() == checks)?;
     let in_place = rounds.get(Round::BaselineInPlace);
     let mut results = baseline.results.clone();
@@ -167,5 +200,6 @@ fn settled(rounds: &Rounds, checks: usize) -> Option<(Vec<CheckResult>, Site)> {
             }
         }
     }
-    Some((results, site))
+    let in_the_way = if confined { in_the_way::found(rounds)? } else { Vec::new() };
+    Some(Settled { results, site, in_the_way })
 }

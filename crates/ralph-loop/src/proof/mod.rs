@@ -9,11 +9,13 @@
 //! runner prints ([`crate::test_report`]).
 
 mod before;
+pub mod in_the_way;
 pub mod rounds;
 mod tests_seen;
 pub mod word;
 
 pub use before::{Baseline, CheckBefore, ProofState};
+pub use in_the_way::{InTheWay, OnlyOutside};
 pub use tests_seen::{TestsChanged, TestsSeen};
 pub use word::{Proof, Word};
 
@@ -111,6 +113,8 @@ pub enum Round {
     Baseline,
     /// The same in the workspace, for checks that are red on the copy.
     BaselineInPlace,
+    /// The same outside the sandbox, for checks that are red inside.
+    BaselineOutside,
     /// What would be delivered.
     Delivered,
     /// The same, with tests and checks as they were at the start.
@@ -128,14 +132,14 @@ impl Round {
     pub fn needs_preparation(self) -> bool {
         match self {
             Round::Baseline | Round::Delivered | Round::StartGates | Round::OldSource => true,
-            Round::Workspace | Round::BaselineInPlace => false,
+            Round::Workspace | Round::BaselineInPlace | Round::BaselineOutside => false,
         }
     }
 
     /// Before the first agent.
     pub fn is_baseline(self) -> bool {
         match self {
-            Round::Baseline | Round::BaselineInPlace => true,
+            Round::Baseline | Round::BaselineInPlace | Round::BaselineOutside => true,
             Round::Workspace | Round::Delivered | Round::StartGates | Round::OldSource => false,
         }
     }
@@ -173,6 +177,9 @@ pub struct Prepared {
     /// Ignored files that were made since the start: they are not delivered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
+    /// How long it took to make the copy the same as the tree, beside all else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_ms: Option<u64>,
 }
 
 /// Where the checks of a round run.
@@ -264,7 +271,7 @@ impl Rounds {
         let done = self.get(round);
         let selected = match round {
             Round::Workspace => self.get(Round::Delivered).is_some(),
-            Round::BaselineInPlace => true,
+            Round::BaselineInPlace | Round::BaselineOutside => true,
             Round::Baseline | Round::Delivered | Round::StartGates | Round::OldSource => false,
         };
         let is_ready = done.is_some() || !round.needs_preparation();

@@ -4,8 +4,11 @@
 //! is checked on what would be delivered; if that is green, again with the tests and checks of the
 //! start, where they have changed, and with new tests on the old source. What is red on the copy
 //! runs in the workspace as well, so that the agent learns whether only the copy lacks something.
+//!
+//! Before the first agent the checks run on the copy; what is red there in the workspace; and what is
+//! still red outside the sandbox, so that a sandbox that breaks them is found before anything is spent.
 
-use super::{Baseline, Prepared, Round, RoundState, Rounds, Site, before};
+use super::{Baseline, Prepared, Round, RoundState, Rounds, Site, before, in_the_way};
 use crate::event::Step;
 use crate::plan::Evidence;
 use crate::run::Run;
@@ -37,11 +40,13 @@ pub fn baseline_due(run: &Run, state: &State) -> Option<Step> {
         Baseline::Running(_) | Baseline::Known(_) => return None,
     };
     let is_over = |baseline: &RoundState| baseline.results.len() == run.checks.len();
-    let round = match rounds.get(Round::Baseline) {
-        Some(baseline) if is_over(baseline) => Round::BaselineInPlace,
-        Some(_) | None => Round::Baseline,
-    };
-    step(run, state, rounds, round)
+    match rounds.get(Round::Baseline) {
+        Some(baseline) if is_over(baseline) => {
+            let [in_place, outside] = [Round::BaselineInPlace, Round::BaselineOutside];
+            step(run, state, rounds, in_place).or_else(|| step(run, state, rounds, outside))
+        }
+        Some(_) | None => step(run, state, rounds, Round::Baseline),
+    }
 }
 
 /// Why the checks cannot run on a clean copy, where they have to.
@@ -100,7 +105,11 @@ fn calls_for(delivered: &Prepared, round: Round) -> bool {
     match round {
         Round::StartGates => delivered.lowered().next().is_some(),
         Round::OldSource => delivered.new_tests,
-        Round::Workspace | Round::Baseline | Round::BaselineInPlace | Round::Delivered => false,
+        Round::Workspace
+        | Round::Baseline
+        | Round::BaselineInPlace
+        | Round::BaselineOutside
+        | Round::Delivered => false,
     }
 }
 
@@ -120,6 +129,10 @@ fn wanted<'a>(run: &'a Run, rounds: &'a Rounds, round: Round) -> impl Iterator<I
             (Round::Workspace, Some(delivered), _) => delivered.passed(*index) == Some(false),
             (Round::BaselineInPlace, _, Some(baseline)) => {
                 before::red_on_copy(baseline).any(|red| red == *index)
+            }
+            (Round::BaselineOutside, ..) => {
+                let confined = run.confinement.sandbox().is_some();
+                confined && in_the_way::red_inside(rounds).any(|red| red.index == *index)
             }
             _ => true,
         };

@@ -6,6 +6,7 @@
 use super::{Prepared, ProofState, Round, RoundState, Rounds, Site, TestsSeen};
 use crate::gates::{Change, GateChange, GateKind, in_one_line};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -205,8 +206,14 @@ pub fn judge(state: &ProofState, rounds: &Rounds, review: Review) -> Proof {
         tests: all_tests(delivered),
         carried: prepared.carried.clone(),
         taken_along: prepared.taken_along.clone(),
-        changed_by_checks: delivered.results.iter().flat_map(|result| result.changed.clone()).collect(),
+        changed_by_checks: changed_by_checks(delivered),
     }
+}
+
+/// Each path once: what one check has changed is still so for the next one.
+fn changed_by_checks(delivered: &RoundState) -> Vec<String> {
+    let changed: BTreeSet<&String> = delivered.results.iter().flat_map(|result| &result.changed).collect();
+    changed.into_iter().cloned().collect()
 }
 
 /// Checks that were red before and are green now.

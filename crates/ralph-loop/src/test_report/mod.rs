@@ -31,6 +31,7 @@ mod junit;
 mod libtest;
 mod nextest;
 mod node;
+mod only;
 mod pytest;
 mod pytest_lines;
 mod report;
@@ -41,6 +42,7 @@ mod xml;
 
 pub use compare::{CountChange, TestChanges, compare};
 pub use junit::junit;
+pub use only::{PassOnly, pass_only};
 pub use report::{NAMES_MAX, Outcome, Problem, Runner, Suite, TestReport, Totals};
 
 use crate::dialect::{Line, Lines};

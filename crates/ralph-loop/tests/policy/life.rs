@@ -138,13 +138,15 @@ fn any_run() -> impl Strategy<Value = Run> {
         1 => Just("proof:clean"),
         1 => Just("proof:strict")
     ];
-    let flags = (plan, any::<bool>(), any::<bool>(), prop_oneof![Just(""), Just("scm:commit+push")], proof);
+    let scm = prop_oneof![Just(""), Just("scm:commit+push")];
+    let confined = prop_oneof![Just(""), Just("confined"), Just("confined:required")];
+    let flags = (plan, any::<bool>(), any::<bool>(), scm, proof, confined);
     let limits = (0..7_u32, 0..4_u32, 0..4_u32, seconds(1..120), seconds(1..600));
     let money = prop::option::of((0..20_u32).prop_map(|dimes| Usd::from_dollars(f64::from(dimes) / 10.0)));
     let backoff = (0..4_000_u64, 0..20_000_u64);
     (flags, 0..4_u32, limits, money, backoff).prop_map(|(flags, checks, limits, max_cost, backoff)| {
-        let (plan, git, checkpoints, scm, proof) = flags;
-        let mut run = run(&format!("checks:{checks} {scm} {plan} {proof}"));
+        let (plan, git, checkpoints, scm, proof, confined) = flags;
+        let mut run = run(&format!("checks:{checks} {scm} {plan} {proof} {confined}"));
         (run.git, run.checkpoints) = (git, checkpoints);
         run.limits.max_outage_ms = 1_000 * u64::from(checks);
         (
@@ -290,6 +292,7 @@ fn assert_lawful(run: &Run, events: &[Event]) {
             | Fact::StopAsked
             | Fact::Asked(_)
             | Fact::LowDisk(_)
+            | Fact::Network(_)
             | Fact::Woke => {}
         }
     }
@@ -355,6 +358,26 @@ fn not_on_copy(fact: &Fact) -> bool {
     }
 }
 
+/// A check has passed outside the sandbox after it has failed inside.
+fn passes_only_outside(events: &[Event]) -> bool {
+    let (mut begun, mut failed) = (None, BTreeSet::new());
+    events.iter().any(|event| match &event.fact {
+        Fact::Began { step: Step::Check { index, round, .. }, .. } => {
+            begun = Some((*index, *round));
+            false
+        }
+        Fact::Ended { end: End::Check(end), .. } => match (begun, end.exit) {
+            (Some((index, Round::BaselineOutside)), Exit::Code(0)) => failed.contains(&index),
+            (_, Exit::Code(0)) | (None, _) => false,
+            (Some((index, _)), _) => {
+                failed.insert(index);
+                false
+            }
+        },
+        _ => false,
+    })
+}
+
 /// Why a run has stopped can be read off its record.
 fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
     let judged: Vec<_> = before.iter().filter_map(|event| judgement(&event.fact)).collect();
@@ -412,6 +435,9 @@ fn assert_justified(run: &Run, before: &[Event], reason: StopReason) {
         StopReason::NoCleanCopy => {
             let requires = run.proof.as_ref().is_some_and(|proof| proof.mode.requires_copy());
             requires && before.iter().any(|event| not_on_copy(&event.fact))
+        }
+        StopReason::SandboxInTheWay => {
+            run.confinement.sandbox().is_some() && judged.is_empty() && passes_only_outside(before)
         }
         StopReason::Paused => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Leave)),
         StopReason::Killed => this_life.iter().any(|event| event.fact == Fact::Asked(Ask::Kill)),

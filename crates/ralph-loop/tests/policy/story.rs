@@ -12,6 +12,8 @@
 //! | `quiet`                 | a plain agent ends without a word                        |
 //! | `json`                  | the agent ends, and all that it printed is JSON          |
 //! | `green` `red`           | the check ends with exit code 0, 1                       |
+//! | `green:/x` `red:a+b`    | the same outside the sandbox, which hides `/x`; the      |
+//! |                         | tests a and b pass only there                            |
 //! | `told:DONE-1.1`         | the agent ends with a story's signal; also `told:FAIL-…` |
 //! | `tree:A` `tree:?`       | the snapshot ends with a tree, without one               |
 //! | `tree:A+c` `tree:A%f`   | the same, and HEAD is at `c`, and `f` is not in the tree |
@@ -53,8 +55,10 @@ use ralph_loop::plan::prompt::{Completion, PromptPlan, PromptSource};
 use ralph_loop::plan::stories::{StoriesPlan, Story as StorySpec};
 use ralph_loop::plan::tasks::{Amend, Amendment, Known, TasksEnd, TasksPlan};
 use ralph_loop::plan::{Item, Plan, PlanEnd, PlanStep};
-use ralph_loop::proof::{Prepared, ProofMode, ProofSpec, Round, Site};
+use ralph_loop::proof::{OnlyOutside, Prepared, ProofMode, ProofSpec, Round, Site};
 use ralph_loop::run::{AgentSpec, Place, PromptOptions, Roles, Run};
+use ralph_loop::sandbox::needs::{Missing, Need};
+use ralph_loop::sandbox::{Confinement, EnvRule, SandboxKind, SandboxLimits, SandboxSpec};
 use ralph_loop::scm::{MessageOutcome, ScmSpec, TaskOutcome};
 use ralph_loop::signal::FailSignal;
 use ralph_loop::state::Illegal;
@@ -117,6 +121,7 @@ pub fn run(asked: &str) -> Run {
         },
         workspace: "/w".into(),
         place: Place::Here,
+        confinement: Confinement::default(),
         git: false,
         top: None,
         checkpoints: true,
@@ -151,6 +156,7 @@ pub fn run(asked: &str) -> Run {
             "no-baseline" => {
                 run.proof = Some(ProofSpec { baseline: false, ..run.proof.clone().unwrap_or_default() });
             }
+            "confined" => run.confinement = confinement(value == "required"),
             "never" => {
                 run.plan = plan(Completion::Never);
                 run.limits.iterations_are_the_goal = true;
@@ -509,8 +515,13 @@ pub fn end(word: &str, step: &Step) -> End {
                 other => other,
             }
         }
-        ("green", Step::Check { .. }) => check_end(Exit::Code(0)),
-        ("red", Step::Check { .. }) => check_end(Exit::Code(1)),
+        ("green" | "red", Step::Check { .. }) => {
+            let only_outside = (!rest.is_empty()).then(|| Box::new(only_outside(rest)));
+            match check_end(Exit::Code(i32::from(name == "red"))) {
+                End::Check(end) => End::Check(CheckEnd { only_outside, ..end }),
+                other => other,
+            }
+        }
         ("ended", Step::Check { .. }) => check_end(Exit::Signal(15)),
         ("message", Step::Message { .. }) => message(MessageOutcome::Text("fix it".into())),
         ("clean", Step::Message { .. }) => message(MessageOutcome::NothingToCommit),
@@ -549,6 +560,31 @@ fn check_end(exit: Exit) -> End {
         tests: None,
         changed: vec![],
         touched: vec![],
+        only_outside: None,
+    })
+}
+
+/// `/x` is missing inside, or the tests `a+b` pass only outside.
+fn only_outside(words: &str) -> OnlyOutside {
+    if words.starts_with('/') {
+        let need = Need { what: Missing::Read(words.into()), line: String::new() };
+        return OnlyOutside { needs: vec![need], ..OnlyOutside::default() };
+    }
+    let named: Vec<String> = words.split('+').map(String::from).collect();
+    OnlyOutside { tests: named.len() as u64, named, needs: vec![] }
+}
+
+fn confinement(required: bool) -> Confinement {
+    Confinement::Sandbox(SandboxSpec {
+        kind: SandboxKind::Bwrap,
+        required,
+        read: vec![],
+        write: vec![],
+        tools: vec![],
+        env: EnvRule::Most,
+        variables: vec![],
+        limits: SandboxLimits::default(),
+        network: ralph_loop::sandbox::network::NetworkSpec::default(),
     })
 }
 
@@ -557,6 +593,7 @@ fn round_name(round: Round) -> &'static str {
         Round::Workspace => "workspace",
         Round::Baseline => "baseline",
         Round::BaselineInPlace => "baseline in place",
+        Round::BaselineOutside => "baseline outside",
         Round::Delivered => "delivered",
         Round::StartGates => "start gates",
         Round::OldSource => "old source",

@@ -6,6 +6,7 @@ use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// No build output has directories as deep as this.
 const DEEPEST: usize = 128;
@@ -14,13 +15,20 @@ const DEEPEST: usize = 128;
 pub struct TreeCopy {
     /// Bytes that may still be copied.
     pub bytes_left: u64,
+    /// When to give up.
+    until: Option<Instant>,
     /// Files that have several names get as many in the copy.
     names: HashMap<(u64, u64), PathBuf>,
 }
 
 impl TreeCopy {
     pub fn of_at_most(bytes: u64) -> TreeCopy {
-        TreeCopy { bytes_left: bytes, names: HashMap::new() }
+        TreeCopy { bytes_left: bytes, until: None, names: HashMap::new() }
+    }
+
+    /// Fails with `TimedOut` afterwards.
+    pub fn until(self, moment: Instant) -> TreeCopy {
+        TreeCopy { until: Some(moment), ..self }
     }
 
     /// A file, a link or a directory with all that is in it. What is none of these is left out.
@@ -60,6 +68,9 @@ impl TreeCopy {
             && let Some(copied) = self.names.get(&identity)
         {
             return super::link(copied, to);
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(io::ErrorKind::TimedOut.into());
         }
         self.bytes_left = self.bytes_left.checked_sub(meta.len()).ok_or(io::ErrorKind::QuotaExceeded)?;
         match super::copy(from, to) {

@@ -7,15 +7,17 @@
 //! those that have been started before ([`LongLived`]) record what the scan has found.
 
 use super::Repository;
+use super::ignored::Ignored;
 use super::known_head::{KnownCommit, KnownHead};
+use super::left_out::LeftOut;
 use super::long_lived::{DiffOf, LongLived, Recorded};
+use super::objects::Objects;
 use super::private::Private;
 use super::restore::{self, PutAside, RestoreError, Target};
-use super::scan::{Changed, Difference, Ignored, Scan, Unfit};
+use super::scan::{Changed, Difference, Scan, Unfit};
 use super::shadow::{Changes, FOR_A_PROMPT, Shadow, ShadowError};
 use ralph_loop::event::{Head, SnapshotEnd};
 use ralph_loop::prompt::CONTEXT_CHARS;
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,7 @@ pub struct Checkpoints {
     untidied: u64,
     outside: Outside,
     long_lived: LongLived,
+    objects: Objects,
     /// What the gits that stay are to compare, once they are due.
     due: Option<Option<DiffOf>>,
     index: Index,
@@ -46,28 +49,6 @@ struct Last {
     tree: String,
     diff: Option<String>,
     left_out: LeftOut,
-}
-
-/// What is in no tree.
-#[derive(Clone, Default)]
-struct LeftOut {
-    /// The first of the paths that are named.
-    named: Vec<String>,
-    /// All of them, as git names them.
-    unrecorded: BTreeSet<Vec<u8>>,
-    /// Local settings, which are not named.
-    has_private: bool,
-}
-
-impl LeftOut {
-    fn of(changes: &Changes) -> LeftOut {
-        let (named, unrecorded) = (changes.left_out.clone(), changes.unrecorded.clone());
-        LeftOut { named, unrecorded, has_private: changes.has_private }
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.unrecorded.is_empty() && !self.has_private
-    }
 }
 
 /// What the work tree looked like just before the newest tree was recorded.
@@ -134,6 +115,7 @@ impl Checkpoints {
     /// `base` is the run's first tree, if it has one already; `most` bytes are kept, 0 being all.
     pub fn of(shadow: Shadow, base: Option<String>, with_head: bool, most: u64) -> Checkpoints {
         Checkpoints {
+            objects: Objects::of(&shadow),
             shadow,
             base,
             last: None,
@@ -157,6 +139,28 @@ impl Checkpoints {
 
     pub fn shadow(&self) -> &Shadow {
         &self.shadow
+    }
+
+    /// What is recorded, to be read.
+    pub fn objects(&mut self) -> &mut Objects {
+        &mut self.objects
+    }
+
+    /// Objects of other directories can be read as well.
+    pub fn borrow_from(&mut self, others: &[PathBuf]) -> Result<(), ShadowError> {
+        self.shadow.borrow_from(others)?;
+        // The git that stays has not heard of them.
+        self.objects = Objects::of(&self.shadow);
+        Ok(())
+    }
+
+    /// Untracked paths that git ignored when the newest tree was recorded. Some may be gone.
+    pub fn ignored(&self) -> Result<Vec<PathBuf>, ShadowError> {
+        let paths = |ignored: &Ignored| ignored.paths().cloned().collect();
+        match &self.outside.ignored {
+            Some(ignored) => Ok(paths(ignored)),
+            None => self.shadow.changes_and_ignored().map(|(_, ignored)| paths(&ignored)),
+        }
     }
 
     /// Paths that the newest tree does not hold, as far as they are text.
@@ -288,9 +292,10 @@ impl Checkpoints {
         if !last.left_out.is_nothing() || self.is_private(changed) || self.has_submodules()? {
             return Ok(None);
         }
-        let Ok(Recorded { tree, ignored }) = self.long_lived.record(&last.tree, changed) else {
+        let Ok(Recorded { tree, written, ignored }) = self.long_lived.record(&last.tree, changed) else {
             return Ok(None);
         };
+        written.iter().for_each(|object| self.objects.learn(object));
         self.learn_ignored(scan, ignored);
         if tree == last.tree {
             return Ok(Some(Found::Nothing));

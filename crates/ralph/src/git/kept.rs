@@ -9,6 +9,7 @@
 //! Deliberately absent: protection from a process that writes into an object file in place, which
 //! git never does. A restore reads everything that it needs before it changes the first file.
 
+use super::copier::{Copier, DEEPEST};
 use super::git_dir::GitDir;
 use super::shadow::ShadowError;
 use super::{Condition, Repository, checked, git, one_path};
@@ -16,7 +17,7 @@ use crate::fsx;
 use ralph_loop::event::Branch;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -40,10 +41,6 @@ pub enum RestoreGitError {
 
 /// More bytes are not copied where links cannot be made.
 const MOST_COPIED: u64 = 64 << 20;
-/// Larger files are linked, although git or the user may change them in place.
-const MOST_COPIED_FILE: u64 = 16 << 20;
-/// No repository has alternates, or directories, as deep as this.
-const DEEPEST: usize = 32;
 /// `git gc` may be running: what it has just moved is found the next time.
 const LOOKS: usize = 3;
 
@@ -77,7 +74,7 @@ impl Kept {
     }
 
     /// The commit that HEAD was on, if all before it is there as well.
-    pub(super) fn start(&self) -> Option<String> {
+    pub fn start(&self) -> Option<String> {
         let head = git(&self.dir).args(["--git-dir=.", "rev-parse", "-q", "--verify", "HEAD^{commit}"]);
         let head = head.run().ok().filter(|head| self.has_history() && head.success())?;
         lines(&head.stdout).next()
@@ -85,11 +82,11 @@ impl Kept {
 
     /// Keeps a repository. That nothing can be kept is no failure: the checkpoints then hold
     /// every file by themselves.
-    pub(super) fn make(&self, repository: &Repository, format: &str) -> Result<(), ShadowError> {
+    pub(super) fn make(&self, repository: &Repository) -> Result<(), ShadowError> {
         let Some(source) = Source::of(repository) else { return Ok(fsx::private_dir(&self.objects())?) };
         let kept = self.copy_all(&source).is_ok() || {
             let _ = fsx::remove_tree(&self.dir);
-            self.keep_tip(repository, &source, format).is_ok()
+            self.keep_tip(repository, &source).is_ok()
         };
         if kept {
             self.keep_pointer(repository, &source)?;
@@ -105,15 +102,14 @@ impl Kept {
     }
 
     fn copy_all(&self, source: &Source) -> io::Result<()> {
-        let mut copier = Copier { left: MOST_COPIED, vanished: false };
-        copier.copy_dir(&source.common, &self.dir, 0)?;
+        let copier = Copier::of_at_most(MOST_COPIED);
+        copier.copy_git_dir(&source.common, &self.dir)?;
         fsx::private_dir(&self.objects().join("pack"))?;
         for _ in 0..LOOKS {
-            copier.vanished = false;
             for objects in &source.objects {
-                copier.link_objects(objects, &self.objects(), 0)?;
+                copier.link_objects(objects, &self.objects())?;
             }
-            if !copier.vanished {
+            if !copier.missed_any() {
                 break;
             }
         }
@@ -133,7 +129,8 @@ impl Kept {
     }
 
     /// The commit that HEAD is on and what is staged, as a shallow repository.
-    fn keep_tip(&self, repository: &Repository, source: &Source, format: &str) -> Result<(), ShadowError> {
+    fn keep_tip(&self, repository: &Repository, source: &Source) -> Result<(), ShadowError> {
+        let format = repository.object_format();
         let init = ["init", "-q", "--bare", &format!("--object-format={format}")];
         checked("init", repository.git().env("GIT_DEFAULT_REF_FORMAT", "files").args(init).arg(&self.dir))?;
         let head = repository.commit();
@@ -179,7 +176,7 @@ impl Kept {
                 }
             }
         }
-        let mut copier = Copier { left: MOST_COPIED, vanished: false };
+        let copier = Copier::of_at_most(MOST_COPIED);
         for name in ["config", "info", "hooks", "description"] {
             copier.replace(&source.common.join(name), &self.dir.join(name))?;
         }
@@ -260,9 +257,9 @@ impl Kept {
     fn restore_to(&self, place: &Path) -> Result<Option<PathBuf>, RestoreGitError> {
         let beside = place.with_file_name(".git.ralph-restore");
         let _ = fsx::remove_tree(&beside);
-        let mut copier = Copier { left: u64::MAX, vanished: false };
-        copier.copy_dir(&self.dir, &beside, 0)?;
-        copier.link_objects(&self.objects(), &beside.join("objects"), 0)?;
+        let copier = Copier::of_at_most(u64::MAX);
+        copier.copy_git_dir(&self.dir, &beside)?;
+        copier.link_objects(&self.objects(), &beside.join("objects"))?;
         fsx::dir(&beside.join("refs"))?;
         let main = beside.join(MAIN);
         if main.is_dir() {
@@ -326,107 +323,6 @@ impl Source {
         }
         Some(Source { common, private, objects })
     }
-}
-
-/// Copies and links files, as long as not too much has to be copied.
-struct Copier {
-    /// Bytes that may still be copied where a link cannot be made.
-    left: u64,
-    /// Something was gone when its turn came.
-    vanished: bool,
-}
-
-impl Copier {
-    /// A git directory but for its objects; those of submodules are linked.
-    fn copy_dir(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-        fsx::private_dir(to)?;
-        for entry in fs_err::read_dir(from)?.flatten() {
-            let (name, path) = (entry.file_name(), entry.path());
-            // A branch can have any name that does not end like a lock.
-            let passing =
-                if depth == 0 { is_passing(name.as_bytes()) } else { name.as_bytes().ends_with(b".lock") };
-            if passing || depth > DEEPEST {
-                continue;
-            }
-            // Links are followed: what is kept must not depend on another place.
-            let Ok(meta) = fs_err::metadata(&path) else { continue };
-            let to = to.join(&name);
-            let kept = match name.as_bytes() {
-                b"objects" if depth == 0 && meta.is_dir() => fsx::private_dir(&to),
-                b"objects" | b"lfs" if meta.is_dir() => self.link_objects(&path, &to, depth + 1),
-                _ if meta.is_dir() => self.copy_dir(&path, &to, depth + 1),
-                _ if meta.is_file() && meta.len() <= MOST_COPIED_FILE => self.copy(&path, &to),
-                _ if meta.is_file() => self.link(&path, &to),
-                _ => Ok(()),
-            };
-            match kept {
-                // What this user cannot read, git does without as well.
-                Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {}
-                kept => kept?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Files that are never changed once they are there.
-    fn link_objects(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-        fsx::private_dir(to)?;
-        for entry in fs_err::read_dir(from)?.flatten() {
-            let name = entry.file_name();
-            let Ok(kind) = entry.file_type() else { continue };
-            // Indexes over several packs, and graphs, may name what is not there; git does without.
-            let optional = name == "info" || name.as_bytes().starts_with(b"multi-pack-index");
-            if optional || is_passing(name.as_bytes()) || depth > DEEPEST {
-                continue;
-            }
-            if kind.is_dir() {
-                self.link_objects(&entry.path(), &to.join(name), depth + 1)?;
-            } else if kind.is_file() {
-                self.link(&entry.path(), &to.join(name))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        match fsx::link(from, to) {
-            Ok(()) => Ok(()),
-            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {
-                self.vanished = true;
-                Ok(())
-            }
-            Err(_) => {
-                let bytes = fs_err::metadata(from)?.len();
-                self.left = self.left.checked_sub(bytes).ok_or(ErrorKind::FileTooLarge)?;
-                self.copy(from, to)
-            }
-        }
-    }
-
-    fn copy(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        match fsx::copy(from, to) {
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {
-                self.vanished = true;
-                Ok(())
-            }
-            copied => copied,
-        }
-    }
-
-    /// The same in the place of what is there; nothing, if there is none to copy.
-    fn replace(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        let _ = if to.is_dir() { fsx::remove_tree(to) } else { fsx::remove(to) };
-        if from.is_dir() { self.copy_dir(from, to, 1) } else { self.copy(from, to) }
-    }
-}
-
-/// Locks, sockets and half-written files.
-fn is_passing(name: &[u8]) -> bool {
-    name.ends_with(b".lock")
-        || name.starts_with(b"tmp_")
-        || name.starts_with(b"fsmonitor--daemon")
-        || name == b"gc.pid"
 }
 
 fn lines(output: &[u8]) -> impl Iterator<Item = String> {

@@ -6,7 +6,7 @@
 //! moment ago) is left to git.
 
 use super::git_dir::GitDir;
-use super::scan::Stamp;
+use super::stamp::Stamp;
 use super::{Repository, is_object_id};
 use ralph_loop::event::Head;
 use std::ffi::OsStr;
@@ -109,7 +109,6 @@ fn is_id(content: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::git::git;
-    use ralph_loop::run::Place;
     use std::fs;
     use std::time::{Duration, Instant};
 
@@ -124,7 +123,7 @@ mod tests {
     /// Asks once more after a step. Whether git was asked, with the answer that it gives.
     #[track_caller]
     fn check((commit, head): &mut Known, top: &Path, asked: bool) {
-        let repository = Repository::at(&Place::Here, top.to_path_buf());
+        let repository = Repository::at(top.to_path_buf());
         let mut was_asked = false;
         let commit = commit.get(top, || {
             was_asked = true;
@@ -138,7 +137,7 @@ mod tests {
         let mut was_asked = false;
         commit.get(top, || {
             was_asked = true;
-            Repository::at(&Place::Here, top.to_path_buf()).commit()
+            Repository::at(top.to_path_buf()).commit()
         });
         was_asked
     }

@@ -3,6 +3,7 @@
 //! Nothing is read of the files. Of a repository inside the project so many entries are looked at
 //! and no more, nearest first, without its objects: a commit shows in its index and its log.
 
+use super::shadow::Changes;
 use crate::layout;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -10,6 +11,28 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// What is in no tree.
+#[derive(Clone, Default)]
+pub(super) struct LeftOut {
+    /// The first of the paths that are named.
+    pub(super) named: Vec<String>,
+    /// All of them, as git names them.
+    pub(super) unrecorded: BTreeSet<Vec<u8>>,
+    /// Local settings, which are not named.
+    pub(super) has_private: bool,
+}
+
+impl LeftOut {
+    pub(super) fn of(changes: &Changes) -> LeftOut {
+        let (named, unrecorded) = (changes.left_out.clone(), changes.unrecorded.clone());
+        LeftOut { named, unrecorded, has_private: changes.has_private }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.unrecorded.is_empty() && !self.has_private
+    }
+}
 
 /// Entries of all repositories inside that are looked at.
 const MOST_ENTRIES: usize = 4000;

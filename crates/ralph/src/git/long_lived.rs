@@ -9,13 +9,15 @@
 //! Deliberately absent: the index, which is then behind the newest tree, and what a scan does not
 //! name. For those git is asked in the usual way.
 
-use super::loose::{Entries, Entry, Format, Kind, Loose, Object, TREE, entries_of, tree_of};
-use super::scan::{Changed, ChangedFile, Mode};
+use super::edit_tree::Changes;
+use super::loose::{Entry, Format, Kind, Loose, Object};
+use super::objects::Objects;
+use super::scan::{Changed, ChangedFile};
 use super::shadow::Shadow;
+use super::stamp::Mode;
 use crate::fsx;
 use crate::process::dialog::{Dialog, Reply};
 use crate::process::tool::{Tool, ToolError};
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,8 @@ pub(super) struct DiffOf {
 /// What has become of changed files.
 pub(super) struct Recorded {
     pub(super) tree: String,
+    /// What was written for it.
+    pub(super) written: Vec<Object>,
     /// New files that are no part of it.
     pub(super) ignored: Vec<PathBuf>,
 }
@@ -65,13 +69,11 @@ enum Phase {
 }
 
 struct Gits {
-    trees: Dialog,
+    trees: Objects,
     ignored: Dialog,
     diff: Option<(DiffOf, Dialog)>,
     top: Top,
     objects: Loose,
-    /// The trees that were written last, by id: the next change is mostly to them.
-    written: BTreeMap<String, Entries>,
 }
 
 /// More to be read at once is left to git, which compresses what it writes.
@@ -169,7 +171,7 @@ fn start_diff(diff: Option<(DiffOf, Tool<'static>)>) -> Result<Option<(DiffOf, D
 struct Tools {
     top: Top,
     objects: PathBuf,
-    trees: Tool<'static>,
+    trees: Objects,
     ignored: Tool<'static>,
     diff: Option<(DiffOf, Tool<'static>)>,
 }
@@ -179,45 +181,25 @@ impl Tools {
         Tools {
             top: Top::of(shadow.top()),
             objects: shadow.objects(),
-            trees: shadow.git().args(["cat-file", "--batch"]),
+            trees: Objects::of(shadow),
             ignored: shadow.git().args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"]),
             diff: diff.map(|diff| (diff.clone(), shadow.diff_many_tool(diff))),
         }
     }
 
-    fn start(self) -> Result<Gits, ToolError> {
+    fn start(mut self) -> Result<Gits, ToolError> {
+        self.trees.start()?;
         Ok(Gits {
-            trees: Dialog::start(self.trees)?,
+            trees: self.trees,
             ignored: Dialog::start(self.ignored)?,
             diff: start_diff(self.diff)?,
             top: self.top,
             objects: Loose::below(self.objects),
-            written: BTreeMap::new(),
         })
     }
 }
 
-/// What changes in a directory.
-#[derive(Default)]
-struct Dir {
-    files: BTreeMap<Vec<u8>, Change>,
-    dirs: BTreeMap<Vec<u8>, Dir>,
-}
-
-enum Change {
-    Gone,
-    /// The tree before has it.
-    Changed(File),
-    /// It is known not to be ignored.
-    New(File),
-}
-
-struct File {
-    mode: Mode,
-    content: Vec<u8>,
-}
-
-/// Far more than the tree of one directory takes.
+/// Far more than the names of new files take.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 impl Gits {
@@ -242,24 +224,34 @@ impl Gits {
         }
         let format = Format::of(before).ok_or(Unable)?;
         let ignored = self.ignored_among(&changed.new_files)?;
-        let mut root = Dir::default();
+        let (mut changes, mut written) = (Changes::default(), Vec::new());
         for ChangedFile { path, now } in changed.files.iter().filter(|file| !ignored.contains(&file.path)) {
-            let change = match now {
-                None => Change::Gone,
-                Some(mode) => {
-                    let file = File { mode: *mode, content: content_of(&self.top.path.join(path), *mode)? };
-                    let is_new = changed.new_files.contains(path);
-                    if is_new { Change::New(file) } else { Change::Changed(file) }
-                }
+            let name = path.as_os_str().as_bytes();
+            let known = self.trees.entry(before, name)?;
+            let Some(mode) = now else {
+                changes.insert(name, None);
+                continue;
             };
-            root.of_parent(path)?.files.insert(name(path)?, change);
+            // It was there, and is in no tree: it is ignored, or was not there when git looked.
+            if known.is_none() && !changed.new_files.contains(path) {
+                return Err(Unable);
+            }
+            let content = content_of(&self.top.path.join(path), *mode)?;
+            let object = Object::new(format, Kind::Blob, &content)?;
+            // Of many files that were just changed, a scan cannot tell which are the same again.
+            if known.is_none_or(|known| known.id != object.name) {
+                self.objects.write(&object)?;
+            }
+            changes.insert(name, Some(Entry { mode: word_of(*mode), id: object.name.clone() }));
+            written.push(object);
         }
-        let mut known = std::mem::take(&mut self.written);
-        let tree = match self.write_dir(format, Some(before), root, &mut known)? {
-            Some(tree) => tree,
-            None => self.write_tree(format, None, Entries::new())?,
+        let Gits { trees, objects, .. } = self;
+        let mut write = |object: &Object| {
+            written.push(object.clone());
+            objects.write(object)
         };
-        Ok(Recorded { tree, ignored })
+        let tree = trees.with_changes(before, changes, &mut write)?;
+        Ok(Recorded { tree, written, ignored })
     }
 
     fn ignored_among(&mut self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Unable> {
@@ -276,82 +268,6 @@ impl Gits {
         let answers = paths.iter().zip(fields.chunks_exact(FIELDS));
         let is_ignored = |fields: &[&[u8]]| !fields[0].is_empty() && !fields[2].starts_with(b"!");
         Ok(answers.filter(|(_, fields)| is_ignored(fields)).map(|(path, _)| path.clone()).collect())
-    }
-
-    /// The id of a directory's new tree; nothing if nothing is left in it.
-    fn write_dir(
-        &mut self,
-        format: Format,
-        before: Option<&str>,
-        dir: Dir,
-        known: &mut BTreeMap<String, Entries>,
-    ) -> Result<Option<String>, Unable> {
-        let mut entries = match before {
-            Some(tree) => known.remove(tree).map_or_else(|| self.read_tree(tree), Ok)?,
-            None => Entries::new(),
-        };
-        for (name, change) in dir.files {
-            let (File { mode, content }, known) = match (change, entries.get(&name)) {
-                (Change::Gone, _) => {
-                    entries.remove(&name);
-                    continue;
-                }
-                // It was there, and is in no tree: it is ignored, or was not there when git looked.
-                (Change::Changed(_), None) => return Err(Unable),
-                (Change::Changed(file) | Change::New(file), known) => (file, known),
-            };
-            let object = Object::new(format, Kind::Blob, &content)?;
-            // Of many files that were just changed, a scan cannot tell which are the same again.
-            if known.is_none_or(|known| known.id != object.name) {
-                self.objects.write(&object)?;
-            }
-            entries.insert(name, Entry { mode: word_of(mode), id: object.name });
-        }
-        for (name, below) in dir.dirs {
-            let before = match entries.get(&name) {
-                Some(Entry { mode: TREE, id }) => Some(id.clone()),
-                Some(_) => return Err(Unable),
-                None => None,
-            };
-            match self.write_dir(format, before.as_deref(), below, known)? {
-                Some(id) => entries.insert(name, Entry { mode: TREE, id }),
-                None => entries.remove(&name),
-            };
-        }
-        if entries.is_empty() { Ok(None) } else { self.write_tree(format, before, entries).map(Some) }
-    }
-
-    fn read_tree(&mut self, tree: &str) -> Result<Entries, Unable> {
-        let question = format!("{tree}\n");
-        let content = |answer: &[u8]| {
-            let end = answer.iter().position(|byte| *byte == b'\n')?;
-            let size: usize = str::from_utf8(&answer[..end])
-                .ok()?
-                .strip_prefix(tree)?
-                .strip_prefix(" tree ")?
-                .parse()
-                .ok()?;
-            (answer.len() == end + 1 + size + 1).then_some(end + 1..end + 1 + size)
-        };
-        let is_missing = |answer: &[u8]| answer.ends_with(b" missing\n");
-        let whole = |answer: &[u8]| content(answer).is_some() || is_missing(answer);
-        let answer = ask(&mut self.trees, question.as_bytes(), whole)?;
-        let content = content(&answer).ok_or(Unable)?;
-        entries_of(&answer[content], tree.len() / 2).ok_or(Unable)
-    }
-
-    fn write_tree(
-        &mut self,
-        format: Format,
-        before: Option<&str>,
-        entries: Entries,
-    ) -> Result<String, Unable> {
-        let object = Object::new(format, Kind::Tree, &tree_of(&entries).ok_or(Unable)?)?;
-        if before != Some(object.name.as_str()) {
-            self.objects.write(&object)?;
-        }
-        self.written.insert(object.name.clone(), entries);
-        Ok(object.name)
     }
 
     fn diff(&mut self, diff: &DiffOf, tree: &str) -> Result<Vec<u8>, Unable> {
@@ -382,17 +298,6 @@ fn ask(dialog: &mut Dialog, question: &[u8], whole: impl FnMut(&[u8]) -> bool) -
         Reply::Whole(answer) => Ok(answer),
         Reply::Cut(_) => Err(Unable),
     }
-}
-
-impl Dir {
-    fn of_parent(&mut self, path: &Path) -> Result<&mut Dir, Unable> {
-        let parents = path.parent().ok_or(Unable)?;
-        Ok(parents.iter().fold(self, |dir, name| dir.dirs.entry(name.as_bytes().to_vec()).or_default()))
-    }
-}
-
-fn name(path: &Path) -> Result<Vec<u8>, Unable> {
-    path.file_name().map(|name| name.as_bytes().to_vec()).ok_or(Unable)
 }
 
 /// What git records of a file.

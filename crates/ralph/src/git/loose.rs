@@ -1,14 +1,14 @@
-//! Blobs and trees in the format of git's loose objects.
+//! Blobs, trees and commits in the format of git's loose objects.
 //!
 //! An object is named by the hash of its kind, its size and its content, so ralph can write a blob
 //! and the trees above it without asking git for a name in between. None is ever half written under
 //! its name. They are not compressed, which the format allows: git packs them soon (`tidy.rs`).
 //!
-//! Deliberately absent: commits, packs, and reading objects. Git does that.
+//! Deliberately absent: reading objects. Git does that.
 
 use super::is_object_id;
 use super::shadow::Shadow;
-use crate::fsx::Prepared;
+use crate::fsx::{self, Prepared};
 use sha1_checked::Sha1;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -26,21 +26,36 @@ pub(super) struct Entry {
 }
 
 pub(super) const TREE: &str = "40000";
+/// A commit of another repository, which is never read.
+pub(super) const SUBMODULE: &str = "160000";
+/// As some trees of long ago have it; the same as `100644`.
+pub(super) const OLD_PLAIN: &str = "100664";
 
-/// The modes that are handed through. Another one is nothing that this file knows.
-const MODES: [&str; 4] = ["100644", "100755", "120000", TREE];
+/// Another mode is nothing that this file knows.
+const MODES: [&str; 6] = ["100644", OLD_PLAIN, "100755", "120000", TREE, SUBMODULE];
 
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    Blob,
+    Commit,
     Tree,
+    Blob,
 }
 
 impl Kind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Blob => "blob",
+            Kind::Commit => "commit",
             Kind::Tree => "tree",
+            Kind::Blob => "blob",
+        }
+    }
+
+    /// In a pack.
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Kind::Commit => 1,
+            Kind::Tree => 2,
+            Kind::Blob => 3,
         }
     }
 }
@@ -62,31 +77,47 @@ impl Format {
         }
     }
 
-    fn name(self, object: &[u8]) -> io::Result<String> {
+    pub(super) fn id_bytes(self) -> usize {
+        match self {
+            Format::Sha1 => 20,
+            Format::Sha256 => 32,
+        }
+    }
+
+    pub(super) fn digest(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
             Format::Sha1 => {
-                let hash = Sha1::try_digest(object);
+                let hash = Sha1::try_digest(bytes);
                 // Git refuses these as well: two contents would be one object.
                 if hash.has_collision() {
                     return Err(io::Error::other("made for a collision of SHA-1"));
                 }
-                Ok(hex(hash.hash()))
+                Ok(hash.hash().to_vec())
             }
-            Format::Sha256 => Ok(hex(&Sha256::digest(object))),
+            Format::Sha256 => Ok(Sha256::digest(bytes).to_vec()),
         }
     }
 }
 
 /// An object that need not have been written.
+#[derive(Clone)]
 pub(super) struct Object {
     pub(super) name: String,
+    pub(super) kind: Kind,
+    /// The content begins there.
+    header: usize,
     bytes: Vec<u8>,
 }
 
 impl Object {
     pub(super) fn new(format: Format, kind: Kind, content: &[u8]) -> io::Result<Object> {
-        let bytes = [format!("{} {}\0", kind.word(), content.len()).as_bytes(), content].concat();
-        Ok(Object { name: format.name(&bytes)?, bytes })
+        let header = format!("{} {}\0", kind.word(), content.len());
+        let bytes = [header.as_bytes(), content].concat();
+        Ok(Object { name: hex(&format.digest(&bytes)?), kind, header: header.len(), bytes })
+    }
+
+    pub(super) fn content(&self) -> &[u8] {
+        &self.bytes[self.header..]
     }
 }
 
@@ -132,17 +163,31 @@ impl Loose {
     }
 }
 
+/// Writes an object into a directory of objects, unless it is there.
+pub(super) fn write_object(dir: &Path, object: &Object) -> io::Result<()> {
+    let path = path_of(dir, &object.name);
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent() {
+        fsx::private_dir(above)?;
+    }
+    fsx::write_whole(&path, &stored(&object.bytes))
+}
+
 fn path_of(dir: &Path, name: &str) -> PathBuf {
     let (start, rest) = name.split_at(2);
     dir.join(start).join(rest)
 }
 
 /// A zlib stream that holds bytes as they are.
-fn stored(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn stored(bytes: &[u8]) -> Vec<u8> {
     const LONGEST_BLOCK: usize = u16::MAX as usize;
     let mut stream = Vec::with_capacity(bytes.len() + bytes.len() / LONGEST_BLOCK * 5 + 16);
     stream.extend([0x78, 0x01]);
-    let mut blocks = bytes.chunks(LONGEST_BLOCK).peekable();
+    // Also of nothing there is one block.
+    let (whole, last) = bytes.split_at(bytes.len().saturating_sub(1) / LONGEST_BLOCK * LONGEST_BLOCK);
+    let mut blocks = whole.chunks(LONGEST_BLOCK).chain([last]).peekable();
     while let Some(block) = blocks.next() {
         let length = block.len() as u16;
         stream.push(u8::from(blocks.peek().is_none()));
@@ -173,7 +218,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn raw(id: &str) -> Option<Vec<u8>> {
+pub(super) fn raw(id: &str) -> Option<Vec<u8>> {
     let pairs = id.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).ok());
     pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
@@ -214,7 +259,6 @@ pub(super) fn entries_of(mut content: &[u8], id_bytes: usize) -> Option<Entries>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fsx;
     use crate::git::{Repository, git};
     use crate::process::tool::Tool;
     use tempfile::TempDir;
@@ -307,8 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn a_submodule_is_no_entry_that_is_handed_through() {
-        assert_eq!(entries_of(b"160000 module\0aaaaaaaaaaaaaaaaaaaa", 20), None);
+    fn an_entry_that_is_cut_or_of_an_unknown_kind_is_not_handed_through() {
+        assert!(entries_of(b"160000 module\0aaaaaaaaaaaaaaaaaaaa", 20).is_some());
+        assert_eq!(entries_of(b"100600 old\0aaaaaaaaaaaaaaaaaaaa", 20), None);
         assert_eq!(entries_of(b"100644 cut\0aaaaaaaaaaaaaaaaaaa", 20), None);
     }
 

@@ -4,23 +4,37 @@
 //! has no [`Repository`].
 
 pub mod changed;
+pub mod checked_out;
 pub mod checkpoint;
-pub mod contents;
-pub mod delivered;
+pub mod copied_repository;
+mod copier;
+mod edit_tree;
 mod exchange;
 mod feasible;
 mod git_dir;
+mod ignored;
+mod index_file;
 pub mod kept;
 pub mod known_head;
+mod known_refs;
 mod left_out;
 mod long_lived;
 mod loose;
+#[cfg(test)]
+mod nested;
+pub mod objects;
+mod pack;
 mod private;
+mod push;
 pub mod restore;
 mod scan;
 pub mod shadow;
+mod sign;
 mod stale_lock;
+mod stamp;
 mod tidy;
+pub mod tree_changes;
+pub mod users_head;
 mod worktrees;
 
 use crate::fsx;
@@ -28,7 +42,6 @@ use crate::layout::{DAMAGED_REPOSITORIES, LINKED_RUNTIME_FILES, Project, RUNTIME
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use git_dir::GitDir;
 use private::Private;
-use ralph_loop::run::Place;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -40,8 +53,6 @@ use thiserror::Error;
 pub struct Repository {
     /// The top of the work tree, canonical.
     pub top: PathBuf,
-    /// Where its gits are started.
-    place: Place,
 }
 
 /// Why git finds no repository.
@@ -77,12 +88,7 @@ impl Repository {
 
     /// The same, or why there is none.
     pub fn find(dir: &Path) -> Result<Repository, NoRepository> {
-        Repository::find_from(&Place::Here, dir)
-    }
-
-    /// The same, as it is seen from a place.
-    pub fn find_from(place: &Place, dir: &Path) -> Result<Repository, NoRepository> {
-        let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT)).place(place);
+        let git = apart_from_hooks(Tool::new("git").cwd(dir).timeout(TIMEOUT));
         let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|cause| match cause {
             // Without git there is no repository either.
             ToolError::NotStarted { .. } => NoRepository::None,
@@ -91,16 +97,16 @@ impl Repository {
             }
         })?;
         let top = one_path(&answer).and_then(|top| top.canonicalize().ok());
-        top.map(|top| Repository::at(place, top)).ok_or_else(|| NoRepository::of_answer(&answer))
+        top.map(Repository::at).ok_or_else(|| NoRepository::of_answer(&answer))
     }
 
     /// One that was found before.
-    pub fn at(place: &Place, top: PathBuf) -> Repository {
-        Repository { top, place: place.clone() }
+    pub fn at(top: PathBuf) -> Repository {
+        Repository { top }
     }
 
     fn git(&self) -> Tool<'static> {
-        git(&self.top).place(&self.place)
+        git(&self.top)
     }
 
     /// A command that fetches nothing that a partial clone lacks.
@@ -155,7 +161,8 @@ pub fn attempt_ref(run_id: &str, attempt: u32) -> String {
     format!("{}attempt-{attempt}", attempts_of(run_id))
 }
 
-fn attempts_of(run_id: &str) -> String {
+/// Begins the names of all refs of a run.
+pub fn attempts_of(run_id: &str) -> String {
     format!("refs/ralph/{run_id}/")
 }
 
@@ -205,7 +212,7 @@ impl Repository {
         if self.top.join(".git").symlink_metadata().is_err() {
             return Condition::Gone;
         }
-        match Repository::find_from(&self.place, &self.top) {
+        match Repository::find(&self.top) {
             Err(NoRepository::Untrusted { .. } | NoRepository::Unanswered(_)) => Condition::Whole,
             // Another one may lie around it, and a commit that HEAD names may be missing.
             Ok(found) if found.top == self.top => {
@@ -244,6 +251,13 @@ impl Repository {
         let answer = self.git().args(parse).run().ok().filter(ToolOutput::success)?;
         let tree = answer.stdout.trim_ascii_end();
         is_object_id(tree).then(|| String::from_utf8_lossy(tree).into_owned())
+    }
+
+    /// How many commits the current one has on top of another.
+    pub fn commits_since(&self, commit: &str) -> u64 {
+        let count = self.git().args(["rev-list", "--count", &format!("{commit}..HEAD"), "--"]).run();
+        let count = count.ok().filter(ToolOutput::success).map(|count| count.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&count).trim().parse().unwrap_or(0)
     }
 
     pub fn has_branch(&self, branch: &str) -> bool {
@@ -442,7 +456,7 @@ fn is_unmerged(entry: &[u8]) -> bool {
 /// Removes paths from the index, whatever is in their place.
 const FORGET: [&str; 4] = ["update-index", "-z", "--force-remove", "--stdin"];
 
-fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
+pub fn checked(what: &str, tool: Tool<'_>) -> Result<Vec<u8>, GitError> {
     checked_output(what, tool.run()?)
 }
 

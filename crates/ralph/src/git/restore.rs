@@ -249,7 +249,7 @@ impl Repository {
     }
 
     /// What git answers on one line, if it does.
-    fn answer(&self, args: &[&str]) -> Option<String> {
+    pub(super) fn answer(&self, args: &[&str]) -> Option<String> {
         let answer = self.git().args(args).run().ok().filter(ToolOutput::success)?;
         Some(String::from_utf8_lossy(&answer.stdout).trim().to_string())
     }

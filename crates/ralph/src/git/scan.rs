@@ -8,20 +8,30 @@
 //! Deliberately absent: patterns of ignored files. Only git interprets those; what it has named
 //! as ignored is skipped here.
 
+use super::ignored::Ignored;
+use super::stamp::{Kind, Mode, Moment, Stamp, settled_before_now};
 use crate::fsx;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-/// More files are left to git, which looks at them with several threads.
-const MOST_FILES: usize = 10_000;
+/// How much is looked at.
+struct Most {
+    /// More files are left to git, which looks at them with several threads.
+    files: usize,
+    /// So many files that were just changed are read to compare them, and so many bytes.
+    recent: usize,
+    recent_bytes: u64,
+}
+
+const OF_WORK_TREE: Most = Most { files: 10_000, recent: 64, recent_bytes: 1 << 20 };
+/// Here git takes longer: it looks at everything twice, and the first time in one thread.
+const OF_COPY: Most = Most { files: 50_000, recent: 2_000, recent_bytes: 16 << 20 };
 
 /// From so many directories on, several threads are worth their start.
 const MANY_DIRS: usize = 16;
@@ -30,47 +40,15 @@ const MOST_THREADS: usize = 4;
 /// After so many new files git is asked which of them are ignored.
 const MOST_NEW: usize = 100;
 
-/// Times closer than this to the scan prove nothing. Git takes one second.
-const RECENT_SECONDS: i64 = 2;
-
-/// So many files that were just changed are read to compare them, and so many bytes.
-const MOST_RECENT: usize = 64;
-const MOST_RECENT_BYTES: u64 = 1 << 20;
-
 const GITIGNORE: &str = ".gitignore";
-
-/// Untracked paths that git ignores.
-#[derive(Debug, Default)]
-pub(super) struct Ignored {
-    files: BTreeSet<PathBuf>,
-    dirs: BTreeSet<PathBuf>,
-}
-
-impl Ignored {
-    /// As git names it: a directory ends with a slash. A `.gitignore` that is ignored still says what
-    /// else is.
-    pub(super) fn insert(&mut self, path: &[u8]) {
-        if path.ends_with(b"/.gitignore") || path == b".gitignore" {
-            return;
-        }
-        match path.strip_suffix(b"/") {
-            Some(dir) => self.dirs.insert(PathBuf::from(OsStr::from_bytes(dir))),
-            None => self.files.insert(PathBuf::from(OsStr::from_bytes(path))),
-        };
-    }
-
-    pub(super) fn insert_files(&mut self, paths: impl Iterator<Item = PathBuf>) {
-        self.files.extend(paths);
-    }
-}
 
 /// A work tree at a moment.
 #[derive(Debug)]
 pub(super) struct Scan {
     /// The files of each directory, by name; directories are relative to the top.
     dirs: BTreeMap<PathBuf, BTreeMap<OsString, Stamp>>,
-    /// Seconds since the epoch at which it was begun.
-    at: i64,
+    /// What was changed later may be changed again without looking different.
+    settled_before: Moment,
     /// Hashes of files that were changed shortly before, if they are few.
     contents: BTreeMap<PathBuf, u64>,
 }
@@ -116,85 +94,26 @@ pub(super) struct ChangedFile {
     pub(super) now: Option<Mode>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    Plain,
-    Executable,
-    Link,
-}
-
-/// What a file looks like from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    kind: Kind,
-    mode: u32,
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-    /// A hash of the content of a `.gitignore`: what git ignores must be certain.
-    patterns: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    File,
-    Link,
-    /// A fifo, a socket, a device.
-    Special,
-}
-
-impl Stamp {
-    /// Of a file that was not changed just now: while its stamp is the same, so is its content.
-    pub(super) fn settled(path: &Path) -> Option<Stamp> {
-        let now = seconds();
-        let stamp = Stamp::of(&path.metadata().ok()?);
-        (!stamp.is_recent(now)).then_some(stamp)
-    }
-
-    /// Whether a file that looked like this at some second may have been changed since without
-    /// looking different.
-    fn is_recent(&self, at: i64) -> bool {
-        self.modified.0.max(self.changed.0) > at - RECENT_SECONDS
-    }
-
-    /// What a tree has for it.
-    fn recorded_mode(&self) -> Mode {
-        match self.kind {
-            Kind::Link => Mode::Link,
-            Kind::File | Kind::Special if self.mode & 0o100 != 0 => Mode::Executable,
-            Kind::File | Kind::Special => Mode::Plain,
-        }
-    }
-
-    fn of(meta: &Metadata) -> Stamp {
-        let of_type = meta.file_type();
-        let special =
-            of_type.is_fifo() || of_type.is_socket() || of_type.is_block_device() || of_type.is_char_device();
-        let kind = match of_type.is_symlink() {
-            true => Kind::Link,
-            false if special => Kind::Special,
-            false => Kind::File,
-        };
-        Stamp {
-            kind,
-            mode: meta.mode(),
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-            patterns: None,
-        }
-    }
-}
-
 impl Scan {
     pub(super) fn of(top: &Path, ignored: &Ignored) -> Result<Scan, Unfit> {
         // Before the first file: what is changed from here on is recent.
-        let at = seconds();
-        let (mut dirs, mut ahead, looker) = (BTreeMap::new(), vec![PathBuf::new()], Looker::at(top, ignored));
+        Scan::with(top, ignored, &OF_WORK_TREE, settled_before_now())
+    }
+
+    /// Of a directory that only checks write to. Nothing was changed after `settled_before`, if that is
+    /// given.
+    pub(super) fn of_copy(
+        top: &Path,
+        ignored: &Ignored,
+        settled_before: Option<Moment>,
+    ) -> Result<Scan, Unfit> {
+        Scan::with(top, ignored, &OF_COPY, settled_before.unwrap_or_else(settled_before_now))
+    }
+
+    fn with(top: &Path, ignored: &Ignored, most: &Most, settled_before: Moment) -> Result<Scan, Unfit> {
+        let names = ignored.files.iter().filter_map(|path| path.file_name()).collect();
+        let looker = Looker { top, ignored, names, most: most.files, seen: AtomicUsize::new(0) };
+        let (mut dirs, mut ahead) = (BTreeMap::new(), vec![PathBuf::new()]);
         while !ahead.is_empty() {
             let found = looker.look_into(&ahead)?;
             let mut below = Vec::new();
@@ -204,21 +123,37 @@ impl Scan {
             }
             ahead = below;
         }
-        let mut scan = Scan { dirs, at, contents: BTreeMap::new() };
-        scan.contents = scan.recent_contents(top);
+        let mut scan = Scan { dirs, settled_before, contents: BTreeMap::new() };
+        scan.contents = scan.recent_contents(top, most);
         Ok(scan)
     }
 
-    fn recent_contents(&self, top: &Path) -> BTreeMap<PathBuf, u64> {
+    fn recent_contents(&self, top: &Path, most: &Most) -> BTreeMap<PathBuf, u64> {
         let all = self.dirs.iter().flat_map(|(dir, files)| files.iter().map(move |file| (dir, file)));
-        let recent = all.filter(|(_, (_, stamp))| stamp.is_recent(self.at) && stamp.kind == Kind::File);
-        let recent: Vec<_> = recent.take(MOST_RECENT + 1).collect();
+        let recent = all.filter(|(_, (_, stamp))| !self.is_settled(stamp) && stamp.kind != Kind::Special);
+        let recent: Vec<_> = recent.take(most.recent + 1).collect();
         let bytes: u64 = recent.iter().map(|(_, (_, stamp))| stamp.size).sum();
-        if recent.len() > MOST_RECENT || bytes > MOST_RECENT_BYTES {
+        if recent.len() > most.recent || bytes > most.recent_bytes {
             return BTreeMap::new();
         }
         let paths = recent.into_iter().map(|(dir, (name, _))| dir.join(name));
         paths.filter_map(|path| content_hash(&top.join(&path)).map(|hash| (path, hash))).collect()
+    }
+
+    /// What git would not make, and does not see: pipes, sockets and devices, and files with other
+    /// permissions than new ones get.
+    pub(super) fn odd_files(&self, usual: u32) -> Vec<PathBuf> {
+        let all = self.dirs.iter().flat_map(|(dir, files)| files.iter().map(move |file| (dir, file)));
+        let odd = all.filter(|(_, (_, stamp))| match stamp.kind {
+            Kind::File => stamp.permissions() != stamp.as_recorded(usual),
+            Kind::Special => true,
+            Kind::Link => false,
+        });
+        odd.map(|(dir, (name, _))| dir.join(name)).collect()
+    }
+
+    fn is_settled(&self, stamp: &Stamp) -> bool {
+        stamp.is_settled(self.settled_before)
     }
 
     /// Whether a file that looks as it did in this scan has the same content.
@@ -229,20 +164,45 @@ impl Scan {
     /// Forgets what git has found to be ignored since.
     pub(super) fn without(mut self, ignored: &Ignored) -> Scan {
         self.dirs.retain(|dir, _| !dir.ancestors().any(|above| ignored.dirs.contains(above)));
-        for path in &ignored.files {
-            if let (Some(dir), Some(name)) = (path.parent(), path.file_name())
-                && let Some(files) = self.dirs.get_mut(dir)
-            {
-                files.remove(name);
-            }
-        }
+        ignored.files.iter().for_each(|path| self.forget(path));
         self
+    }
+
+    /// A file that was written since, with what is in it.
+    pub(super) fn note_written(
+        &mut self,
+        place: &Path,
+        path: &Path,
+        meta: &Metadata,
+        content: &[u8],
+    ) -> io::Result<()> {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let stamp = stamp_of(place, meta)?;
+        self.contents.insert(path.to_path_buf(), hash(content));
+        for dir in dir.ancestors() {
+            self.dirs.entry(dir.to_path_buf()).or_default();
+        }
+        self.dirs.entry(dir.to_path_buf()).or_default().insert(name.to_os_string(), stamp);
+        Ok(())
+    }
+
+    /// A file that was removed since.
+    pub(super) fn forget(&mut self, path: &Path) {
+        self.contents.remove(path);
+        if let (Some(dir), Some(name)) = (path.parent(), path.file_name()) {
+            self.dirs.get_mut(dir).and_then(|files| files.remove(name));
+        }
+    }
+
+    /// A directory that was removed since.
+    pub(super) fn forget_dir(&mut self, dir: &Path) {
+        self.dirs.remove(dir);
     }
 
     /// Makes it a scan of long ago, for tests.
     #[cfg(test)]
     pub(super) fn settle(&mut self) {
-        self.at = i64::MAX;
+        self.settled_before = (i64::MAX, 0);
     }
 
     /// What differs from an earlier scan of the same tree. `largest_file` is what can be recorded.
@@ -255,17 +215,21 @@ impl Scan {
         }
         for (dir, files) in &self.dirs {
             let Some(before) = earlier.dirs.get(dir) else { return Difference::Unclear };
+            if files == before && files.values().all(|stamp| earlier.is_settled(stamp)) {
+                continue;
+            }
             let gone = before.keys().filter(|name| !files.contains_key(*name)).map(|name| (name, None));
             let there = files.iter().map(|(name, stamp)| (name, Some(stamp)));
             for (name, stamp) in gone.chain(there) {
                 let known = before.get(name);
                 let looks_the_same = known == stamp;
+                let same_if =
+                    |is_certain: &dyn Fn(&Stamp) -> bool| looks_the_same && stamp.is_some_and(is_certain);
+                if same_if(&|stamp| earlier.is_settled(stamp)) {
+                    continue;
+                }
                 let path = dir.join(name);
-                if looks_the_same
-                    && stamp.is_some_and(|stamp| {
-                        !stamp.is_recent(earlier.at) || earlier.has_same_content(top, &path)
-                    })
-                {
+                if same_if(&|_| earlier.has_same_content(top, &path)) {
                     continue;
                 }
                 differs |= !looks_the_same;
@@ -297,8 +261,7 @@ impl Scan {
     pub(super) fn still_holds(&self, top: &Path, path: &Path) -> bool {
         let stamp = path.parent().zip(path.file_name()).and_then(|(dir, name)| self.dirs.get(dir)?.get(name));
         let now = top.join(path).symlink_metadata().ok();
-        now.zip(stamp)
-            .is_some_and(|(now, stamp)| Stamp { patterns: stamp.patterns, ..Stamp::of(&now) } == *stamp)
+        now.zip(stamp).is_some_and(|(now, stamp)| Stamp::of(&now).with_patterns(stamp.patterns) == *stamp)
     }
 }
 
@@ -311,15 +274,14 @@ struct Found {
 struct Looker<'a> {
     top: &'a Path,
     ignored: &'a Ignored,
+    /// Of ignored files, wherever they are.
+    names: HashSet<&'a OsStr>,
+    most: usize,
     /// Files and directories so far.
     seen: AtomicUsize,
 }
 
-impl<'a> Looker<'a> {
-    fn at(top: &'a Path, ignored: &'a Ignored) -> Looker<'a> {
-        Looker { top, ignored, seen: AtomicUsize::new(0) }
-    }
-
+impl Looker<'_> {
     /// Looks into directories; into many of them with several threads, as git does.
     fn look_into(&self, dirs: &[PathBuf]) -> Result<Vec<Found>, Unfit> {
         let look = |dirs: &[PathBuf]| dirs.iter().map(|dir| self.look_at(dir)).collect();
@@ -354,24 +316,32 @@ impl<'a> Looker<'a> {
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
                 meta => meta?,
             };
-            if self.seen.fetch_add(1, Ordering::Relaxed) == MOST_FILES {
+            if self.seen.fetch_add(1, Ordering::Relaxed) == self.most {
                 return Err(Unfit::TooLarge);
             }
-            let path = dir.join(&name);
             if meta.is_dir() {
+                let path = dir.join(&name);
                 if !self.ignored.dirs.contains(&path) {
                     found.dirs.push(path);
                 }
-            } else if !self.ignored.files.contains(&path) {
-                let mut stamp = Stamp::of(&meta);
-                if name == GITIGNORE && stamp.kind == Kind::File {
-                    stamp.patterns = Some(hash(&fsx::read_regular(&self.top.join(&path))?));
-                }
+            } else if !self.names.contains(name.as_os_str()) || !self.ignored.files.contains(&dir.join(&name))
+            {
+                let stamp =
+                    if name == GITIGNORE { stamp_of(&entry.path(), &meta)? } else { Stamp::of(&meta) };
                 found.files.insert(name, stamp);
             }
         }
         Ok(found)
     }
+}
+
+/// With the patterns of a `.gitignore`.
+fn stamp_of(path: &Path, meta: &Metadata) -> io::Result<Stamp> {
+    let (stamp, mut patterns) = (Stamp::of(meta), None);
+    if path.ends_with(GITIGNORE) && stamp.kind == Kind::File {
+        patterns = Some(hash(&fsx::read_regular(path)?));
+    }
+    Ok(stamp.with_patterns(patterns))
 }
 
 fn can_be_recorded(path: &Path, stamp: &Stamp, largest_file: u64) -> bool {
@@ -383,18 +353,19 @@ fn can_be_recorded(path: &Path, stamp: &Stamp, largest_file: u64) -> bool {
 }
 
 fn content_hash(path: &Path) -> Option<u64> {
-    Some(hash(&fsx::read_regular(path).ok()?))
+    let content = match path.read_link() {
+        Ok(target) => target.into_os_string().into_encoded_bytes(),
+        Err(_) => fsx::read_unlinked(path).ok()?,
+    };
+    Some(hash(&content))
 }
 
+/// With a key of this process: no content can be made to have the hash of another.
 fn hash(content: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    let mut hasher = KEY.get_or_init(RandomState::new).build_hasher();
     hasher.write(content);
     hasher.finish()
-}
-
-fn seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -430,7 +401,7 @@ mod tests {
     #[test]
     fn more_files_than_can_be_compared_are_left_to_git() {
         let dir = tempfile::tempdir().unwrap();
-        for number in 0..=MOST_FILES {
+        for number in 0..=OF_WORK_TREE.files {
             fs::write(dir.path().join(number.to_string()), "").unwrap();
         }
         assert_eq!(Scan::of(dir.path(), &Ignored::default()).unwrap_err(), Unfit::TooLarge);

@@ -6,17 +6,16 @@
 //! branch, index and stash are never touched. Trees are written; nothing points at them but the
 //! journal, and nothing removes them but the cap of the run (`tidy.rs`) and its own removal.
 
+use super::ignored::Ignored;
 use super::kept::Kept;
 use super::long_lived::DiffOf;
 use super::private::Private;
-use super::scan::Ignored;
 use super::{
     FORGET, FileSettings, GitError, Repository, by_ralph, checked, git, left_out, runtime_patterns,
     stale_lock,
 };
 use crate::fsx;
 use crate::process::tool::Tool;
-use ralph_loop::run::Place;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -101,9 +100,9 @@ impl Shadow {
 
     /// The checkpoints of a run over the work tree that they are of, which need not be a
     /// repository any more. Those of versions that did not note it need one.
-    pub fn open(place: &Place, dir: PathBuf, largest_file: u64) -> Option<Shadow> {
+    pub fn open(dir: PathBuf, largest_file: u64) -> Option<Shadow> {
         let top = Shadow::top_of(&dir)?;
-        top.is_dir().then(|| Shadow::over(Repository::at(place, top), dir, largest_file))
+        top.is_dir().then(|| Shadow::over(Repository::at(top), dir, largest_file))
     }
 
     /// The top of the work tree that checkpoints are of, whether it exists or not.
@@ -156,18 +155,25 @@ impl Shadow {
     }
 
     fn make(&self, project: &Path) -> Result<String, ShadowError> {
-        let format = self.repository.object_format();
-        let settings = self.repository.file_settings();
         // All that `git init` would make and that git needs.
         for dir in ["objects/info", "objects/pack", "refs/heads", "info"] {
             fsx::private_dir(&self.dir.join(dir))?;
         }
+        // What git has to be asked does not depend on what is kept, and both take their time.
+        let (kept, settings, format, converts_files) = std::thread::scope(|both| {
+            let kept = both.spawn(|| self.kept().make(&self.repository));
+            let settings = self.repository.file_settings();
+            let format = self.repository.object_format();
+            let converts_files = self.repository.converts_files(&settings);
+            let kept = kept.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (kept, settings, format, converts_files)
+        });
+        kept?;
         fsx::write_whole(&self.dir.join("HEAD"), format!("ref: {BASE}\n").as_bytes())?;
         let config =
             if format == "sha1" { CONFIG.to_owned() } else { format!("{CONFIG}{}", extension(&format)) };
         fsx::write_whole(&self.dir.join("config"), config.as_bytes())?;
         fsx::write_whole(&self.dir.join("info/exclude"), self.excluded(project, &settings).as_bytes())?;
-        self.kept().make(&self.repository, &format)?;
         fsx::write_whole(&self.dir.join("objects/info/alternates"), Kept::ALTERNATES.as_bytes())?;
         fsx::write_whole(&self.dir.join(TOP), self.top().as_os_str().as_bytes())?;
         // Bytes are recorded as they are: what is put back must be what was there.
@@ -176,7 +182,7 @@ impl Shadow {
         // not work (none yet, a split one, files that git converts), everything is simply
         // read once.
         let mut tree = None;
-        if !self.repository.converts_files(&settings)
+        if !converts_files
             && let Some(index) = self.repository.git_path("index")
             && let Ok(content) = fs_err::read(index)
         {
@@ -241,10 +247,7 @@ impl Shadow {
     /// The same, and what git ignores.
     pub(super) fn changes_and_ignored(&self) -> Result<(Changes, Ignored), ShadowError> {
         let listing = checked("status", self.git().args(STATUS).arg("--ignored=matching"))?;
-        let mut ignored = Ignored::default();
-        let entries = listing.split(|byte| *byte == 0);
-        entries.filter_map(|entry| entry.strip_prefix(b"!! ")).for_each(|path| ignored.insert(path));
-        Ok((self.changes_of(&listing), ignored))
+        Ok((self.changes_of(&listing), Ignored::of_status(&listing)))
     }
 
     fn changes_of(&self, listing: &[u8]) -> Changes {

@@ -1,11 +1,11 @@
 //! What a check has left: what its output says about tests, and delivered files that it has changed.
 //! Runs on a thread beside the loop.
 
-use crate::git::delivered::CheckedOut;
-use crate::git::shadow::Shadow;
+use super::watched::Compared;
 use crate::layout::RunDir;
+use crate::proof::only_outside::RanInside;
 use ralph_loop::gates::{Gates, Glob};
-use ralph_loop::proof::TestsSeen;
+use ralph_loop::proof::{OnlyOutside, TestsSeen};
 use ralph_loop::test_report::{Reader, TestReport, junit};
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -32,11 +32,13 @@ pub struct AfterCheck {
     /// The report of the baseline, by hash.
     pub before: Option<String>,
     pub run_dir: RunDir,
-    /// The copy that it ran on, if that is the start or what is delivered.
-    pub copy: Option<(Shadow, CheckedOut)>,
+    /// The files that it ran on, if those are the start or what is delivered.
+    pub compared: Option<Compared>,
     /// The commands of all checks, as if they ran at the top of the work tree, and the user's globs.
     pub checks: Vec<String>,
     pub pins: Vec<String>,
+    /// It ran outside the sandbox, and inside before.
+    pub inside: Option<RanInside>,
 }
 
 #[derive(Default)]
@@ -45,6 +47,7 @@ pub struct Found {
     pub changed: Vec<String>,
     /// Tests and checks that were written to, whatever is in them now.
     pub touched: Vec<String>,
+    pub only_outside: Option<Box<OnlyOutside>>,
 }
 
 /// A report, and what a verdict needs of it. The report has to be kept under the hash of its text.
@@ -61,24 +64,24 @@ impl TestsRead {
 }
 
 impl AfterCheck {
-    pub fn look(mut self) -> Found {
-        let (changed, touched) = match self.copy.take() {
-            // What cannot be compared is not said to have changed.
-            Some((shadow, copy)) => {
-                (shadow.changed_in(&copy, MOST_NAMED).unwrap_or_default(), self.touched(&shadow, &copy))
-            }
+    pub fn look(mut self, passed: bool) -> Found {
+        let (changed, touched) = match self.compared.take().filter(|compared| !compared.is_untouched()) {
+            Some(compared) => (compared.changed(MOST_NAMED), self.touched(&compared)),
             None => (Vec::new(), Vec::new()),
         };
-        Found { tests: self.tests(), changed, touched }
+        let tests = self.tests();
+        let report = tests.as_ref().map(|tests| &tests.report);
+        let only_outside = self.inside.as_ref().map(|inside| inside.compare(&self.run_dir, passed, report));
+        Found { tests, changed, touched, only_outside: only_outside.map(Box::new) }
     }
 
-    fn touched(&self, shadow: &Shadow, copy: &CheckedOut) -> Vec<String> {
-        let written = shadow.written_in(copy).unwrap_or_default();
+    fn touched(&self, compared: &Compared) -> Vec<String> {
+        let written = compared.written();
         if written.is_empty() {
             return Vec::new();
         }
         let checks: Vec<&str> = self.checks.iter().map(String::as_str).collect();
-        let read = |path: &str| fs::read_to_string(copy.dir.join(path)).ok();
+        let read = |path: &str| fs::read_to_string(compared.dir().join(path)).ok();
         let gates = Gates::new(&checks, &self.pins, &read);
         written.into_iter().filter(|path| gates.classify(path).is_some()).take(MOST_NAMED).collect()
     }

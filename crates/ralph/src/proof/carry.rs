@@ -6,6 +6,7 @@
 //! is not there.
 
 use crate::layout;
+use ralph_loop::gates::Glob;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -53,23 +54,28 @@ pub struct Ignored {
 
 impl Ignored {
     /// `carry` are paths that the user wants to be used as they are.
-    pub fn of(paths: &[Vec<u8>], carry: &[String]) -> Ignored {
+    pub fn of(paths: &[PathBuf], carry: &[String]) -> Ignored {
         let mut ignored = Ignored::default();
+        // From the top.
+        let globs: Vec<Glob> = carry.iter().map(|carried| Glob::new(&format!("/{carried}"))).collect();
         for path in paths {
-            let path = path.strip_suffix(b"/").unwrap_or(path);
-            let path = Path::new(OsStr::from_bytes(path));
             if is_ralphs(path) {
                 continue;
             }
-            let carried = carry.iter().map(|carried| Path::new(carried.trim_end_matches('/')));
-            let carried = carried.filter(|carried| path.starts_with(carried)).map(Path::to_path_buf).next();
-            match carried.or_else(|| dependency_around(path)) {
+            match carried(path, &globs).or_else(|| dependency_around(path)) {
                 Some(dir) => ignored.dependencies.insert(dir),
-                None => ignored.others.insert(path.to_path_buf()),
+                None => ignored.others.insert(path.clone()),
             };
         }
         ignored
     }
+}
+
+/// What of a path the user wants to be used as it is: the outermost directory that a pattern fits.
+fn carried(path: &Path, globs: &[Glob]) -> Option<PathBuf> {
+    let above: Vec<&Path> = path.ancestors().collect();
+    let fits = |dir: &&&Path| dir.to_str().is_some_and(|dir| globs.iter().any(|glob| glob.matches(dir)));
+    above.iter().rev().filter(|dir| !dir.as_os_str().is_empty()).find(fits).map(|dir| dir.to_path_buf())
 }
 
 /// Ralph's own files are no part of a project.
@@ -114,19 +120,16 @@ pub fn manifest(dir: &Path) -> String {
     while let Some(dir) = dirs.pop() {
         let Ok(listing) = fs::read_dir(&dir) else { continue };
         for entry in listing.flatten() {
-            let path = entry.path();
-            let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-            if meta.is_dir() {
-                if !CACHES.iter().any(|cache| entry.file_name() == *cache) {
-                    dirs.push(path);
-                }
-                continue;
+            // Of the entry, and not by its path: that would be looked up again from the root.
+            let Ok(meta) = entry.metadata() else { continue };
+            if !meta.is_dir() {
+                entries.push((entry.path(), stamp(&meta)));
+            } else if !CACHES.iter().any(|cache| entry.file_name() == *cache) {
+                dirs.push(entry.path());
             }
-            let stamp = stamp(&meta);
-            entries.push((path, stamp));
         }
     }
-    entries.sort();
+    entries.sort_unstable_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
     let mut all = Vec::new();
     for (path, stamp) in entries {
         all.extend_from_slice(path.as_os_str().as_bytes());
@@ -152,14 +155,27 @@ mod tests {
 
     #[test]
     fn dependencies_are_told_from_other_ignored_files() {
-        let paths = ["target/", ".env", "web/node_modules/", ".venv/bin/python", ".ralph/x.log", "data/big/"];
-        let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let paths = ["target", ".env", "web/node_modules", ".venv/bin/python", ".ralph/x.log", "data/big"];
+        let paths = paths.map(PathBuf::from);
         let ignored = Ignored::of(&paths, &["data/big".to_string()]);
         let names = |paths: &BTreeSet<PathBuf>| {
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(names(&ignored.dependencies), ".env .venv data/big web/node_modules");
         assert_eq!(names(&ignored.others), "target");
+    }
+
+    #[test]
+    fn what_the_user_wants_to_be_carried_can_be_a_pattern_from_the_top() {
+        let paths = ["data/a/x.bin", "data/b", "cache", "sub/cache", "gen-1.py", "gen-2.txt"];
+        let paths = paths.map(PathBuf::from);
+        let carry = ["data/{a,c}", "./cache/", "gen-*.py"].map(String::from);
+        let ignored = Ignored::of(&paths, &carry);
+        let names = |paths: &BTreeSet<PathBuf>| {
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(&ignored.dependencies), "cache data/a gen-1.py");
+        assert_eq!(names(&ignored.others), "data/b gen-2.txt sub/cache");
     }
 
     #[test]

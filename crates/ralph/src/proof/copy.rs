@@ -5,30 +5,36 @@
 //! no tree holds; the last two are named if they have changed.
 
 use super::carry::{self, Ignored, Manifests};
+use super::mounted::temporary_places;
 use super::mounts::{self, Access, Bwrap, Mounts};
-use super::outside::{self, Stamp};
+use super::outside::{self, Stamp, Stamps};
+use super::watched::{Compared, Moment};
 use crate::fsx::{self, TreeCopy};
-use crate::git::delivered::{AtStart, CheckedOut};
+use crate::git::checked_out::{self, CheckedOut};
+use crate::git::objects::Objects;
 use crate::git::shadow::{Shadow, ShadowError};
+use crate::git::users_head::AtStart;
 use crate::layout::RunDir;
 use ralph_loop::Run;
 use ralph_loop::proof::ProofSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// What was ignored at the start is copied up to so many bytes; what is more is used as it is.
 const MOST_COPIED: u64 = 8 << 30;
 /// So much of the disk has to stay free.
 const LEAST_FREE: u64 = 1 << 30;
-/// So many ignored files are named, and so many paths are taken along.
+/// So many ignored files are named.
 const MOST_NAMED: usize = 10;
-const MOST_TAKEN_ALONG: usize = 200;
+
+/// A second is waited for in so many parts.
+const SHORT_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: usize = 200;
 
 #[derive(Debug, Error)]
 pub enum CopyError {
@@ -39,22 +45,36 @@ pub enum CopyError {
 }
 
 pub struct CleanCopy {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
+    pub(super) place: CheckedOut,
     /// The top of the work tree that it is a copy of.
-    top: PathBuf,
-    start: Start,
+    pub(super) top: PathBuf,
+    pub(super) start: Start,
     /// Of the user's repository; asked for once.
     at_start: Option<AtStart>,
-    mounts: Option<Mounts>,
+    mounts: Option<CopyMounts>,
+    /// Made in the copy to mount something on.
+    pub(super) points: Vec<PathBuf>,
+    /// When it was last refreshed.
+    refreshed: Option<Moment>,
+    /// The same, if that was for a claim: before the first agent nothing is written.
+    wrote: Option<Moment>,
+}
+
+/// How checks see it.
+struct CopyMounts {
+    alone: Mounts,
+    /// In a sandbox, which has temporary files and a home of its own, and hides ralph's records.
+    in_sandbox: Mounts,
 }
 
 /// What was there before the first agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Start {
+pub(super) struct Start {
     /// None where nothing can be mounted: the copy is then entered at its own path.
     bwrap: Option<Bwrap>,
     /// Directories that are used as they are, and other paths that no tree holds.
-    dependencies: Manifests,
+    pub(super) dependencies: Manifests,
     outside: Vec<(PathBuf, Stamp)>,
     /// Ignored paths that are no dependencies.
     ignored: BTreeSet<PathBuf>,
@@ -70,14 +90,56 @@ pub struct Refreshed {
     pub taken_along: Vec<String>,
     /// Ignored paths that were made since the start, the first of them.
     pub ignored: Vec<String>,
+    pub took: Duration,
+}
+
+/// What a copy is made with, beside a tree.
+pub struct Around<'a> {
+    pub spec: &'a ProofSpec,
+    /// Programs that replace themselves.
+    pub agents: &'a [String],
+    /// Paths of the work tree that git ignores, and those that no tree holds.
+    pub ignored: Vec<PathBuf>,
+    pub unrecorded: Vec<String>,
+}
+
+/// What is there before a copy is refreshed.
+pub struct Looked {
+    copy: Option<checked_out::Looked>,
+    /// Looking at the copy took so long.
+    took: Duration,
+    outside: Stamps,
+    dependencies: Manifests,
+}
+
+impl Looked {
+    /// What a path that is used as it is consists of.
+    pub(super) fn manifest(&self, name: &str, outside: &Path) -> String {
+        self.dependencies.get(name).cloned().unwrap_or_else(|| carry::manifest(outside))
+    }
 }
 
 impl CleanCopy {
+    fn at(dir: PathBuf, top: PathBuf, start: Start) -> CleanCopy {
+        let place = CheckedOut::at(dir.join(TREE), dir.join(INDEX));
+        CleanCopy {
+            dir,
+            place,
+            top,
+            start,
+            at_start: None,
+            mounts: None,
+            points: Vec::new(),
+            refreshed: None,
+            wrote: None,
+        }
+    }
+
     /// One that was made before, if it was.
     pub fn open(run_dir: &RunDir, top: &Path) -> Option<CleanCopy> {
         let dir = run_dir.proof();
         let start = serde_json::from_slice(&fs_err::read(dir.join(START)).ok()?).ok()?;
-        Some(CleanCopy { dir, top: top.to_path_buf(), start, at_start: None, mounts: None })
+        Some(CleanCopy::at(dir, top.to_path_buf(), start))
     }
 
     /// Makes the copy of an untouched tree, or says why there can be none.
@@ -85,9 +147,7 @@ impl CleanCopy {
         run_dir: &RunDir,
         shadow: &Shadow,
         tree: &str,
-        spec: &ProofSpec,
-        unrecorded: &[String],
-        agents: &[String],
+        around: &Around<'_>,
     ) -> Result<Result<CleanCopy, String>, CopyError> {
         let (dir, top) = (run_dir.proof(), shadow.top().to_path_buf());
         if run_dir.dir().starts_with(&top) {
@@ -100,28 +160,23 @@ impl CleanCopy {
         let bwrap = match mounts::find(&dir) {
             Ok(bwrap) => Some(bwrap),
             // What was installed for another path is of no use: it has to be installed again.
-            Err(_) if !spec.setup.is_empty() => None,
+            Err(_) if !around.spec.setup.is_empty() => None,
             Err(why) => return Ok(Err(why)),
         };
         for name in [TMP, PYCACHE] {
             fsx::private_dir(&dir.join(name))?;
         }
-        let start = Start { bwrap, ..Start::default() };
-        let mut copy = CleanCopy { dir, top, start, at_start: None, mounts: None };
-        shadow.check_out(&copy.checked_out(), tree)?;
-        copy.seed(&Ignored::of(&shadow.ignored()?, &spec.carry));
-        for path in unrecorded.iter().cloned().chain(shadow.submodules(tree)?) {
+        let mut copy = CleanCopy::at(dir, top, Start { bwrap, ..Start::default() });
+        shadow.check_out(&copy.place, tree)?;
+        copy.seed(&Ignored::of(&around.ignored, &around.spec.carry));
+        for path in around.unrecorded.iter().cloned().chain(shadow.submodules(tree)?) {
             copy.note_dependency(Path::new(path.trim_end_matches('/')));
         }
-        copy.start.outside = outside::look(agents).into_iter().collect();
+        copy.start.outside = outside::look(around.agents).into_iter().collect();
         // Last: a copy without it was not finished.
         let start = serde_json::to_vec(&copy.start).map_err(io::Error::other)?;
         fsx::write_whole(&copy.dir.join(START), &start)?;
         Ok(Ok(copy))
-    }
-
-    fn checked_out(&self) -> CheckedOut {
-        CheckedOut { dir: self.dir.join(TREE), index: self.dir.join(INDEX) }
     }
 
     /// Copies what is ignored, as it is before the first agent.
@@ -129,7 +184,7 @@ impl CleanCopy {
         let free = fsx::free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut copier = TreeCopy::of_at_most(MOST_COPIED.min(free.saturating_sub(LEAST_FREE)));
         for path in &ignored.others {
-            let to = self.dir.join(TREE).join(path);
+            let to = self.place.dir.join(path);
             match copier.copy(&self.top.join(path), &to) {
                 Ok(()) => {
                     self.start.ignored.insert(path.clone());
@@ -151,30 +206,33 @@ impl CleanCopy {
         self.start.dependencies.insert(name.to_string(), carry::manifest(&self.top.join(path)));
     }
 
-    /// Makes the copy the same as a tree again. `unrecorded` are paths that no tree holds.
+    /// Looks at what checks and agents may have changed.
+    pub fn look(&self, agents: &[String]) -> Looked {
+        let began = Instant::now();
+        let (copy, took) = (self.place.look(), began.elapsed());
+        let manifest = |name: &String| (name.clone(), carry::manifest(&self.top.join(name)));
+        let dependencies = self.start.dependencies.keys().map(manifest).collect();
+        Looked { copy, took, outside: outside::look(agents), dependencies }
+    }
+
+    /// Makes the copy the same as a tree again.
     pub fn refresh(
         &mut self,
-        shadow: &Shadow,
+        objects: &mut Objects,
         tree: &str,
-        spec: &ProofSpec,
-        unrecorded: &[String],
-        agents: &[String],
+        around: &Around<'_>,
+        mut looked: Looked,
     ) -> Result<Refreshed, CopyError> {
-        let place = self.checked_out();
-        let at_start = self.at_start.get_or_insert_with(|| shadow.at_start());
-        // None of these needs what another one finds.
-        let (written, repository, ignored, submodules, outside) = thread::scope(|scope| {
-            let written = scope.spawn(|| shadow.refresh(&place, tree));
-            let ignored = scope.spawn(|| shadow.ignored());
-            let submodules = scope.spawn(|| shadow.submodules(tree));
-            let outside = scope.spawn(|| outside::look(agents));
-            let repository = shadow.make_repository(&place, tree, at_start);
-            (written.join(), repository, ignored.join(), submodules.join(), outside.join())
-        });
-        let (written, ignored, submodules) = (joined(written)?, joined(ignored)?, joined(submodules)?);
-        written?;
-        repository?;
-        shadow.add_index(&place)?;
+        let (began, mut found) = (Instant::now(), Refreshed::default());
+        for point in self.points.drain(..) {
+            // There may be something in it now.
+            if fsx::remove_empty(&self.place.dir.join(point)).is_err() {
+                self.place.distrust();
+            }
+        }
+        let submodules = self.place.refresh(objects, tree, looked.copy.take())?;
+        let at_start = self.at_start.get_or_insert_with(|| objects.shadow().at_start());
+        self.place.make_repository(objects, tree, at_start)?;
         // Python takes compiled code for that of its source if size and second are the same, and two
         // rounds can be in one second.
         for name in [TMP, PYCACHE] {
@@ -182,156 +240,48 @@ impl CleanCopy {
             fsx::remove_tree(&dir)?;
             fsx::private_dir(&dir)?;
         }
-        let ignored = Ignored::of(&ignored?, &spec.carry);
-        let mut found = Refreshed::default();
+        self.refreshed = Moment::now_in(&self.dir).ok();
+        let (shadow, ignored) = (objects.shadow(), Ignored::of(&around.ignored, &around.spec.carry));
+        let outside = outside::changed(&self.start.outside, &looked.outside).into_iter().take(MOST_NAMED);
         let Some(bwrap) = self.start.bwrap.clone() else {
-            (self.mounts, found.setup) = (None, true);
+            // Nothing hides what an agent has left there.
+            let temporary = temporary_places().into_iter().map(|place| place.display().to_string());
+            (self.mounts, found.setup, found.carried) = (None, true, temporary.chain(outside).collect());
+            found.took = looked.took + began.elapsed();
             return Ok(found);
         };
-        let mut mounts = Mounts::by(bwrap);
-        self.mount_temporary(&mut mounts, shadow);
-        mounts.bind(place.dir.clone(), self.top.clone(), Access::Write);
+        let mut mounts = Mounts::by(bwrap.clone());
+        mounts.bind(self.place.dir.clone(), self.top.clone(), Access::Write);
         self.mount_modules(&mut mounts, shadow)?;
-        self.mount_dependencies(&mut mounts, &ignored, spec, &mut found)?;
+        self.mount_dependencies(&mut mounts, &ignored, around.spec, &looked, &mut found)?;
         // A repository inside that the tree does not name is not delivered.
-        let files = unrecorded.iter().filter(|path| !path.ends_with('/')).cloned();
-        let along: Vec<String> = files.chain(submodules?).collect();
-        self.mount_unrecorded(&mut mounts, &along, &mut found)?;
-        let before = self.start.outside.iter().cloned().collect();
-        let outside = outside::changed(&before, &joined(outside)?);
-        found.carried.extend(outside.into_iter().take(MOST_NAMED));
+        let files = around.unrecorded.iter().filter(|path| !path.ends_with('/')).cloned();
+        let along: Vec<String> = files.chain(submodules.iter().cloned()).collect();
+        self.mount_unrecorded(&mut mounts, &along, &looked, &mut found)?;
+        found.carried.extend(outside);
         // Compiled Python beside the sources could be an agent's.
         mounts.env.push(("PYTHONPYCACHEPREFIX".into(), self.dir.join(PYCACHE).into()));
         let new = ignored.others.difference(&self.start.ignored);
+        let new = new.filter(|path| self.top.join(path).symlink_metadata().is_ok());
         let new = new.filter(|path| !self.start.ignored.iter().any(|known| path.starts_with(known)));
         found.ignored = new.take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-        self.mounts = Some(mounts);
+        let [mut alone, mut in_sandbox] = [Mounts::by(bwrap.clone()), Mounts::by(bwrap)];
+        self.mount_temporary(&mut alone, shadow);
+        for (dir, access) in self.needed_records(shadow) {
+            in_sandbox.bind(dir.clone(), dir, access);
+        }
+        alone.extend(&mounts);
+        in_sandbox.extend(&mounts);
+        self.mounts = Some(CopyMounts { alone, in_sandbox });
+        found.took = looked.took + began.elapsed();
         Ok(found)
     }
 
-    /// Temporary files are the checks' own, but for sockets of services, and for what is needed and lies
-    /// there.
-    fn mount_temporary(&self, mounts: &mut Mounts, shadow: &Shadow) {
-        let own = std::env::var_os("TMPDIR").map(PathBuf::from).and_then(|dir| dir.canonicalize().ok());
-        let places: BTreeSet<PathBuf> = own.into_iter().chain([PathBuf::from("/tmp")]).collect();
-        for place in places.iter().filter(|place| place.is_dir() && **place != self.top) {
-            mounts.bind(self.dir.join(TMP), place.clone(), Access::Write);
-            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-                let is_service =
-                    entry.file_type().is_ok_and(|kind| kind.is_socket()) || entry.file_name() == ".X11-unix";
-                if is_service {
-                    mounts.bind(entry.path(), entry.path(), Access::Write);
-                }
-            }
-        }
-        mounts.empty(PathBuf::from("/dev/shm"));
-        let hidden = |path: &PathBuf| places.iter().any(|place| path.starts_with(place) && path != place);
-        let path = std::env::var_os("PATH");
-        let programs = path.iter().flat_map(std::env::split_paths).filter(|dir| dir.is_absolute());
-        let home = std::env::home_dir().into_iter().map(|home| (home, Access::Write));
-        let ralphs = [shadow.kept().dir().join("objects"), self.dir.join(PYCACHE)];
-        let ralphs = ralphs.into_iter().map(|dir| (dir, Access::Write));
-        let programs = programs.map(|dir| (dir, Access::Read));
-        for (dir, access) in home.chain(programs).chain(ralphs).filter(|(dir, _)| hidden(dir) && dir.is_dir())
-        {
-            mounts.bind(dir.clone(), dir, access);
-        }
-    }
-
-    /// Submodules have their repositories inside of the user's.
-    fn mount_modules(&self, mounts: &mut Mounts, shadow: &Shadow) -> io::Result<()> {
-        if let Some(modules) = shadow.modules() {
-            let inside = Path::new(".git/modules");
-            fsx::private_dir(&self.dir.join(TREE).join(inside))?;
-            mounts.bind(modules, self.top.join(inside), Access::Read);
-        }
-        Ok(())
-    }
-
-    fn mount_dependencies(
-        &self,
-        mounts: &mut Mounts,
-        ignored: &Ignored,
-        spec: &ProofSpec,
-        found: &mut Refreshed,
-    ) -> io::Result<()> {
-        // Also those that are too large to be copied.
-        let known = ignored
-            .others
-            .iter()
-            .filter(|path| self.start.dependencies.contains_key(&path.display().to_string()));
-        let all: BTreeSet<&PathBuf> = ignored.dependencies.iter().chain(known).collect();
-        for (number, path) in all.into_iter().enumerate() {
-            let outside = self.top.join(path);
-            let Ok(meta) = outside.symlink_metadata() else { continue };
-            let name = path.display().to_string();
-            let has_changed = self.start.dependencies.get(&name) != Some(&carry::manifest(&outside));
-            // What the agent has changed is installed again, where the user says how.
-            if has_changed && meta.is_dir() && !spec.setup.is_empty() {
-                found.setup = true;
-                continue;
-            }
-            if has_changed {
-                found.carried.push(name);
-            }
-            if meta.is_symlink() {
-                continue;
-            }
-            let inside = self.top.join(path);
-            self.make_mount_point(path, meta.is_dir())?;
-            mounts.bind(outside.clone(), inside, Access::Write);
-            for (cache_number, cache) in carry::caches(&outside).into_iter().enumerate() {
-                let own = self.dir.join(CACHES).join(format!("{number}-{cache_number}"));
-                fsx::private_dir(&own)?;
-                mounts.bind(own, cache, Access::Write);
-            }
-        }
-        Ok(())
-    }
-
-    fn mount_unrecorded(
-        &self,
-        mounts: &mut Mounts,
-        unrecorded: &[String],
-        found: &mut Refreshed,
-    ) -> io::Result<()> {
-        for name in unrecorded.iter().take(MOST_TAKEN_ALONG) {
-            let path = Path::new(name.trim_end_matches('/'));
-            let outside = self.top.join(path);
-            let Ok(meta) = outside.symlink_metadata() else { continue };
-            if meta.is_symlink() {
-                continue;
-            }
-            let key = path.display().to_string();
-            if self.start.dependencies.get(&key) != Some(&carry::manifest(&outside)) {
-                found.carried.push(key);
-            }
-            self.make_mount_point(path, meta.is_dir())?;
-            mounts.bind(outside.clone(), outside, Access::Write);
-            found.taken_along.push(name.clone());
-        }
-        Ok(())
-    }
-
-    /// Something to mount on, where the copy has nothing.
-    fn make_mount_point(&self, path: &Path, is_dir: bool) -> io::Result<()> {
-        let point = self.dir.join(TREE).join(path);
-        if point.symlink_metadata().is_ok() {
-            return Ok(());
-        }
-        if is_dir {
-            return fsx::dir(&point);
-        }
-        if let Some(above) = point.parent() {
-            fsx::dir(above)?;
-        }
-        fsx::write_whole(&point, b"")
-    }
-
     /// What it takes to see what checks have changed in it.
-    pub fn compared_with(&self, run: &Run) -> Option<(Shadow, CheckedOut)> {
+    pub fn compared_with(&self, run: &Run) -> Option<Compared> {
         let run_dir = RunDir::at(self.dir.parent()?.to_path_buf());
-        Some((Shadow::open(&run.place, run_dir.checkpoints(), run.largest_file)?, self.checked_out()))
+        let shadow = Shadow::open(run_dir.checkpoints(), run.largest_file)?;
+        Some(Compared::copy(shadow, self.place.clone(), self.refreshed?))
     }
 
     /// The top of the work tree that it is a copy of.
@@ -341,34 +291,58 @@ impl CleanCopy {
 
     /// Where a directory of the work tree is in the copy.
     pub fn seen_at(&self, dir: &Path) -> PathBuf {
-        self.dir.join(TREE).join(dir.strip_prefix(&self.top).unwrap_or(Path::new("")))
+        self.place.dir.join(dir.strip_prefix(&self.top).unwrap_or(Path::new("")))
+    }
+
+    /// The next round writes files in another whole second than the last one. Tools that compare seconds
+    /// (and sizes) would take a file that was put back for the one that they have seen.
+    pub fn leave_second(&mut self) {
+        let Some(wrote) = self.wrote else { return };
+        for _ in 0..LONGEST_WAIT {
+            match Moment::now_in(&self.dir) {
+                Ok(now) if now.is_in_second_of(wrote) => thread::sleep(SHORT_WAIT),
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    /// It was refreshed for a claim.
+    pub fn note_second(&mut self) {
+        self.wrote = self.refreshed;
+    }
+
+    /// Has the checks of this round see a file outside as another one. Not where nothing can be mounted.
+    pub fn show_as(&mut self, from: PathBuf, to: PathBuf) -> bool {
+        let Some(CopyMounts { alone, in_sandbox }) = &mut self.mounts else { return false };
+        alone.bind(from.clone(), to.clone(), Access::Read);
+        // There the home has no settings but those that every program inside may read.
+        if !std::env::home_dir().is_some_and(|home| to.starts_with(home)) {
+            in_sandbox.bind(from, to, Access::Read);
+        }
+        true
     }
 
     /// For the checks of the round that it was last refreshed for; none where nothing can be mounted.
-    pub fn mounts(&self) -> Option<&Mounts> {
-        self.mounts.as_ref()
+    pub fn mounts(&self, in_sandbox: bool) -> Option<&Mounts> {
+        let mounts = self.mounts.as_ref()?;
+        Some(if in_sandbox { &mounts.in_sandbox } else { &mounts.alone })
+    }
+
+    /// Checks see it at the path of the work tree.
+    pub fn is_mounted(&self) -> bool {
+        self.mounts.is_some()
     }
 
     /// Where a check that is to run in a directory of the work tree is started.
     pub fn entered_at(&self, dir: &Path) -> PathBuf {
-        if self.mounts.is_some() { dir.to_path_buf() } else { self.seen_at(dir) }
+        if self.is_mounted() { dir.to_path_buf() } else { self.seen_at(dir) }
     }
-}
-
-/// A thread that has panicked says nothing.
-pub(super) fn joined<T>(result: thread::Result<T>) -> io::Result<T> {
-    result.map_err(|_| io::Error::other("a thread has ended early"))
-}
-
-/// An index that trees are put together in.
-pub fn scratch_index(run_dir: &RunDir) -> PathBuf {
-    run_dir.proof().join("index.scratch")
 }
 
 const START: &str = "start.json";
 const TREE: &str = "tree";
 const INDEX: &str = "index";
 /// Temporary files of the checks.
-const TMP: &str = "tmp";
-const PYCACHE: &str = "pycache";
-const CACHES: &str = "caches";
+pub(super) const TMP: &str = "tmp";
+pub(super) const PYCACHE: &str = "pycache";
+pub(super) const CACHES: &str = "caches";

@@ -1,9 +1,10 @@
 //! Which of the files that differ decide over a verdict, and the trees that follow from that.
 
 use super::prepare::Preparation;
-use crate::git::contents::Contents;
-use crate::git::delivered::{Edit, TreeChange, TreeChangeKind};
+use super::test_data::Start;
+use crate::git::objects::Objects;
 use crate::git::shadow::Shadow;
+use crate::git::tree_changes::{Edit, TreeChange, TreeChangeKind};
 use crate::layout;
 use ralph_loop::gates::{
     Change, Difference, GateChange, GateKind, Gates, InlineTests, Restore, Side, Status, Take,
@@ -11,6 +12,7 @@ use ralph_loop::gates::{
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::PoisonError;
 
 /// More of a file is not read: it counts as changed.
 const MOST_READ: usize = (1 << 20) + 1;
@@ -26,17 +28,16 @@ pub struct FoundGates {
 
 /// `base` is the tree that the work began with.
 pub fn find(
-    shadow: &Shadow,
+    objects: &mut Objects,
     base: &str,
     delivered: &str,
     differing: &[TreeChange],
     preparation: &Preparation,
 ) -> FoundGates {
-    let contents = RefCell::new(shadow.contents());
-    let files = Files { contents, base, delivered, read: RefCell::default() };
+    let pins = pins(preparation, objects.shadow());
+    let files = Files { objects: RefCell::new(objects), base, delivered, read: RefCell::default() };
     let read = |side: Side, path: &str| files.text(side, path);
     let checks: Vec<&str> = preparation.checks.iter().map(String::as_str).collect();
-    let pins = pins(preparation, shadow);
     let gates = Gates::new(&checks, &pins, &|path| files.text(Side::Start, path));
     let differences = differences(differing, preparation, &gates);
     let mut changes = gates.changes(&differences, &read);
@@ -58,7 +59,9 @@ pub fn find(
     }
     let old_source = gates.new_tests_on_old_source(&differences).into_iter();
     let mut old_source: Vec<Edit> = old_source.map(|(path, take)| old_source_edit(path, take)).collect();
-    for data in test_data(&gates, &differences, shadow, base) {
+    let began_with = Start { tree: base.to_string(), checks: preparation.checks.clone(), pins };
+    let mut memory = preparation.memory.lock().unwrap_or_else(PoisonError::into_inner);
+    for data in memory.test_data(&gates, &differences, files.objects.borrow().shadow(), began_with) {
         let path = data.path.clone().into_bytes();
         start.push(Edit::Take(path.clone()));
         old_source.push(Edit::Take(path));
@@ -72,14 +75,6 @@ pub fn find(
     }
     changes.extend(gates.acting_on_tests(&differences, &read));
     FoundGates { new_tests: gates.has_new_tests(&differences), changes, start, old_source }
-}
-
-/// Data that tests of the start read: git looks for the names in one go, and only if there are any.
-fn test_data(gates: &Gates, differences: &[Difference], shadow: &Shadow, base: &str) -> Vec<GateChange> {
-    let possible = gates.possible_test_data(differences);
-    let names: Vec<&str> = possible.iter().map(|data| data.name.as_str()).collect();
-    let mentions = shadow.mentions(base, &names, MOST_READ);
-    gates.test_data(possible, &mentions)
 }
 
 /// The user's globs, and directories of the project that programs are found in.
@@ -138,7 +133,7 @@ fn old_source_edit(path: String, take: Take) -> Edit {
 
 /// Files of both trees, each read once.
 struct Files<'s> {
-    contents: RefCell<Contents<'s>>,
+    objects: RefCell<&'s mut Objects>,
     base: &'s str,
     delivered: &'s str,
     read: RefCell<HashMap<(bool, String), Option<String>>>,
@@ -154,7 +149,7 @@ impl Files<'_> {
         if let Some(known) = self.read.borrow().get(&key) {
             return known.clone();
         }
-        let content = self.contents.borrow_mut().get(tree, path, MOST_READ);
+        let content = self.objects.borrow_mut().content(tree, path.as_bytes(), MOST_READ);
         let text = content.and_then(|content| String::from_utf8(content).ok());
         self.read.borrow_mut().insert(key, text.clone());
         text

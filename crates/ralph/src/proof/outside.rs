@@ -1,39 +1,16 @@
-//! What decides over checks and is not in the project: programs on the `PATH`, and configuration in
-//! the user's home.
+//! What decides over checks and is not in the project: programs on the `PATH`, and modules in the user's
+//! home that are loaded by themselves.
 //!
 //! An agent may change it, for good reasons too. It is noted before the first agent, and what has
-//! changed since is named. Deliberately absent: files that no tool reads by itself; only a sandbox
-//! keeps an agent from leaving its work there.
+//! changed since is named. Deliberately absent: configuration ([`super::settings_outside`]), and files
+//! that no tool reads by itself; only a sandbox keeps an agent from leaving its work there.
 
-use std::collections::BTreeMap;
-use std::fs;
+use super::settings_outside::shown;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Files in the home that tools read by themselves.
-const CONFIGURATION: &[&str] = &[
-    ".npmrc",                    // npm, pnpm
-    ".yarnrc",                   // yarn
-    ".yarnrc.yml",               // yarn
-    ".bunfig.toml",              // bun
-    ".cargo/config.toml",        // cargo
-    ".cargo/config",             // cargo
-    ".rustup/settings.toml",     // which Rust is used
-    ".config/pip/pip.conf",      // pip
-    ".pip/pip.conf",             // pip
-    ".pydistutils.cfg",          // setuptools
-    ".config/pytest.ini",        // pytest
-    ".config/go/env",            // go
-    ".gradle/init.gradle",       // gradle
-    ".gradle/gradle.properties", // gradle
-    ".m2/settings.xml",          // maven
-    ".bundle/config",            // bundler
-    ".config/nextest.toml",      // cargo nextest
-    ".gitconfig",                // git
-    ".config/git/config",        // git
-    ".config/git/attributes",    // git
-    ".config/git/ignore",        // git
-];
 
 /// Directories in the home whose files are loaded by themselves, if their names end like this.
 const LOADED: &[(&str, &str)] = &[
@@ -55,18 +32,20 @@ pub type Stamp = (u64, u64, i64, i64);
 pub fn look(agents: &[String]) -> Stamps {
     let mut stamps = Stamps::new();
     let dirs: Vec<PathBuf> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
+    // `/bin` is mostly another name for `/usr/bin`.
+    let mut seen = BTreeSet::new();
     for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
+        if dir.metadata().is_ok_and(|meta| !seen.insert((meta.dev(), meta.ino()))) {
+            continue;
+        }
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let is_agent = agents.iter().any(|agent| entry.file_name() == agent.as_str());
             if !is_agent {
-                note(&mut stamps, entry.path());
+                note(&mut stamps, entry.path(), entry.metadata());
             }
         }
     }
     if let Some(home) = std::env::home_dir() {
-        for name in CONFIGURATION {
-            note(&mut stamps, home.join(name));
-        }
         for (dir, ending) in LOADED {
             note_loaded(&mut stamps, &home.join(dir), ending, 0);
         }
@@ -74,8 +53,9 @@ pub fn look(agents: &[String]) -> Stamps {
     stamps
 }
 
-fn note(stamps: &mut Stamps, path: PathBuf) {
-    if let Ok(meta) = fs::symlink_metadata(&path)
+/// Links are not followed.
+fn note(stamps: &mut Stamps, path: PathBuf, meta: io::Result<Metadata>) {
+    if let Ok(meta) = meta
         && !meta.is_dir()
     {
         stamps.insert(path, (meta.size(), meta.ino(), meta.ctime(), meta.ctime_nsec()));
@@ -90,19 +70,18 @@ fn note_loaded(stamps: &mut Stamps, dir: &Path, ending: &str, depth: usize) {
                 note_loaded(stamps, &path, ending, depth + 1);
             }
         } else if name.to_str().is_some_and(|name| name.ends_with(ending)) {
-            note(stamps, path);
+            note(stamps, path, entry.metadata());
         }
     }
 }
 
 /// Paths that are new or differ, as a user would write them.
-pub fn changed(before: &Stamps, now: &Stamps) -> Vec<String> {
+pub fn changed(before: &[(PathBuf, Stamp)], now: &Stamps) -> Vec<String> {
+    if before.iter().map(|(path, stamp)| (path, stamp)).eq(now) {
+        return Vec::new();
+    }
+    let before: Stamps = before.iter().cloned().collect();
     let new = now.iter().filter(|(path, stamp)| before.get(*path) != Some(stamp)).map(|(path, _)| path);
     let gone = before.keys().filter(|path| !now.contains_key(*path));
-    let home = std::env::home_dir();
-    let short = |path: &PathBuf| match home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
-    };
-    new.chain(gone).map(short).collect()
+    new.chain(gone).map(|path| shown(path)).collect()
 }

@@ -1,16 +1,22 @@
 //! Making ready what a round of checks runs on. Runs on a thread beside the loop.
 
-use super::copy::{CleanCopy, CopyError, Refreshed, joined, scratch_index};
+use super::copy::{Around, CleanCopy, CopyError, Looked, Refreshed};
 use super::gates;
+use super::settings_outside::{ChangedSetting, SettingsOutside};
+use super::test_data::Memory;
 use crate::fsx;
 use crate::git::checkpoint::Checkpoints;
-use crate::git::delivered::{Edit, TreeChange, TreeChangeKind};
-use crate::git::shadow::{Shadow, ShadowError};
+use crate::git::objects::Objects;
+use crate::git::shadow::ShadowError;
+use crate::git::tree_changes::{Edit, TreeChange, TreeChangeKind};
 use crate::layout::RunDir;
 use ralph_loop::gates::{Change, GateChange, GateKind};
 use ralph_loop::proof::{Prepared, ProofSpec, Round, Site};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// So many links are named.
 const MOST_NAMED: usize = 10;
@@ -37,6 +43,7 @@ pub struct Preparation {
     pub agents: Vec<String>,
     /// Whether prompts carry the difference from the first tree.
     pub with_diff: bool,
+    pub memory: Arc<Mutex<Memory>>,
 }
 
 impl Preparation {
@@ -49,15 +56,28 @@ impl Preparation {
             // Made by a life of the run that is over.
             *copy = CleanCopy::open(&self.run_dir, checkpoints.top());
         }
-        match self.prepare(checkpoints, copy) {
+        let prepared = self.prepare(checkpoints, copy);
+        match prepared.and_then(|prepared| self.noted(checkpoints, copy.as_ref(), prepared)) {
             Ok(prepared) => prepared,
-            // What could not be compared may have changed.
-            Err(cause) => Prepared {
-                tree: self.base.clone(),
-                gates: vec![uncompared(&cause)],
-                ..in_place(self.wanted(&format!("the copy cannot be made: {cause}")))
-            },
+            Err(cause) => {
+                if self.round == Round::Baseline {
+                    self.give_up_copy(checkpoints, copy);
+                }
+                // What could not be compared may have changed.
+                Prepared {
+                    tree: self.base.clone(),
+                    gates: vec![uncompared(&cause)],
+                    ..in_place(self.wanted(&format!("the copy cannot be made: {cause}")))
+                }
+            }
         }
+    }
+
+    /// Half a copy is of no use, and may have filled the disk that the run has to write to.
+    fn give_up_copy(&self, checkpoints: &Checkpoints, copy: &mut Option<CleanCopy>) {
+        *copy = None;
+        let _ = fsx::remove_tree(&self.run_dir.proof());
+        let _ = SettingsOutside::note(&self.run_dir, checkpoints.top());
     }
 
     /// A reason, where a copy is wanted at all.
@@ -77,16 +97,36 @@ impl Preparation {
         checkpoints: &mut Checkpoints,
         copy: &mut Option<CleanCopy>,
     ) -> Result<Prepared, CopyError> {
-        let tree = match &self.delivered {
-            Some(tree) => tree.clone(),
-            None => self.record(checkpoints)?,
-        };
+        let copy_is_next = matches!(self.round, Round::Delivered | Round::StartGates | Round::OldSource);
+        let may_copy = copy_is_next && self.may_copy();
+        let (tree, looked) = thread::scope(|scope| {
+            // Nothing of it depends on the tree.
+            let looked =
+                copy.as_ref().filter(|_| may_copy).map(|copy| scope.spawn(|| copy.look(&self.agents)));
+            let tree = match &self.delivered {
+                Some(tree) => Ok(tree.clone()),
+                None => self.record(checkpoints),
+            };
+            (tree, looked.map(thread::ScopedJoinHandle::join).transpose())
+        });
+        let (tree, looked) = (tree?, looked.map_err(|_| io::Error::other("a thread has ended early"))?);
         match self.round {
             Round::Baseline => self.baseline(checkpoints, copy, tree),
-            Round::Delivered => self.delivered(checkpoints, copy, tree),
-            Round::StartGates | Round::OldSource => self.edited(checkpoints, copy, &tree),
-            Round::Workspace | Round::BaselineInPlace => Ok(in_place(None)),
+            Round::Delivered => self.delivered(checkpoints, copy.as_mut().zip(looked), tree),
+            Round::StartGates | Round::OldSource => {
+                self.edited(checkpoints, copy.as_mut().zip(looked), &tree)
+            }
+            Round::Workspace | Round::BaselineInPlace | Round::BaselineOutside => Ok(in_place(None)),
         }
+    }
+
+    fn may_copy(&self) -> bool {
+        !matches!(self.site, Some(Site::Workspace { .. })) && self.spec.mode.wants_copy()
+    }
+
+    fn around(&self, checkpoints: &Checkpoints) -> Result<Around<'_>, ShadowError> {
+        let (ignored, unrecorded) = (checkpoints.ignored()?, checkpoints.unrecorded());
+        Ok(Around { spec: &self.spec, agents: &self.agents, ignored, unrecorded })
     }
 
     /// The tree that the round begins with: that of the workspace, or a recorded one.
@@ -94,29 +134,61 @@ impl Preparation {
         let needed = self.base.as_deref();
         let taken = checkpoints.take(&self.project, self.with_diff, needed, &self.own_files)?;
         if let Some(replay) = &self.spec.replay {
-            checkpoints.shadow().borrow_from(&replay.objects)?;
+            checkpoints.borrow_from(&replay.objects)?;
             let tree = if self.round == Round::Baseline { &replay.base } else { &replay.delivered };
             return Ok(tree.clone());
         }
-        taken.end.tree.ok_or_else(|| CopyError::Shadow(ShadowError::Io(std::io::Error::other("no tree"))))
+        taken.end.tree.ok_or_else(|| CopyError::Shadow(ShadowError::Io(io::Error::other("no tree"))))
+    }
+
+    /// Before the first agent, what tools read outside of the project is noted; at a claim, changes to
+    /// it are changed gates.
+    fn noted(
+        &self,
+        checkpoints: &Checkpoints,
+        copy: Option<&CleanCopy>,
+        mut prepared: Prepared,
+    ) -> Result<Prepared, CopyError> {
+        match self.round {
+            Round::Baseline => SettingsOutside::note(&self.run_dir, checkpoints.top())?,
+            Round::Delivered => {
+                let changed = self.changed_settings(checkpoints.top(), copy.filter(|_| prepared.is_copy()));
+                prepared.gates.splice(0..0, changed.iter().map(ChangedSetting::gate).take(MOST_NAMED));
+            }
+            Round::Workspace
+            | Round::BaselineInPlace
+            | Round::BaselineOutside
+            | Round::StartGates
+            | Round::OldSource => {}
+        }
+        Ok(prepared)
+    }
+
+    fn changed_settings(&self, top: &Path, copy: Option<&CleanCopy>) -> Vec<ChangedSetting> {
+        let mut changed = SettingsOutside::changed(&self.run_dir, top);
+        let hides = copy.is_some_and(CleanCopy::is_mounted);
+        changed.retain(|setting| !(hides && setting.is_temporary()));
+        changed
     }
 
     fn baseline(
         &self,
-        checkpoints: &Checkpoints,
+        checkpoints: &mut Checkpoints,
         copy: &mut Option<CleanCopy>,
         tree: String,
     ) -> Result<Prepared, CopyError> {
         if !self.spec.mode.wants_copy() {
             return Ok(Prepared { tree: Some(tree), ..in_place(None) });
         }
-        let (shadow, unrecorded) = (checkpoints.shadow(), checkpoints.unrecorded());
-        match CleanCopy::make(&self.run_dir, shadow, &tree, &self.spec, &unrecorded, &self.agents)? {
+        let around = self.around(checkpoints)?;
+        let objects = checkpoints.objects();
+        match CleanCopy::make(&self.run_dir, objects.shadow(), &tree, &around)? {
             Ok(made) => {
                 let made = copy.insert(made);
-                let found = made.refresh(shadow, &tree, &self.spec, &unrecorded, &self.agents)?;
-                let (taken_along, setup) = (found.taken_along, found.setup);
+                let looked = made.look(&self.agents);
+                let found = made.refresh(objects, &tree, &around, looked)?;
                 let recorded = self.spec.replay.is_some();
+                let Refreshed { taken_along, setup, .. } = found;
                 Ok(Prepared { tree: Some(tree), taken_along, setup, recorded, ..Prepared::default() })
             }
             Err(why) => Ok(Prepared { tree: Some(tree), ..in_place(Some(why)) }),
@@ -125,28 +197,21 @@ impl Preparation {
 
     fn delivered(
         &self,
-        checkpoints: &Checkpoints,
-        copy: &mut Option<CleanCopy>,
+        checkpoints: &mut Checkpoints,
+        copy: Option<(&mut CleanCopy, Looked)>,
         tree: String,
     ) -> Result<Prepared, CopyError> {
-        let shadow = checkpoints.shadow();
+        let around = self.around(checkpoints)?;
+        let objects = checkpoints.objects();
         let base = self.base.clone().unwrap_or_else(|| tree.clone());
-        let mut differing = shadow.differing(&base, &tree)?;
-        let (tree, undelivered) = self.without_ignored(shadow, &differing, tree)?;
+        let mut differing = objects.differing(&base, &tree)?;
+        let (tree, undelivered) = without_ignored(objects, &differing, tree)?;
         if !undelivered.is_empty() {
-            differing = shadow.differing(&base, &tree)?;
+            differing = objects.differing(&base, &tree)?;
         }
-        let may_copy = !matches!(self.site, Some(Site::Workspace { .. })) && self.spec.mode.wants_copy();
-        let (copy, unrecorded) = (copy.as_mut().filter(|_| may_copy), checkpoints.unrecorded());
-        // Neither needs what the other finds.
-        let (gates, refreshed) = thread::scope(|scope| {
-            let gates = scope.spawn(|| gates::find(shadow, &base, &tree, &differing, self));
-            let refresh =
-                |copy: &mut CleanCopy| copy.refresh(shadow, &tree, &self.spec, &unrecorded, &self.agents);
-            let refreshed = copy.map(refresh);
-            (gates.join(), refreshed)
-        });
-        let (gates, refreshed) = (joined(gates)?, refreshed.transpose()?);
+        let gates = gates::find(objects, &base, &tree, &differing, self);
+        let refreshed = copy.map(|(copy, looked)| refresh_for_claim(copy, objects, &tree, &around, looked));
+        let refreshed = refreshed.transpose()?;
         let mut prepared = Prepared {
             changed: Some(differing.iter().any(|change| self.is_work(change))),
             new_tests: gates.has_new_tests(),
@@ -161,10 +226,11 @@ impl Preparation {
                     // A submodule at another commit: no tree tells.
                     prepared.changed = Some(true);
                 }
-                let links = shadow.links_outside(&tree, &differing).into_iter().take(MOST_NAMED);
+                let links = objects.links_outside(&tree, &differing).into_iter().take(MOST_NAMED);
                 let links = links.map(|(path, target)| format!("{path}, a link to {target}"));
                 prepared.carried = found.carried.into_iter().chain(links).collect();
                 prepared.taken_along = found.taken_along;
+                prepared.refresh_ms = Some(millis(found.took));
                 prepared.ignored = undelivered.into_iter().chain(found.ignored).collect();
             }
             None => {
@@ -178,56 +244,45 @@ impl Preparation {
     }
 
     /// Tests, checks and their configuration that differ from the tree that the work began with.
-    pub fn changed_gates(&self, checkpoints: &Checkpoints, tree: &str) -> Vec<GateChange> {
-        let shadow = checkpoints.shadow();
+    pub fn changed_gates(&self, checkpoints: &mut Checkpoints, tree: &str) -> Vec<GateChange> {
+        let objects = checkpoints.objects();
         let base = self.base.as_deref().filter(|base| *base != tree);
-        let differing = base.and_then(|base| Some((base, shadow.differing(base, tree).ok()?)));
+        let differing = base.and_then(|base| Some((base, objects.differing(base, tree).ok()?)));
         differing.map_or_else(Vec::new, |(base, differing)| {
-            gates::find(shadow, base, tree, &differing, self).changes()
+            gates::find(objects, base, tree, &differing, self).changes()
         })
-    }
-
-    /// New files that the user's repository ignores by now, though not by a file of the tree, would not
-    /// be committed. Returns the tree without them, and their names.
-    fn without_ignored(
-        &self,
-        shadow: &Shadow,
-        differing: &[TreeChange],
-        tree: String,
-    ) -> Result<(String, Vec<String>), CopyError> {
-        let added = differing.iter().filter(|change| change.kind == TreeChangeKind::Added);
-        let added: Vec<&[u8]> = added.map(|change| change.path.as_slice()).collect();
-        let ignored = shadow.ignored_now(&added);
-        if ignored.is_empty() {
-            return Ok((tree, Vec::new()));
-        }
-        let names = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-        let edits: Vec<Edit> = ignored.into_iter().map(Edit::Remove).collect();
-        let scratch = scratch_index(&self.run_dir);
-        fsx::private_dir(&self.run_dir.proof())?;
-        Ok((shadow.edited(&tree, &tree, &edits, &scratch)?, names))
     }
 
     /// The delivered tree with the gates of the start, or the other way round.
     fn edited(
         &self,
-        checkpoints: &Checkpoints,
-        copy: &mut Option<CleanCopy>,
+        checkpoints: &mut Checkpoints,
+        copy: Option<(&mut CleanCopy, Looked)>,
         delivered: &str,
     ) -> Result<Prepared, CopyError> {
-        let shadow = checkpoints.shadow();
-        let Some(copy) = copy else { return Ok(in_place(self.wanted("the copy is gone"))) };
+        let Some((copy, looked)) = copy else { return Ok(in_place(self.wanted("the copy is gone"))) };
+        let around = self.around(checkpoints)?;
+        let objects = checkpoints.objects();
         let base = self.base.as_deref().unwrap_or(delivered);
-        let differing = shadow.differing(base, delivered)?;
-        let gates = gates::find(shadow, base, delivered, &differing, self);
-        let scratch = scratch_index(&self.run_dir);
+        let differing = objects.differing(base, delivered)?;
+        let gates = gates::find(objects, base, delivered, &differing, self);
         let tree = match self.round {
-            Round::OldSource => shadow.edited(base, delivered, &gates.new_tests_on_old_source(), &scratch)?,
-            _ => shadow.edited(delivered, base, &gates.as_at_the_start(), &scratch)?,
+            Round::OldSource => objects.edited(base, delivered, &gates.new_tests_on_old_source())?,
+            _ => objects.edited(delivered, base, &gates.as_at_the_start())?,
         };
-        let found = copy.refresh(shadow, &tree, &self.spec, &checkpoints.unrecorded(), &self.agents)?;
-        let Refreshed { carried, taken_along, setup, .. } = found;
-        Ok(Prepared { tree: Some(tree), carried, taken_along, setup, ..Prepared::default() })
+        let found = refresh_for_claim(copy, objects, &tree, &around, looked)?;
+        if self.round == Round::StartGates {
+            let changed = self.changed_settings(objects.shadow().top(), Some(copy));
+            let shows = |setting: ChangedSetting| {
+                setting.as_before().is_some_and(|(from, to)| copy.show_as(from, to))
+            };
+            if !changed.into_iter().all(shows) {
+                return Ok(in_place(self.wanted("settings outside of the project cannot be put back")));
+            }
+        }
+        let Refreshed { carried, taken_along, setup, took, .. } = found;
+        let (tree, refresh_ms) = (Some(tree), Some(millis(took)));
+        Ok(Prepared { tree, carried, taken_along, setup, refresh_ms, ..Prepared::default() })
     }
 
     /// Whether a change is part of what was asked for, and not of the list that asks for it.
@@ -244,6 +299,37 @@ impl Preparation {
     }
 }
 
+fn refresh_for_claim(
+    copy: &mut CleanCopy,
+    objects: &mut Objects,
+    tree: &str,
+    around: &Around<'_>,
+    looked: Looked,
+) -> Result<Refreshed, CopyError> {
+    copy.leave_second();
+    let refreshed = copy.refresh(objects, tree, around, looked);
+    copy.note_second();
+    refreshed
+}
+
+/// New files that the user's repository ignores by now, though not by a file of the tree, would not
+/// be committed. Returns the tree without them, and their names.
+fn without_ignored(
+    objects: &mut Objects,
+    differing: &[TreeChange],
+    tree: String,
+) -> Result<(String, Vec<String>), CopyError> {
+    let added = differing.iter().filter(|change| change.kind == TreeChangeKind::Added);
+    let added: Vec<&[u8]> = added.map(|change| change.path.as_slice()).collect();
+    let ignored = objects.shadow().ignored_now(&added);
+    if ignored.is_empty() {
+        return Ok((tree, Vec::new()));
+    }
+    let names = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    let edits: Vec<Edit> = ignored.into_iter().map(Edit::Remove).collect();
+    Ok((objects.edited(&tree, &tree, &edits)?, names))
+}
+
 fn uncompared(cause: &CopyError) -> GateChange {
     let details = vec![format!("not compared: {cause}")];
     GateChange {
@@ -252,6 +338,10 @@ fn uncompared(cause: &CopyError) -> GateChange {
         change: Change::Changed,
         details,
     }
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from((took.as_micros() + 500) / 1000).unwrap_or(u64::MAX)
 }
 
 fn in_place(why: Option<String>) -> Prepared {

@@ -13,7 +13,7 @@
 //! accept.
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests drive the program from outside")]
-#![expect(clippy::disallowed_macros, reason = "cases that are skipped are named")]
+#![expect(clippy::disallowed_macros, reason = "the time that cases take is shown")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
 mod case;
@@ -23,6 +23,7 @@ mod words;
 use case::{Case, Plan, cases};
 use stage::{Ran, Stage, missing};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +48,14 @@ fn all(cases: &[Case], check: impl Fn(&Case) -> Result<(), String> + Sync) {
         while let Some(case) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
             let missing = missing(case);
             if !missing.is_empty() {
-                eprintln!("skipped, {} not installed: {}", missing.join(", "), case.title);
+                let why = format!("{} not installed", missing.join(", "));
+                let required = env::var("RALPH_TEST_REQUIRES").unwrap_or_default();
+                if required.split_whitespace().any(|program| missing.contains(&program)) {
+                    failures.lock().unwrap().push(format!("{}: {}\n{why}", case.kind, case.title));
+                } else {
+                    // Not a print: those of tests that pass are not shown.
+                    let _ = writeln!(io::stderr(), "skipped, {why}: {}", case.title);
+                }
                 continue;
             }
             let began = Instant::now();

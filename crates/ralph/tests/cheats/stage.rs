@@ -61,7 +61,9 @@ static PROGRAMS: LazyLock<OsString> = LazyLock::new(|| {
         .and_then(|path| path.parent().map(Path::to_path_buf));
     let rust = said("rustc", &["--print", "sysroot"]).map(|path| path.join("bin"));
     let own = env::var_os("PATH").unwrap_or_default();
-    let all = [rust, python].into_iter().flatten().chain(env::split_paths(&own));
+    // Installed by scripts/pytest where the system has none; the last one, as it has a Python too.
+    let pytest = Path::new(RALPH).parent().and_then(Path::parent).map(|dir| dir.join("tools/pytest/bin"));
+    let all = [rust, python].into_iter().flatten().chain(env::split_paths(&own)).chain(pytest);
     env::join_paths(all).unwrap()
 });
 
@@ -226,7 +228,10 @@ impl<'a> Stage<'a> {
         let mut command = Command::new(program);
         command.current_dir(self.project()).env_clear().stdin(Stdio::null());
         command.env("PATH", &*PROGRAMS).env("HOME", self.root.join("user"));
-        command.env("RALPH_HOME", self.root.join("home")).env("TMPDIR", self.root.join("tmp"));
+        command
+            .env("RALPH_SANDBOX", "none")
+            .env("RALPH_HOME", self.root.join("home"))
+            .env("TMPDIR", self.root.join("tmp"));
         command.env("LANG", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1").env("CARGO_NET_OFFLINE", "true");
         command.env("NPM_CONFIG_OFFLINE", "true").env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
         command

@@ -124,6 +124,45 @@ fn a_check_that_passes_only_in_the_working_tree_makes_the_proof_in_place_and_tha
 }
 
 #[test]
+fn a_check_that_comes_to_pass_only_in_the_working_tree_stops_the_run_and_the_user_learns_what_to_set() {
+    let sandbox = git();
+    let needed = sandbox.root().join("tmp/fixtures");
+    let check =
+        format!("test -e fixed && {{ test -e {} || {{ echo 'no fixtures'; exit 1; }}; }}", needed.display());
+    // Everything that is asked for is delivered; what the check needs beside it cannot be.
+    let agent = sandbox.sh_agent(&format!("cat > ../prompt; touch {}; {FIX}", needed.display()));
+    let ran = sandbox.run(&["-p", "x", "--check", &check], &agent).exits(1);
+    let ran = ran.says("says it is done, but checks fail on a clean copy; they pass in the working tree.");
+    let ran = ran.says("stalled: `test -e fixed");
+    let ran = ran.says("passes in the working tree and fails on a clean copy: no fixtures");
+    ran.says(
+        "  if a check needs what cannot be delivered: let it make that, add ignored paths to proof.carry, or \
+         use --proof in-place\n",
+    );
+    assert_eq!(sandbox.agents_begun(), 3, "not more than that");
+    let prompt = sandbox.read("../prompt");
+    assert!(prompt.contains("It passes in the working tree and fails on a clean copy"), "{prompt}");
+    assert!(prompt.contains("say in your answer what it needs: only the user can allow that."), "{prompt}");
+    sandbox
+        .ralph(&["show"])
+        .exits(0)
+        .says("failed with exit code 1: no fixtures (only on a clean copy: it passes in the working tree)\n");
+    // Programs learn it as well, and whatever else ends the run first.
+    sandbox.sh("rm -rf ../home ../tmp/fixtures fixed");
+    let args = ["-p", "x", "--format", "json", "--check", &check];
+    let result = sandbox.run(&args, &agent).stops(1, "stalled", 3);
+    assert!(result["error"]["hint"].as_str().unwrap().contains("proof.carry"), "{result:#}");
+    sandbox.sh("rm -rf ../home ../tmp/fixtures fixed");
+    let ran = sandbox.run(&["-p", "x", "-n", "1", "--check", &check], &agent).exits(1);
+    ran.says("  if a check needs what cannot be delivered:").says("max_iterations");
+    // With that it is done.
+    sandbox.sh("rm -rf ../home ../tmp/fixtures fixed");
+    let args = [&args[..], &["--proof", "in-place"]].concat();
+    let result = sandbox.run(&args, &agent).stops(0, "completed", 1);
+    assert_eq!(word(&result), "proven_in_place");
+}
+
+#[test]
 fn without_bwrap_the_proof_runs_in_place_and_that_is_told() {
     let sandbox = git();
     // Everything but bwrap.
@@ -184,6 +223,25 @@ fn strict_sends_a_changed_test_back_to_the_agent() {
     assert_eq!(word(&result), "changed_tests");
     assert_eq!(result["proof"]["gates"][0]["path"], "tests/run.sh");
     assert_eq!(result["proof"]["passes_with_start_gates"], false);
+}
+
+#[test]
+fn a_tool_that_compares_whole_seconds_does_not_take_the_test_of_the_start_for_the_changed_one() {
+    let sandbox = git();
+    // It keeps its answer by the size and the second of a file, as some caches do.
+    sandbox.write(
+        "tests/run.sh",
+        "mkdir -p build; key=build/$(stat -c %Y-%s tests/wanted)
+         [ -e $key ] || { grep -q right tests/wanted; echo $? > $key; }
+         exit $(cat $key)\n",
+    );
+    sandbox.write("tests/wanted", "wrong\n");
+    sandbox.write(".gitignore", "build/\n");
+    sandbox.sh("touch -d '1 hour ago' tests/*; git add . && git commit -q -m cache");
+    let agent = sandbox.sh_agent(&format!("echo right > tests/wanted; date > notes; echo '{DONE}'"));
+    let args = ["-p", "x", "--format", "json", "--check", "sh tests/run.sh"];
+    let result = sandbox.run(&args, &agent).stops(0, "completed", 1);
+    assert_eq!(word(&result), "changed_tests", "{result:#}");
 }
 
 /// A check that waits for `../go` in the round that is asked for, as it sees only what the tree holds.
@@ -289,6 +347,94 @@ fn what_a_check_changes_of_the_delivered_files_is_in_the_result() {
     let result = sandbox.run(&args, &fixer(&sandbox)).stops(0, "completed", 1);
     assert_eq!(result["proof"]["changed_by_checks"], json!(["README"]), "{result:#}");
     assert_eq!(sandbox.read("README"), "a project\n", "only the copy was changed");
+}
+
+#[test]
+fn what_a_check_does_to_the_copy_is_gone_at_the_next_claim() {
+    let sandbox = git();
+    sandbox.sh("mkdir -p dir/deep; echo 1 > dir/deep/file; echo 2 > same; echo 3 > gone; echo 4 > mode");
+    sandbox.write(".gitignore", "*.out\n");
+    sandbox.sh("git add . && git commit -q -m more");
+    // Not to be seen on the copy.
+    let here = sandbox.root().join("tmp/in-place");
+    fs::write(&here, "").unwrap();
+    let check = format!(
+        "test ! -e {here} || exit 1
+         test \"$(git log -1 --format=%s)\" = 'what is delivered' && test ! -e .git/evil &&
+         test -z \"$(git status --porcelain)\" && test -d dir/deep && test ! -L dir && test ! -e new &&
+         test \"$(cat dir/deep/file same gone mode)\" = \"$(printf '1\n2\n3\n4')\" && test ! -x mode || {{ echo left; exit 1; }}
+         test \"$(cat claim)\" = 1 && test -e kept.out && exit 1
+         test \"$(cat claim)\" = 3 && test -e kept.out && exit 0
+         touch -r same /tmp/time; echo 9 > same; touch -r /tmp/time same
+         rm gone; chmod +x mode; mkdir -p new/dir; echo x > new/dir/file; date > kept.out
+         rm -r dir; ln -s /etc dir
+         git rm -q --cached mode; git -c user.name=x -c user.email=x@localhost commit -q -m evil
+         echo x > .git/evil; exit 1",
+        here = here.display()
+    );
+    let agent = sandbox.sh_agent(&format!("echo $RALPH_ITERATION > claim; echo '{DONE}'"));
+    let args = ["-p", "x", "-n", "3", "--no-baseline", "--stall-after", "0", "--check", &check];
+    sandbox.run(&args, &agent).exits(0).says("completed: checks pass");
+    assert_eq!(sandbox.agents_begun(), 3);
+}
+
+#[test]
+fn what_a_check_changes_in_place_is_in_the_result_as_well() {
+    let sandbox = git();
+    sandbox.write("notes", "as the user left them\n");
+    let check = "test -e fixed && echo more >> README && echo new > made";
+    let args = ["-p", "x", "--proof", "in-place", "--format", "json", "--check", check, "--check", "true"];
+    let result = sandbox.run(&args, &fixer(&sandbox)).stops(0, "completed", 1);
+    assert_eq!(word(&result), "proven_in_place", "{result:#}");
+    assert_eq!(result["proof"]["changed_by_checks"], json!(["README", "made"]), "{result:#}");
+    let shown = sandbox.ralph(&["show"]).exits(0);
+    shown.says("  checks   changed delivered files: README, made\n");
+}
+
+#[test]
+fn a_test_that_is_rewritten_and_put_back_while_it_runs_lowers_the_word() {
+    let sandbox = git();
+    let test = "test \"$(sh app.sh start)\" = started && grep -q right tests/expected && \
+                test \"$(sh app.sh stop)\" = stopped\n";
+    sandbox.write("tests/run.sh", test);
+    sandbox.write("tests/expected", "wrong\n");
+    sandbox.write("app.sh", "true\n");
+    sandbox.sh("git add . && git commit -q -m app");
+    // The same content and the same time as before are there in the end.
+    sandbox.write(
+        "../lie",
+        "case $1 in
+         start) cp -p tests/expected kept; echo right > tests/expected; echo started ;;
+         stop) cat kept > tests/expected; touch -r kept tests/expected; rm kept; echo stopped ;;
+         esac\n",
+    );
+    let agent = sandbox.sh_agent(&format!("cp ../lie app.sh; echo '{DONE}'"));
+    for mode in ["in-place", "clean"] {
+        let args = ["-p", "x", "--proof", mode, "--format", "json", "--check", "sh tests/run.sh"];
+        let result = sandbox.run(&args, &agent).stops(0, "completed", 1);
+        assert_eq!(word(&result), "changed_tests", "{result:#}");
+        assert_eq!(result["proof"]["gates"][0]["path"], "tests/expected", "{result:#}");
+        assert_eq!(result["proof"]["gates"][0]["details"], json!(["written to by a check"]));
+        assert_eq!(result["proof"]["changed_by_checks"], json!([]), "the content is the same");
+        sandbox.sh("git checkout -q . && rm -rf ../home");
+    }
+}
+
+#[test]
+fn a_check_that_writes_to_tests_before_the_first_agent_too_lowers_nothing_in_place() {
+    let sandbox = git();
+    sandbox.write("tests/run.sh", "touch tests/stamp; test -e fixed\n");
+    sandbox.write("tests/stamp", "");
+    sandbox.sh("git add . && git commit -q -m app");
+    let args = ["-p", "x", "--proof", "in-place", "--format", "json", "--check", "sh tests/run.sh"];
+    let result = sandbox.run(&args, &fixer(&sandbox)).stops(0, "completed", 1);
+    assert_eq!(word(&result), "proven_in_place", "{result:#}");
+    // The same where the baseline has shown that the copy does not do.
+    sandbox.sh("rm -rf ../home fixed && touch ../tmp/service");
+    let check = format!("sh tests/run.sh; test -e {}/tmp/service", sandbox.root().display());
+    let args = ["-p", "x", "--format", "json", "--check", &check, "--check", "test -e fixed"];
+    let result = sandbox.run(&args, &fixer(&sandbox)).stops(0, "completed", 1);
+    assert_eq!(word(&result), "proven_in_place", "{result:#}");
 }
 
 #[test]

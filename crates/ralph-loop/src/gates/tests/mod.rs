@@ -1,6 +1,7 @@
 //! What agents do to the files around their work, honest and not, and what is said about it.
 
 mod known;
+mod libraries;
 mod manifests;
 mod named;
 mod trees;
