@@ -43,6 +43,7 @@ fmt:
 # Installs what the tests need where that is possible, else says what is missing.
 check-tools:
 	@sh scripts/install-tools $(NEEDED)
+	@sh scripts/pytest
 
 # Whole loops of the real Claude Code and Codex, against a scripted model on loopback.
 e2e:

@@ -4,11 +4,15 @@
 //! file, so that a test can tell who is alive and, if it fails, end them one by one.
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "the tests write files and open /dev/null")]
+#![expect(clippy::disallowed_macros, reason = "a test that cannot run here says so")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     reason = "clippy.toml allows them in tests, but not in helpers"
 )]
+
+#[path = "keeper/wrapped.rs"]
+mod wrapped;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -357,6 +361,7 @@ async fn arguments_environment_and_directory_arrive_as_they_are() {
         cwd: "/usr".into(),
         env: vec![("ODD".into(), odd.clone())],
         env_remove: vec!["GONE".into()],
+        wrapper: None,
     };
     let (stdio, mut reader) = piped();
     case.keeper().spawn(&command, stdio).unwrap();

@@ -10,7 +10,6 @@ use crate::hook::{self, ASSIGNMENT, Assignment};
 use crate::layout::{Project, RunDir, TasksDir};
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
-use ralph_loop::run::AgentSpec;
 use ralph_loop::task_list::{Mode, TaskList};
 use ralph_loop::{Run, State};
 use serde_json::{Map, Value, json};
@@ -72,7 +71,7 @@ impl TaskAgent<'_> {
 /// An agent that cannot commit must not be held up until it does: ralph commits its changes.
 pub(super) fn agent_can_commit(run: &Run, state: &State) -> bool {
     let agent = state.agent_at_work().and_then(|agent| run.agents.get(agent));
-    agent.is_none_or(AgentSpec::can_commit)
+    agent.is_none_or(|agent| agent.can_commit(run.confinement.sandbox().is_some()))
 }
 
 fn forms(run: &Run, run_dir: &RunDir, ralph: &Path) -> io::Result<HookForms> {
@@ -95,7 +94,7 @@ fn marker(run: &Run, plan: &TasksPlan, mode: Mode, before: &TaskList) -> Value {
         "timestamp": at.to_string(),
         "pid": std::process::id(),
         "max_iterations": run.limits.iterations,
-        "mode": "direct",
+        "mode": if run.confinement.sandbox().is_some() { "sandbox" } else { "direct" },
         "skipReview": plan.skip_review,
         "reviewCap": plan.review_cap,
         "iterationMode": mode,

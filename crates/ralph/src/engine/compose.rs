@@ -91,6 +91,7 @@ pub(super) fn prompt(
         of: state.ledger.limits.iterations,
         iteration_count: run.prompt.iteration_count,
         notes: state.asked.notes.iter().map(|hash| texts.get(hash)).collect::<Result<_, _>>()?,
+        network: state.refused.prompt(),
         context,
     }))
 }

@@ -10,6 +10,7 @@ mod clock;
 mod compose;
 mod dry;
 mod host;
+mod in_sandbox;
 mod lane;
 mod own_commit;
 mod pipe;

@@ -6,7 +6,7 @@
 //!
 //! Invariant: what such a process prints decides nothing. It is only shown.
 
-use super::scm;
+use super::scm::{self, Task, TaskRequest};
 use super::step::{EndedBy, ProgramEnd};
 use crate::place::{self, Access};
 use ralph_loop::dialect::Exit;
@@ -29,6 +29,8 @@ pub enum OwnCommit {
     Uncommitted { tree: Tree, message: Option<String> },
     /// Commit what a run has not committed in its own worktree, before it stops.
     Worktree { worktree: Tree, run_id: String },
+    /// Carry out a source control task, in a run with a sandbox.
+    Task(TaskRequest),
 }
 
 impl OwnCommit {
@@ -45,7 +47,15 @@ impl OwnCommit {
                     Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
                 },
             ),
+            OwnCommit::Task(request) => End::Scm(Task::inside(request.clone()).perform()),
         }
+    }
+
+    /// What a process has printed, if it is an end of this, or what it is instead.
+    pub(super) fn ended(&self, exit: Exit, printed: &[u8]) -> Result<End, String> {
+        let end = serde_json::from_slice(printed).ok();
+        let end = end.filter(|end| exit == Exit::Code(0) && self.is_ended_by(end));
+        end.ok_or_else(|| without_an_outcome(exit, printed))
     }
 
     fn is_ended_by(&self, end: &End) -> bool {
@@ -53,6 +63,7 @@ impl OwnCommit {
             (self, end),
             (OwnCommit::Uncommitted { .. }, End::Uncommitted(_))
                 | (OwnCommit::Worktree { .. }, End::CommitWorktree(_))
+                | (OwnCommit::Task(_), End::Scm(_))
         )
     }
 }
@@ -69,13 +80,12 @@ impl OwnCommitStep {
     pub(super) fn finish(mut self, ended: ProgramEnd) -> End {
         let ProgramEnd { exit, by, .. } = ended;
         let printed = self.printed().unwrap_or_default();
-        let end = serde_json::from_slice(&printed).ok();
-        match end.filter(|end| exit == Exit::Code(0) && self.own_commit.is_ended_by(end)) {
-            Some(end) => end,
-            None if by != EndedBy::Itself => {
+        match self.own_commit.ended(exit, &printed) {
+            Ok(end) => end,
+            Err(_) if by != EndedBy::Itself => {
                 End::Lost { why: "it was stopped".to_string(), cost: None, estimate: None }
             }
-            None => self.failed(without_an_outcome(exit, &printed)),
+            Err(why) => self.failed(why),
         }
     }
 
@@ -84,6 +94,7 @@ impl OwnCommitStep {
         match self.own_commit {
             OwnCommit::Uncommitted { .. } => uncommitted_failed(why),
             OwnCommit::Worktree { .. } => worktree_failed(why),
+            OwnCommit::Task(_) => End::Scm(TaskOutcome::Failed { why }),
         }
     }
 

@@ -7,6 +7,7 @@ use super::story_files::StoryFiles;
 use crate::fsx;
 use crate::journal;
 use crate::layout::{Project, RunDir};
+use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::Event;
 use ralph_loop::progress;
 use ralph_loop::prompt::CONTEXT_CHARS;
@@ -39,6 +40,11 @@ impl Projections {
             }
         }
         update
+    }
+
+    /// The agent at work has printed something.
+    pub fn agent_printed(&mut self, event: &AgentEvent<'_>, up_ms: u64) {
+        self.moments.agent_printed(event, Some(up_ms));
     }
 
     fn add(&mut self, section: &str) {

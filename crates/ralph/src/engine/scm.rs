@@ -2,17 +2,27 @@
 //!
 //! They run outside the keeper: what they leave behind (gpg-agent, a credential cache) is
 //! the user's. The user's hooks and signing apply.
+//!
+//! In a run with a sandbox they run inside, because hooks and filters run what agents have written. Pushes
+//! and signatures need the user's keys: they are done outside, where nothing of that is run.
 
+use super::in_sandbox::InSandbox;
+use super::own_commit::OwnCommit;
 use crate::git::{self, Repository};
 use crate::place::Access;
 use crate::process::tool::Tool;
+use crate::sandbox::Sandbox;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, ScanFor, StreamReader};
 use ralph_loop::event::{End, MessageEnd, UncommittedEnd};
+use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
+use ralph_loop::text::clip;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A push over a slow line may take a while; one that waits for a password never ends.
@@ -36,6 +46,7 @@ impl Task {
     pub(super) fn of(
         run: &Run,
         spec: &ScmSpec,
+        access: Access,
         iteration: u32,
         task: usize,
         message: Option<String>,
@@ -46,14 +57,113 @@ impl Task {
             program: spec.command.clone(),
             message,
             workspace: run.workspace.clone(),
-            access: Access::to(run),
+            access,
             run_id: run.id.clone(),
             iteration,
             lock,
         })
     }
 
+    /// The same for a process that is in the sandbox already.
+    pub(super) fn inside(request: TaskRequest) -> Task {
+        let TaskRequest { name, program, message, workspace, tree, run_id, iteration } = request;
+        let access = Access::from_inside(tree);
+        Task { name, program, message, workspace, access, run_id, iteration, lock: None }
+    }
+
     pub(super) fn perform(&self) -> TaskOutcome {
+        match (self.access.sandbox(), self.pushed()) {
+            (Some(sandbox), Some(args)) => self.push_outside(sandbox, &args),
+            (Some(sandbox), None) => self.perform_inside(sandbox),
+            (None, _) => self.perform_here(),
+        }
+    }
+
+    /// What is pushed, if this is a push by git itself and not by a program that agents can write.
+    fn pushed(&self) -> Option<Vec<&str>> {
+        let mut words = self.name.split_whitespace();
+        let is_push = self.is_git() && words.next() == Some("push");
+        let program = which::which(&self.program).ok()?.canonicalize().ok()?;
+        let is_agents = program.starts_with(self.access.top().unwrap_or(&self.workspace));
+        (is_push && !is_agents).then(|| words.collect())
+    }
+
+    fn push_outside(&self, sandbox: &Sandbox, args: &[&str]) -> TaskOutcome {
+        let Some(repository) = self.access.repository() else {
+            return TaskOutcome::Failed { why: "the repository is gone".to_string() };
+        };
+        if let Some(hook) = repository.pre_push_hook() {
+            sandbox.tell_once(format!("pushes from a sandbox run no hooks: {} is skipped", hook.display()));
+        }
+        match repository.push_without_hooks(args, self.lock.as_ref()) {
+            Ok(()) => TaskOutcome::Done,
+            Err(cause) => TaskOutcome::Failed { why: in_one_line(&cause.to_string()) },
+        }
+    }
+
+    /// What the process inside says counts only as far as it shows outside: a filter can write to its
+    /// output, too.
+    fn perform_inside(&self, sandbox: &Arc<Sandbox>) -> TaskOutcome {
+        let trailer = self.trailer();
+        let is_committed = || {
+            let repository = self.access.repository().filter(|_| self.is_git() && self.name == COMMIT)?;
+            repository.recent_commit_says(&trailer).then_some(repository)
+        };
+        let before = is_committed();
+        let outcome = match &before {
+            Some(_) => TaskOutcome::Done,
+            None => {
+                let inside = InSandbox { access: &self.access, sandbox, lock: self.lock.as_ref() };
+                match inside.perform(&OwnCommit::Task(self.request())) {
+                    Ok(End::Scm(outcome)) => outcome,
+                    Ok(_) => TaskOutcome::Failed { why: "unexpected answer".to_string() },
+                    Err(why) => TaskOutcome::Failed { why },
+                }
+            }
+        };
+        if outcome != TaskOutcome::Done || !self.is_git() || self.name != COMMIT {
+            return outcome;
+        }
+        match before.or_else(is_committed) {
+            Some(repository) => self.sign(&repository),
+            None => {
+                TaskOutcome::Failed { why: "the commit was not carried over from the sandbox".to_string() }
+            }
+        }
+    }
+
+    /// Inside there is no key.
+    fn sign(&self, repository: &Repository) -> TaskOutcome {
+        if !repository.signs_commits() {
+            return TaskOutcome::Done;
+        }
+        match repository.sign_last_commit(&self.trailer()) {
+            Ok(_) => TaskOutcome::Done,
+            Err(cause) => TaskOutcome::Failed {
+                why: format!("committed, but not signed: {}", in_one_line(&cause.to_string())),
+            },
+        }
+    }
+
+    fn request(&self) -> TaskRequest {
+        let tree =
+            Tree { dir: self.access.dir().to_path_buf(), top: self.access.top().map(Path::to_path_buf) };
+        TaskRequest {
+            name: self.name.clone(),
+            program: self.program.clone(),
+            message: self.message.clone(),
+            workspace: self.workspace.clone(),
+            tree,
+            run_id: self.run_id.clone(),
+            iteration: self.iteration,
+        }
+    }
+
+    fn trailer(&self) -> String {
+        format!("Ralph-Run: {}/{}", self.run_id, self.iteration)
+    }
+
+    fn perform_here(&self) -> TaskOutcome {
         let repository = self.access.repository();
         if let (true, None, Some(top)) = (self.is_git(), &repository, self.access.top()) {
             // Git would take one that lies around it.
@@ -77,7 +187,7 @@ impl Task {
     /// A commit that is there already was made by a life of this run that was cut short
     /// before it could record so.
     fn commit(&self, repository: &Repository) -> TaskOutcome {
-        let trailer = format!("Ralph-Run: {}/{}", self.run_id, self.iteration);
+        let trailer = self.trailer();
         if repository.recent_commit_says(&trailer) {
             return TaskOutcome::Done;
         }
@@ -103,9 +213,7 @@ impl Task {
             Ok(output) if output.success() => TaskOutcome::Done,
             Ok(output) => {
                 let said = [output.stderr, output.stdout].concat();
-                let said = String::from_utf8_lossy(&said);
-                let first =
-                    said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_string();
+                let first = first_line(&String::from_utf8_lossy(&said));
                 TaskOutcome::Failed { why: format!("{}: {first}", output.exit) }
             }
             Err(cause) => TaskOutcome::Failed { why: cause.to_string() },
@@ -117,6 +225,28 @@ impl Task {
     }
 }
 
+/// A task, for another process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskRequest {
+    name: String,
+    program: String,
+    message: Option<String>,
+    workspace: PathBuf,
+    tree: Tree,
+    run_id: String,
+    iteration: u32,
+}
+
+fn in_one_line(said: &str) -> String {
+    const LONGEST: usize = 300;
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    clip(&lines.join("; "), LONGEST).into_owned()
+}
+
+fn first_line(said: &str) -> String {
+    said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_string()
+}
+
 /// Why a task that cannot be taken back is not begun.
 pub(super) fn unsettled(cause: &io::Error) -> String {
     format!("cannot write the journal: {cause}")
@@ -124,6 +254,12 @@ pub(super) fn unsettled(cause: &io::Error) -> String {
 
 /// Whether a commit would be empty; where git cannot say, it is tried.
 pub(super) fn nothing_to_commit(access: &Access) -> bool {
+    if let Some(sandbox) = access.sandbox() {
+        let tree = Tree { dir: access.dir().to_path_buf(), top: access.top().map(Path::to_path_buf) };
+        let counted = InSandbox { access, sandbox, lock: None }
+            .perform(&OwnCommit::Uncommitted { tree, message: None });
+        return matches!(counted, Ok(End::Uncommitted(UncommittedEnd { paths: 0, problem: None, .. })));
+    }
     let repository = access.repository();
     repository.and_then(|found| found.changed_paths().ok()).is_some_and(|paths| paths.is_empty())
 }

@@ -339,6 +339,7 @@ impl CheckStep {
             tests: None,
             changed: Vec::new(),
             touched: Vec::new(),
+            only_outside: None,
         };
         let Some(spec) = run.checks.get(self.index) else { return End::Check(end) };
         if exit == Exit::Code(0) && by == EndedBy::Itself {
@@ -379,6 +380,7 @@ impl SetupStep {
             tests: None,
             changed: Vec::new(),
             touched: Vec::new(),
+            only_outside: None,
         })
     }
 }

@@ -2,24 +2,36 @@
 
 use crate::git::{NoRepository, Repository};
 use crate::process::tool::Tool;
+use crate::sandbox::{Role, Sandbox};
 use ralph_loop::Run;
-use ralph_loop::run::{Place, Tree};
+use ralph_loop::run::Tree;
 use std::path::Path;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Access {
-    place: Place,
     tree: Tree,
+    /// For what an agent could have had a hand in.
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 impl Access {
     pub fn to(run: &Run) -> Access {
-        Access { place: run.place.clone(), tree: run.tree() }
+        Access { tree: run.tree(), sandbox: None }
     }
 
     /// For a process that was started in the place, and so has nothing more to go through.
     pub fn from_inside(tree: Tree) -> Access {
-        Access { place: Place::Here, tree }
+        Access { tree, sandbox: None }
+    }
+
+    /// With the sandbox of the run.
+    pub fn with(self, sandbox: Option<&Arc<Sandbox>>) -> Access {
+        Access { sandbox: sandbox.cloned(), ..self }
+    }
+
+    pub fn sandbox(&self) -> Option<&Arc<Sandbox>> {
+        self.sandbox.as_ref()
     }
 
     pub fn dir(&self) -> &Path {
@@ -39,15 +51,15 @@ impl Access {
 
     /// The same, or why there is none.
     pub fn find_repository(&self) -> Result<Repository, NoRepository> {
-        let found = Repository::find_from(&self.place, &self.tree.dir)?;
+        let found = Repository::find(&self.tree.dir)?;
         match &self.tree.top {
             Some(top) if found.top != *top => Err(NoRepository::None),
             Some(_) | None => Ok(found),
         }
     }
 
-    /// A program that works in the tree.
+    /// A program that works in the tree, and runs what is there: hooks, filters.
     pub fn tool<'a>(&self, tool: Tool<'a>) -> Tool<'a> {
-        tool.place(&self.place)
+        tool.inside(self.sandbox.as_ref(), Role::Commit)
     }
 }

@@ -16,7 +16,7 @@ use crate::git::{GitError, NoRepository};
 use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::Command;
-use crate::proof::mounts::Mounts;
+use crate::sandbox::{Inside, Sandbox};
 use ralph_loop::Run;
 use ralph_loop::run::Place;
 use std::io;
@@ -60,15 +60,12 @@ pub enum PrepareError {
     CannotCreate(#[source] io::Error),
 }
 
-/// The command to start so that this one runs in the place; with mounts, other directories are seen
-/// at some paths there.
-pub fn command(place: &Place, mounts: Option<&Mounts>, command: Command) -> Command {
-    let command = match mounts {
-        Some(mounts) => mounts.wrap(command),
-        None => command,
-    };
-    match place {
-        Place::Here | Place::Worktree { .. } => command,
+/// The command to start so that this one runs in the place: in the run's sandbox, if it has one.
+pub fn command(sandbox: Option<&Sandbox>, inside: &Inside<'_>, command: Command) -> Command {
+    match (sandbox, inside.mounts) {
+        (Some(sandbox), _) => sandbox.command(inside, command),
+        (None, Some(mounts)) => mounts.wrap(command),
+        (None, None) => command,
     }
 }
 
@@ -134,7 +131,7 @@ pub fn shadow(run: &Run, run_dir: &RunDir) -> Option<Shadow> {
         let repository = Access::to(run).repository()?;
         Some(Shadow::over(repository, run_dir.checkpoints(), run.largest_file))
     };
-    Shadow::open(&run.place, run_dir.checkpoints(), run.largest_file).or_else(new)
+    Shadow::open(run_dir.checkpoints(), run.largest_file).or_else(new)
 }
 
 #[cfg(test)]
@@ -169,6 +166,10 @@ mod tests {
                 spawns += text.matches("keeper.spawn(").count();
             }
         }
-        assert_eq!((spawns, tools), (1, 1), "beside place::command in lane/mod.rs, and in scm.rs");
+        assert_eq!(
+            (spawns, tools),
+            (1, 2),
+            "beside place::command in lane/mod.rs, and in scm.rs and in_sandbox.rs"
+        );
     }
 }

@@ -129,7 +129,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Sends SIGTERM to the group of the current process, if there is one.
+    /// Sends SIGTERM to the group of the current process, if there is one; if it is wrapped, to all that
+    /// its wrapper has started.
     pub fn terminate(&self) -> Result<(), ProcessError> {
         self.send(wire::TERMINATE, &[])
     }

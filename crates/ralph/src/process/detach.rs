@@ -60,6 +60,18 @@ pub fn in_terminal(program: &str, args: &[&str], without: &[&str]) -> io::Result
     command.status().map(exit_of)
 }
 
+/// The same for a program with an environment and a directory of its own.
+pub fn command_in_terminal(command: super::Command) -> io::Result<Exit> {
+    let super::Command { argv, cwd, env, env_remove, wrapper: _ } = command;
+    let mut argv = argv.into_iter();
+    let mut command = Command::new(argv.next().unwrap_or_default());
+    command.args(argv).current_dir(cwd);
+    for name in env_remove {
+        command.env_remove(name);
+    }
+    command.envs(env).status().map(exit_of)
+}
+
 fn exit_of(status: ExitStatus) -> Exit {
     status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or(0)), Exit::Code)
 }

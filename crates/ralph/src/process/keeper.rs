@@ -30,7 +30,8 @@ use super::reaper::reap_orphans;
 use super::sessions;
 use super::sweep::sweep;
 use super::wire::{self, Reply, Request};
-use super::{Command, Exit, exit_of};
+use super::wrapper::Wrapper;
+use super::{Command, Exit, exit_of, wrapped_exit};
 
 /// The body of the hidden subcommand `ralph __keeper`. Standard input is the socket.
 pub fn keeper_main() -> ExitCode {
@@ -58,6 +59,7 @@ struct Current {
     pidfd: OwnedFd,
     /// Known once it has been reaped.
     exit: Option<Exit>,
+    wrapper: Option<Wrapper>,
 }
 
 /// Why `poll` returned.
@@ -147,17 +149,25 @@ impl Server {
             Children::None => 0,
             Children::Some => self.sweep(),
         };
-        if let Some(Current { exit, .. }) = self.current.take() {
+        if let Some(Current { exit, wrapper, .. }) = self.current.take() {
             // Its status is lost only to a program that reaped our children for us.
-            self.reply(&Reply::Ended { exit: exit.unwrap_or(Exit::Signal(0)), swept });
+            let exit = exit.unwrap_or(Exit::Signal(0));
+            let exit = if wrapper.is_some() { wrapped_exit(exit) } else { exit };
+            self.reply(&Reply::Ended { exit, swept });
         }
     }
 
-    /// Ends everything and returns how many others than the current process there were.
+    /// Ends everything and returns how many others than the current process, and what it is wrapped in, there
+    /// were.
     fn sweep(&mut self) -> u32 {
-        let alive = self.current.as_ref().is_some_and(|current| current.exit.is_none());
+        let own = match &self.current {
+            // One that is about to end no longer says what it executes, and all inside end with it.
+            Some(Current { wrapper: Some(wrapper), .. }) => wrapper.count_below().max(1),
+            Some(Current { exit: None, .. }) => 1,
+            Some(_) | None => 0,
+        };
         let swept = sweep(|_| false, |pid, exit| self.note_exit(pid, Some(exit)));
-        swept.saturating_sub(u32::from(alive))
+        swept.saturating_sub(own)
     }
 
     /// Carries out one request. False when there will be no more.
@@ -241,6 +251,7 @@ impl Server {
         let Some((program, args)) = command.argv.split_first() else {
             return Err(io::Error::other("the command is empty"));
         };
+        let wrapper = command.wrapper.as_deref().map(Wrapper::at).transpose()?;
         let mut spawned = std::process::Command::new(program);
         spawned.args(args).current_dir(&command.cwd).process_group(0);
         for name in &command.env_remove {
@@ -250,7 +261,7 @@ impl Server {
         spawned.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         let pid = Pid::from_child(&spawned.spawn()?);
         match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Current { pid, pidfd, exit: None }),
+            Ok(pidfd) => Ok(Current { pid, pidfd, exit: None, wrapper }),
             Err(error) => {
                 // It runs, but its end could not be seen: better that it had not started.
                 sweep(|_| false, |_, _| ());
@@ -260,7 +271,9 @@ impl Server {
     }
 
     fn terminate(&self) {
-        if let Some(Current { pid, .. }) = &self.current {
+        let Some(Current { pid, wrapper, .. }) = &self.current else { return };
+        // A wrapper that has not started its program yet has no more to lose than that.
+        if wrapper.is_none_or(|wrapper| !wrapper.terminate_wrapped()) {
             // A group that is gone cannot be told anything. A stopped one hears only after
             // it goes on.
             let _ = kill_process_group(*pid, Signal::TERM);

@@ -16,6 +16,7 @@
 mod client;
 mod detach;
 pub mod dialog;
+mod exec;
 #[cfg(not(target_os = "linux"))]
 mod groups;
 /// Not used on Linux, but kept compiling and tested there.
@@ -38,8 +39,11 @@ mod survivors;
 #[cfg(target_os = "linux")]
 mod sweep;
 pub mod tool;
+pub mod trusted_path;
 #[cfg(target_os = "linux")]
 mod wire;
+#[cfg(target_os = "linux")]
+mod wrapper;
 
 use std::ffi::OsString;
 use std::io;
@@ -63,13 +67,24 @@ pub use self::reaper::become_subreaper;
 #[cfg(target_os = "linux")]
 pub use self::survivors::end_survivors;
 
-pub use self::detach::{Detached, in_terminal};
+pub use self::detach::{Detached, command_in_terminal, in_terminal};
+pub use self::exec::exec;
 
 pub use ralph_loop::dialect::Exit;
 
 /// `None` for a status that is no end: stopped or continued.
 fn exit_of(status: WaitStatus) -> Option<Exit> {
     status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
+}
+
+/// How a program ended whose wrapper ended like this. As a shell does, bubblewrap makes an exit code of the
+/// signal that ended its program, which cannot be told from a program that exits with that code.
+fn wrapped_exit(exit: Exit) -> Exit {
+    const LAST_SIGNAL: i32 = 64;
+    match exit {
+        Exit::Code(code) if (129..=128 + LAST_SIGNAL).contains(&code) => Exit::Signal(code - 128),
+        Exit::Code(_) | Exit::Signal(_) => exit,
+    }
 }
 
 /// The subcommand of a keeper. The directory of its run follows.
@@ -131,6 +146,9 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// Removed from that environment.
     pub env_remove: Vec<OsString>,
+    /// The program, by its path, that only starts the one that is meant, and waits for it: bubblewrap. It is
+    /// not told to end, and a signal that ends the program is what it ends with.
+    pub wrapper: Option<PathBuf>,
 }
 
 /// What a process gets as its standard streams. Closed here once the keeper has them, so

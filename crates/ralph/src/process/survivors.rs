@@ -46,6 +46,7 @@ pub fn end_survivors(run_dir: &Path) -> u32 {
             break;
         }
         for (_, pidfd) in &frozen {
+            // One that is gone was ended by its keeper, which sweeps as soon as the first of them is.
             if pidfd_send_signal(pidfd, Signal::KILL).is_ok() {
                 killed += 1;
             }

@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Command, Exit};
+use super::{Command, Exit, trusted_path, wrapped_exit};
 use crate::place;
-use ralph_loop::run::Place;
+use crate::sandbox::{Inside, Role, Sandbox};
+use std::sync::Arc;
 
 /// How often to look for the program's end where the system has no descriptor for it.
 const LOOK: Duration = Duration::from_millis(10);
@@ -36,7 +37,8 @@ const PIPE: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Tool<'a> {
     command: Command,
-    place: Place,
+    /// What it is started in, if it works for a run that has one.
+    sandbox: Option<(Arc<Sandbox>, Role)>,
     stdin: Option<&'a [u8]>,
     timeout: Option<Duration>,
     keep: usize,
@@ -74,7 +76,11 @@ impl<'a> Tool<'a> {
             cwd: PathBuf::from("."),
             ..Command::default()
         };
-        Tool { command, place: Place::Here, stdin: None, timeout: None, keep: usize::MAX, held: None }
+        Tool::of(command)
+    }
+
+    pub fn of(command: Command) -> Tool<'a> {
+        Tool { command, sandbox: None, stdin: None, timeout: None, keep: usize::MAX, held: None }
     }
 
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -110,9 +116,9 @@ impl<'a> Tool<'a> {
         self
     }
 
-    /// The place of a run that it works for.
-    pub fn place(mut self, place: &Place) -> Self {
-        self.place = place.clone();
+    /// For programs that an agent of the run could have had a hand in.
+    pub fn inside(mut self, sandbox: Option<&Arc<Sandbox>>, role: Role) -> Self {
+        self.sandbox = sandbox.map(|sandbox| (Arc::clone(sandbox), role));
         self
     }
 
@@ -158,19 +164,28 @@ impl<'a> Tool<'a> {
     }
 
     fn spawn(self, stdin: Stdio) -> Result<Waiting, ToolError> {
-        let Tool { command, place, keep, timeout, .. } = self;
+        let Tool { command, sandbox, keep, timeout, .. } = self;
         let program = command.argv.first().cloned().unwrap_or_default();
-        let mut command = to_start(place::command(&place, None, command));
+        let role = sandbox.as_ref().map_or(Role::Commit, |(_, role)| *role);
+        let sandbox = sandbox.as_ref().map(|(sandbox, _)| &**sandbox);
+        let mut command = command;
+        let names_path = command.env.iter().any(|(name, _)| name == "PATH");
+        if let Some(path) = trusted_path::get().filter(|_| sandbox.is_none() && !names_path) {
+            command.env.push(("PATH".into(), path));
+        }
+        let command = place::command(sandbox, &Inside::of(role), command);
+        let wrapped = command.wrapper.is_some();
+        let mut command = to_start(command);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         match spawn(&mut command) {
-            Ok(child) => Ok(Waiting { program, child: Some(child), keep, timeout }),
+            Ok(child) => Ok(Waiting { program, child: Some(child), wrapped, keep, timeout }),
             Err(source) => Err(ToolError::NotStarted { program, source }),
         }
     }
 }
 
 fn to_start(command: Command) -> process::Command {
-    let Command { argv, cwd, env, env_remove } = command;
+    let Command { argv, cwd, env, env_remove, wrapper: _ } = command;
     let mut argv = argv.into_iter();
     let mut command = process::Command::new(argv.next().unwrap_or_default());
     command.args(argv).current_dir(cwd);
@@ -188,6 +203,7 @@ pub struct Waiting {
     program: OsString,
     /// None once it has ended.
     child: Option<Child>,
+    wrapped: bool,
     keep: usize,
     timeout: Option<Duration>,
 }
@@ -227,6 +243,7 @@ impl Waiting {
         }
         forget(&child);
         match talked {
+            Ok(Some(output)) if self.wrapped => Ok(ToolOutput { exit: wrapped_exit(output.exit), ..output }),
             Ok(Some(output)) => Ok(output),
             Ok(None) => Err(ToolError::TimedOut { program, after: started.elapsed() }),
             Err(source) => Err(ToolError::Broken { program, source }),

@@ -26,7 +26,7 @@ pub(super) const REPLY_LIMIT: usize = 1024;
 /// Keep the first descriptor that came along, the run's lock, open, and record the keeper's session in
 /// the file of the second, if there is one.
 pub(super) const HOLD: &[u8] = b"H";
-/// SIGTERM to the group of the current process.
+/// SIGTERM to the group of the current process, or to all that its wrapper has started.
 pub(super) const TERMINATE: &[u8] = b"T";
 /// Kill everything now.
 pub(super) const SWEEP: &[u8] = b"K";
@@ -67,6 +67,10 @@ pub(super) fn encode_spawn(command: &Command, body: &mut Vec<u8>) {
     for name in &command.env_remove {
         put_bytes(body, name);
     }
+    put_len(body, usize::from(command.wrapper.is_some()));
+    if let Some(wrapper) = &command.wrapper {
+        put_bytes(body, wrapper.as_os_str());
+    }
 }
 
 impl Request {
@@ -82,6 +86,7 @@ impl Request {
                     argv: fields.list(Fields::os_string)?,
                     env: fields.list(|f| Some((f.os_string()?, f.os_string()?)))?,
                     env_remove: fields.list(Fields::os_string)?,
+                    wrapper: fields.option(Fields::os_string)?.map(PathBuf::from),
                 };
                 fields.end(Request::Spawn(command))
             }
@@ -183,6 +188,15 @@ impl<'a> Fields<'a> {
         (0..self.u32()?).map(|_| field(self)).collect()
     }
 
+    /// `None` for a number other than 0 and 1.
+    fn option<T>(&mut self, field: impl Fn(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.u32()? {
+            0 => Some(None),
+            1 => field(self).map(Some),
+            _ => None,
+        }
+    }
+
     fn end<T>(self, message: T) -> Option<T> {
         self.0.is_empty().then_some(message)
     }
@@ -199,6 +213,7 @@ mod tests {
             cwd: PathBuf::from(os(b"/tmp/\x80")),
             env: vec![(os(b"A"), os(b"")), (os(b"B"), os(b"\xc3"))],
             env_remove: vec![os(b"C")],
+            wrapper: Some(PathBuf::from(os(b"/\xff/bwrap"))),
         }
     }
 
@@ -216,6 +231,9 @@ mod tests {
         let mut body = vec![1, 2, 3];
         encode_spawn(&command(), &mut body);
         assert_eq!(Request::decode(&body), Some(Request::Spawn(command())));
+        let command = Command { wrapper: None, ..command() };
+        encode_spawn(&command, &mut body);
+        assert_eq!(Request::decode(&body), Some(Request::Spawn(command)));
         assert_eq!(Request::decode(HOLD), Some(Request::Hold));
         assert_eq!(Request::decode(TERMINATE), Some(Request::Terminate));
         assert_eq!(Request::decode(SWEEP), Some(Request::Sweep));

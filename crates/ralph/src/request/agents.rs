@@ -1,6 +1,6 @@
 //! The agents of a run, from flags, environment and settings.
 
-use super::{RequestError, Terms, root};
+use super::{RequestError, Terms};
 use crate::settings::{self, AgentSettings, Settings};
 use ralph_loop::dialect::{Dialect, named_model, stated_model, without_model};
 use ralph_loop::price;
@@ -63,7 +63,5 @@ fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, Re
     let name = program.rsplit('/').next().unwrap_or(&program).to_string();
     let stated = stated_model(dialect, &flags, model.as_deref());
     let price = price::resolve(&settings.own_prices(), dialect, stated.as_deref());
-    let spec = AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price };
-    root::check(&spec, &path, dir)?;
-    Ok(spec)
+    Ok(AgentSpec { name, dialect, program, args: flags, model, autonomous: *autonomous, price })
 }

@@ -3,6 +3,7 @@
 
 use super::root::RefusesRoot;
 use crate::place::PlaceError;
+use crate::sandbox::SandboxError;
 use std::io;
 use thiserror::Error;
 
@@ -25,4 +26,6 @@ pub enum RequestError {
     LogFile(io::Error),
     #[error(transparent)]
     Place(#[from] PlaceError),
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
 }

@@ -18,6 +18,7 @@ use crate::git::{NoRepository, Repository};
 use crate::hook;
 use crate::layout::{self, Project};
 use crate::place::{self, PlaceError};
+use crate::sandbox;
 use crate::settings::{ProofSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
@@ -30,6 +31,7 @@ use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::proof::{ProofMode, ProofSpec};
 use ralph_loop::run::{PromptOptions, Roles};
+use ralph_loop::sandbox::SandboxChoice;
 use ralph_loop::scm::ScmSpec;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,7 @@ pub struct Terms {
     pub proof: Option<ProofMode>,
     /// Do not run the checks before the first agent.
     pub no_baseline: bool,
+    pub sandbox: Option<SandboxChoice>,
     /// Where to log to, beside the terminal.
     pub log_file: Option<PathBuf>,
     /// Agents that stand in while the first one's service refuses.
@@ -130,7 +133,9 @@ fn assemble(
     };
     let id = new_run_id();
     let (place, workspace) = place::choose(terms.worktree, project, &id)?;
-    Ok(Run {
+    let tree = repository.as_ref().map_or_else(|| workspace.clone(), |found| found.top.clone());
+    let confinement = sandbox::choose(terms.sandbox, &settings.sandbox, &tree)?;
+    let run = Run {
         id,
         plan,
         agents,
@@ -141,6 +146,7 @@ fn assemble(
             .then(|| ScmSpec { command: settings.scm.command.clone(), tasks: settings.scm.tasks.clone() }),
         workspace,
         place,
+        confinement,
         git: repository.is_some(),
         top: repository.map(|repository| repository.top),
         checkpoints: settings.checkpoints,
@@ -155,7 +161,9 @@ fn assemble(
         proof: Some(proof(terms, settings)),
         log,
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),
-    })
+    };
+    root::check_all(&run)?;
+    Ok(run)
 }
 
 fn proof(terms: &Terms, settings: &Settings) -> ProofSpec {
@@ -171,6 +179,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
         warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
     }
     warnings.extend(hook_warning(run));
+    warnings.extend(sandbox::notices(&run.confinement));
     warnings
 }
 
@@ -228,6 +237,42 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 /// Sorts by time and fits `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
 fn new_run_id() -> String {
     let now = jiff::Timestamp::now();
-    let salt = layout::hash(format!("{now:?}{}", std::process::id()).as_bytes());
-    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), &salt[..4])
+    run_id(now, format!("{now:?}{}", std::process::id()).as_bytes())
+}
+
+/// Behind the second, two digits for its part: a run that begins right after another sorts behind it. Three
+/// more tell those apart that a script starts at once.
+fn run_id(at: jiff::Timestamp, seed: &[u8]) -> String {
+    let nanoseconds = u64::from(at.subsec_nanosecond().unsigned_abs());
+    let part = digits(nanoseconds * 36 * 36 / 1_000_000_000, 2);
+    let hash = u64::from_str_radix(&layout::hash(seed)[..12], 16).unwrap_or_default();
+    format!("{}-{part}{}", at.strftime("%Y%m%d-%H%M%S"), digits(hash, 3))
+}
+
+/// The last digits of a number to the base of 36.
+fn digits(number: u64, count: u32) -> String {
+    let digit = |place| char::from_digit((number / 36u64.pow(place) % 36) as u32, 36);
+    (0..count).rev().filter_map(digit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run_id;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_sort_by_time_also_within_a_second() {
+        let at = |nanosecond| jiff::Timestamp::new(1_800_000_000, nanosecond).unwrap();
+        let ids = (0..1000).map(|ms| run_id(at(ms * 1_000_000), format!("{ms}").as_bytes()));
+        assert!(ids.collect::<Vec<_>>().is_sorted());
+        assert_eq!(run_id(at(999_999_999), b"")[..18], *"20270115-080000-zz");
+        assert_eq!(run_id(at(0), b"").len(), 21);
+    }
+
+    #[test]
+    fn ids_of_runs_that_begin_at_once_differ() {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let ids: BTreeSet<String> = (0..20).map(|run| run_id(at, format!("{run}").as_bytes())).collect();
+        assert_eq!(ids.len(), 20);
+    }
 }

@@ -1,6 +1,6 @@
 //! A run over a task list: what `ralph tasks` asks for.
 
-use super::{RequestError, RequestedRun, Terms, agents, assemble, checks, limits};
+use super::{RequestError, RequestedRun, Terms, agents, assemble, checks, limits, root};
 use crate::fsx;
 use crate::git::Repository;
 use crate::layout::{Project, TasksDir};
@@ -153,6 +153,7 @@ pub fn build(
         Some(run.agents.len() - 1)
     };
     run.roles = Roles { review: employ(review), fix: employ(fix) };
+    root::check_all(&run).map_err(RequestError::from)?;
     Ok(RequestedRun { run, texts: Vec::new(), branch })
 }
 

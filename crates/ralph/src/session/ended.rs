@@ -5,11 +5,14 @@ use super::result::{result_of, tasks_left};
 use crate::journal::UnreadableRun;
 use crate::layout::{Project, RunDir};
 use crate::place;
-use crate::report::{self, RunResult, StoriesLeft, Summary, refusal_advice};
+use crate::report::{self, ChangedLines, RunResult, StoriesLeft, Summary, refusal_advice};
+use crate::run_history::{Changed, RunHistory};
 use crate::stories::backlog;
 use crate::worker::Worker;
 use ralph_loop::proof::Word;
+use ralph_loop::run::Place;
 use ralph_loop::state::Stopped;
+use ralph_loop::text::counted;
 use ralph_loop::{Run, State};
 
 /// A run that has ended, or that this process has left.
@@ -25,7 +28,23 @@ pub struct Ended {
 impl Ended {
     pub fn summary(&self) -> Summary {
         let name = self.worker.map_or(&self.run.id, |worker| &worker.name);
-        summary(&self.run, &self.state, &self.stopped, name)
+        Summary { changed: self.changed(), ..summary(&self.run, &self.state, &self.stopped, name) }
+    }
+
+    /// In a terminal it is the newest run of the directory and needs no name.
+    fn changed(&self) -> Option<ChangedLines> {
+        let history = RunHistory::read(&self.run_dir.home(), &self.run.id).ok()?;
+        let Changed { files, added, removed, commits } = history.changed()?;
+        let commits = match commits {
+            0 => String::new(),
+            n => format!(", {}", counted(n, "commit")),
+        };
+        let name = self.worker.map_or_else(String::new, |worker| format!(" {}", worker.name));
+        (files > 0).then(|| ChangedLines {
+            what: format!("{}, +{added} -{removed}{commits}", counted(files, "file")),
+            see: format!("ralph diff{name}, ralph show{name}"),
+            take_back: (self.run.place == Place::Here).then(|| format!("ralph undo{name}")),
+        })
     }
 
     /// The iterations come from the journal: a run never holds them all in memory.
@@ -44,9 +63,14 @@ pub fn summary(run: &Run, state: &State, stopped: &Stopped, name: &str) -> Summa
         tasks: tasks_left(run, state),
         note: stopped.note.clone(),
         refused: refusal_advice(run, state),
+        only_on_copy: report::proof::only_on_copy_advice(state),
         iterations: state.ledger.judged,
         cost: state.ledger.spent,
+        max_cost: state.ledger.limits.max_cost,
+        changed: None,
         up_ms: state.position.up_ms,
+        in_the_way: report::in_the_way::advice(state),
+        network: state.refused.lines(),
         more: state.limit_reached().map(|limit| higher_limit(state, limit, name)),
         max_failures: run.limits.max_failures,
         stall_after: run.limits.stall_after,

@@ -7,6 +7,7 @@ use crate::lock::LockError;
 use crate::place::PlaceError;
 use crate::place::PrepareError;
 use crate::request::root::RefusesRoot;
+use crate::sandbox::SandboxError;
 use crate::worker::WorkerError;
 use ralph_loop::state::Illegal;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub enum SessionError {
     Illegal(#[from] Illegal),
     #[error(transparent)]
     Place(#[from] PlaceError),
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error("--branch needs a git repository: {}", .0.display())]

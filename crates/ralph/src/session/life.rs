@@ -11,9 +11,10 @@ use crate::lock::RunLock;
 use crate::notify::Notifier;
 use crate::place;
 use crate::report::{Logged, Reporter};
+use crate::sandbox::Sandbox;
 use crate::worker::WorkerFiles;
 use crate::worker::record::Record;
-use ralph_loop::event::Fact;
+use ralph_loop::event::{Fact, StopReason};
 use ralph_loop::state::Resumable;
 use ralph_loop::{Run, State};
 use std::path::PathBuf;
@@ -55,7 +56,12 @@ pub(super) fn live(
             None
         }
     };
+    let sandbox = Sandbox::of(&run, &run_dir)?;
+    for note in sandbox.iter().flat_map(|sandbox| sandbox.notes().lines()) {
+        reporter.warn(&note);
+    }
     let equipment = Equipment {
+        sandbox,
         checkpoints: checkpoints(&run, &state, &run_dir),
         run_dir: run_dir.clone(),
         project: Project::at(run.workspace.clone()),
@@ -102,6 +108,11 @@ pub(super) fn attended(
     // A command that waits for the end of a run finds its log complete.
     let _held = life.lock.share();
     let notifier = Notifier::of(&life.run, options.worker.map(|worker| worker.name.as_str()));
+    let required = life.run.confinement.sandbox().is_some_and(|spec| spec.required);
+    let notifier = notifier.map(|notifier| match options.asks && !required {
+        true => notifier.without(StopReason::SandboxInTheWay),
+        false => notifier,
+    });
     let log = life.run.log.clone();
     let mut files = WorkerFiles::new(record, notifier, reporter);
     also_logged(log, &mut files, |reporter| live(life, reporter))

@@ -38,6 +38,8 @@ pub struct SessionOptions {
     pub keeper: KeeperProgram,
     /// Of a worker.
     pub worker: Option<&'static Worker>,
+    /// The user is there to be asked what to do about a sandbox that is in the way, so that it is no news yet.
+    pub asks: bool,
 }
 
 impl SessionOptions {
@@ -45,7 +47,7 @@ impl SessionOptions {
     pub fn of_program(share_workspace: bool) -> SessionOptions {
         let worker = worker::current();
         let stop_by = if worker.is_some() { StopBy::WorkerSignals } else { StopBy::Signals };
-        SessionOptions { share_workspace, stop_by, keeper: KeeperProgram::Own, worker }
+        SessionOptions { share_workspace, stop_by, keeper: KeeperProgram::Own, worker, asks: false }
     }
 }
 

@@ -3,7 +3,10 @@
 use crate::error::continue_with;
 use crate::journal::{self, UnreadableRun};
 use crate::layout::RunDir;
-use crate::report::{ErrorReport, ProofReport, RunResult, TasksLeft, refusal_advice};
+use crate::report::{
+    ErrorReport, NetworkReport, ProofReport, RunResult, TasksLeft, WITHOUT_COPY, in_the_way, proof,
+    refusal_advice,
+};
 use ralph_loop::event::{Event, StopKind, StopReason};
 use ralph_loop::state::Stopped;
 use ralph_loop::view::Moments;
@@ -20,12 +23,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
     iterations.extend(moments.cut_short(&run, &state));
     let stopped = state.stopped.as_ref();
     let reason = stopped.map(|stopped| stopped.reason);
-    let failed = |stopped: &&Stopped| stopped.reason.kind() == StopKind::Failed;
-    let error = stopped.filter(failed).map(|stopped| ErrorReport {
-        message: stopped.note.clone().unwrap_or_else(|| "an unexpected error".into()),
-        cause: None,
-        hint: refusal_advice(&run, &state).or_else(|| Some(continue_with(&run.id))),
-    });
+    let error = stopped.and_then(|stopped| error(&run, &state, stopped));
     Ok(RunResult {
         plan: Some(run.plan.name()),
         success: reason.is_some_and(|reason| state.is_success(reason)),
@@ -36,11 +34,37 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
         total_duration: state.position.up_ms as f64 / 1000.0,
         iterations,
         tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
+        sandbox: run.confinement.sandbox().map(|spec| spec.kind.name()),
+        network: NetworkReport::of(&state.refused),
         worktree_path: run.place.own_tree().map_or_else(String::new, |path| path.display().to_string()),
         proof: ProofReport::of(&run, &state),
         error,
         run: Some(run.id),
     })
+}
+
+/// What has gone wrong, where something has.
+fn error(run: &Run, state: &State, stopped: &Stopped) -> Option<ErrorReport> {
+    let hint = match stopped.reason.kind() {
+        StopKind::Failed => refusal_advice(run, state).unwrap_or_else(|| continue_with(&run.id)),
+        // It is more than that nothing changes.
+        StopKind::Stalled if stopped.note.is_some() => {
+            proof::only_on_copy_advice(state).unwrap_or_else(|| continue_with(&run.id))
+        }
+        StopKind::Unusable if stopped.reason == StopReason::SandboxInTheWay => {
+            in_the_way::advice(state).join("; ")
+        }
+        StopKind::Unusable => WITHOUT_COPY.to_string(),
+        StopKind::Done
+        | StopKind::Limit
+        | StopKind::Stalled
+        | StopKind::GaveUp
+        | StopKind::Paused
+        | StopKind::Killed
+        | StopKind::Interrupted => return None,
+    };
+    let message = stopped.note.clone().unwrap_or_else(|| "an unexpected error".into());
+    Some(ErrorReport { message, cause: None, hint: Some(hint) })
 }
 
 pub(super) fn tasks_left(run: &Run, state: &State) -> Option<TasksLeft> {

@@ -6,7 +6,7 @@
 use super::mask;
 use super::table::{Fallback, KEYS, Key, Kind, MOST, SCHEMA_KEY};
 use crate::similar::slips;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// What is wrong with one file. `at` is the path to a value, empty for the file as a whole.
 #[derive(Debug, Default)]
@@ -22,6 +22,10 @@ pub struct Finding {
 }
 
 pub fn check(value: &mut Value) -> Findings {
+    // The one thing that most people want to say of it.
+    if let Some(sandbox @ Value::String(_)) = value.get_mut("sandbox") {
+        *sandbox = json!({"kind": sandbox.take()});
+    }
     let mut walk = Findings::default();
     walk.object(KEYS, "", value);
     walk

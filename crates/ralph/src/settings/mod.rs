@@ -27,7 +27,7 @@ mod tests;
 
 pub use architect::DEFAULT_AGENT;
 pub use effective::{Effective, InOrder};
-pub use environment::agent as agent_of_environment;
+pub use environment::{SANDBOX, agent as agent_of_environment};
 pub use file::{Layers, Problem};
 pub use merge::merge;
 pub use schema::schema;
@@ -39,6 +39,8 @@ use ralph_loop::check::FailAction;
 use ralph_loop::money::Usd;
 use ralph_loop::price::Price;
 use ralph_loop::proof::ProofMode;
+use ralph_loop::sandbox::EnvRule;
+use ralph_loop::sandbox::network::NetworkMode;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,6 +71,7 @@ pub struct Settings {
     pub max_failures: u32,
     pub stall_after: u32,
     pub proof: ProofSettings,
+    pub sandbox: SandboxSettings,
     pub backoff: BackoffSettings,
     pub context: bool,
     pub checkpoints: bool,
@@ -162,6 +165,26 @@ pub struct ProofSettings {
     pub junit: Vec<String>,
 }
 
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxSettings {
+    /// One of [`SandboxChoice::NAMES`](ralph_loop::sandbox::SandboxChoice::NAMES).
+    pub kind: String,
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+    pub tools: Vec<String>,
+    pub env: EnvRule,
+    pub variables: Vec<String>,
+    pub network: NetworkMode,
+    pub hosts: Vec<String>,
+    pub forward: Vec<String>,
+    pub processes: u64,
+    /// MiB, as the next.
+    pub memory: f64,
+    pub file_size: f64,
+    pub tmp_size: f64,
+}
+
 /// Seconds to wait after a first failure, and at most.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -247,6 +270,9 @@ pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, Settings
     let mut layers = Layers::read(sources)?;
     let files = layers.list.iter().map(|layer| layer.file.clone()).collect();
     let mut shown = layers.clone();
+    for layers in [&mut layers, &mut shown] {
+        environment::add_sandbox(layers)?;
+    }
     environment::add_model(&mut layers);
     environment::add_agent(&mut shown);
     environment::add_model(&mut shown);

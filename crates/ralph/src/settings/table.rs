@@ -4,6 +4,8 @@
 //! `docs/settings.md` all follow from it. The typed [`Settings`](super::Settings) mirrors it;
 //! a property test holds that whatever passes the table also fits the types.
 
+use ralph_loop::sandbox::SandboxChoice;
+use ralph_loop::sandbox::network::NetworkMode;
 use serde_json::{Map, Value};
 
 #[derive(Debug)]
@@ -162,6 +164,13 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Group(PROOF),
         default: Fallback::Group,
         doc: "How a result is proven: see docs/proof.md.",
+    },
+    Key {
+        name: "sandbox",
+        kind: Kind::Group(SANDBOX),
+        default: Fallback::Group,
+        doc: "What keeps agents and checks inside the project: see docs/sandbox.md. A name alone, as in \
+              `\"sandbox\": \"none\"`, is its `kind`.",
     },
     Key {
         name: "backoff",
@@ -417,7 +426,7 @@ const PROOF: &[Key] = &[
         kind: Kind::Texts,
         default: Fallback::EmptyList,
         doc: "Ignored paths that the copy uses as they are in the working tree, beside `node_modules`, \
-              `.venv` and the like.",
+              `.venv` and the like; `*` and `{a,b}` as in a shell, from the top of the repository.",
     },
     Key {
         name: "setup",
@@ -429,13 +438,102 @@ const PROOF: &[Key] = &[
         name: "pin",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
-        doc: "Globs of files that decide over a verdict, beside tests and well-known configuration.",
+        doc: "Globs of files that decide over a verdict, beside tests and well-known configuration: `*.snap`, \
+              `ci/**`, `{a,b}.sh`.",
     },
     Key {
         name: "junit",
         kind: Kind::Texts,
         default: Fallback::EmptyList,
         doc: "Globs of JUnit XML files that the checks write.",
+    },
+];
+
+pub const ENV_RULES: &[&str] = &["most", "only"];
+
+const SANDBOX: &[Key] = &[
+    Key {
+        name: "kind",
+        kind: Kind::Choice(&SandboxChoice::NAMES),
+        default: Fallback::Text("auto"),
+        doc: "`auto` takes the first one that works and goes on without if none does; a named one has to work \
+              (`--sandbox=NAME`); `none` is no sandbox (`--no-sandbox`).",
+    },
+    Key {
+        name: "read",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Further paths that can be read inside; `~` is the home.",
+    },
+    Key {
+        name: "write",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Further paths that can be written inside, also protected ones of the project (`.vscode`).",
+    },
+    Key {
+        name: "tools",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Further tools of the home that can be used inside, by name or by path.",
+    },
+    Key {
+        name: "env",
+        kind: Kind::Choice(ENV_RULES),
+        default: Fallback::Text("most"),
+        doc: "`most` passes on all variables but sockets of the session and what looks like a secret; `only` a \
+              few that every program needs, and `variables`.",
+    },
+    Key {
+        name: "variables",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Variables that are passed on in any case.",
+    },
+    Key {
+        name: "network",
+        kind: Kind::Choice(&NetworkMode::NAMES),
+        default: Fallback::Text("allowlist"),
+        doc: "`allowlist` reaches the services of the agents, the registries of the project and `hosts`; `off` \
+              nothing; `open` everything, services on this machine included.",
+    },
+    Key {
+        name: "hosts",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Further hosts that can be reached inside: `example.org`, `*.example.org`, `example.org:8443`, or a \
+              group: `npm`, `crates`, `pypi`, `go`, `maven`, `github`, `debian`.",
+    },
+    Key {
+        name: "forward",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Ports of services on this machine that are reached at the same port inside: `5432`, or `redis:6379` \
+              with a name for people.",
+    },
+    Key {
+        name: "processes",
+        kind: Kind::Count { least: 0 },
+        default: Fallback::Count(4096),
+        doc: "So many processes at a time; 0 is no limit.",
+    },
+    Key {
+        name: "memory",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(0),
+        doc: "MiB of memory; 0 is three quarters of what the machine has.",
+    },
+    Key {
+        name: "fileSize",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(20_480),
+        doc: "MiB that one file can have; 0 is no limit.",
+    },
+    Key {
+        name: "tmpSize",
+        kind: Kind::Number { zero: true },
+        default: Fallback::Count(4096),
+        doc: "MiB of temporary files; 0 is half of the memory.",
     },
 ];
 

@@ -37,23 +37,34 @@ fn status(stage: &Stage) -> Value {
 
 #[test]
 fn claude_is_blocked_once_by_the_stop_hook_and_obeys() {
-    is_blocked_once_by_the_stop_hook_and_obeys(Real::Claude);
+    is_blocked_once_by_the_stop_hook_and_obeys("none", Real::Claude);
 }
 
 #[test]
 fn codex_is_blocked_once_by_the_stop_hook_and_obeys() {
-    is_blocked_once_by_the_stop_hook_and_obeys(Real::Codex);
+    is_blocked_once_by_the_stop_hook_and_obeys("none", Real::Codex);
 }
 
-/// An agent that approves itself hears of it before it can end, and mends it.
-fn is_blocked_once_by_the_stop_hook_and_obeys(real: Real) {
+#[test]
+fn claude_obeys_the_stop_hook_inside_bubblewrap() {
+    is_blocked_once_by_the_stop_hook_and_obeys("bwrap", Real::Claude);
+}
+
+#[test]
+fn codex_obeys_the_stop_hook_inside_bubblewrap() {
+    is_blocked_once_by_the_stop_hook_and_obeys("bwrap", Real::Codex);
+}
+
+/// An agent that approves itself hears of it before it can end, and takes it back.
+fn is_blocked_once_by_the_stop_hook_and_obeys(sandbox: &'static str, real: Real) {
     let cheat = write_list(&json!({"passes": true, "reviewStatus": "approved"}));
-    let mend = write_list(&json!({"reviewStatus": "needs_review"}));
-    let Some(stage) = Stage::set(
+    let back = write_list(&json!({"reviewStatus": "needs_review"}));
+    let Some(stage) = Stage::set_inside(
+        sandbox,
         real,
         &json!([{"steps": [
             {"text": "I do it.", "tools": [cheat]}, {"text": "All is done."},
-            {"text": "I see.", "tools": [mend]}, {"text": "Now a review may come."}]}]),
+            {"text": "I see.", "tools": [back]}, {"text": "Now a review may come."}]}]),
     ) else {
         return;
     };
@@ -68,14 +79,14 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(real: Real) {
     assert_eq!(blocked, [false, false, true, false], "{heard:#?}");
     assert!(heard[2].contains("Story US-001 had illegal transition: passes false → true."), "{}", heard[2]);
     assert!(heard[2].contains("(Block 1 of 5.)"), "{}", heard[2]);
-    // It was mended in time, so that ralph had nothing to undo.
+    // It was taken back in time, so that ralph had nothing to undo.
     let journal = stage.journal();
     assert!(!journal.contains("violations"), "{journal}");
     // Nothing of the hooks lies in the project.
     assert!(!stage.path(".claude").exists() && !stage.path(".codex").exists());
     assert_eq!(stage.git(&["status", "--porcelain"]), "");
-    // In its own sandbox Codex cannot commit and is not asked to.
-    let by_itself = real == Real::Claude || !Stage::codex_has_a_sandbox();
+    // In its own sandbox Codex cannot commit and is not asked to. In ralph's it has none of its own.
+    let by_itself = real == Real::Claude || sandbox != "none" || !Stage::codex_has_a_sandbox();
     let last = stage.git(&["log", "-1", "--format=%s"]);
     assert_eq!(last.trim(), if by_itself { "work" } else { "wip: [US-001] uncommitted work of iteration 1" });
     let opening = &stage.turns()[0].opening;

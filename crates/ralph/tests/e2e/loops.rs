@@ -8,16 +8,37 @@ const CHECK: &str = "test -f fixed.txt && exit; echo fixed.txt is mis''sing; exi
 
 #[test]
 fn claude_repairs_in_the_third_iteration_and_words_the_commit() {
-    repairs_in_the_third_iteration_and_words_the_commit(Real::Claude);
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Claude, "none");
 }
 
 #[test]
 fn codex_repairs_in_the_third_iteration_and_words_the_commit() {
-    repairs_in_the_third_iteration_and_words_the_commit(Real::Codex);
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Codex, "none");
 }
 
-fn repairs_in_the_third_iteration_and_words_the_commit(real: Real) {
-    let Some(stage) = Stage::set(
+#[test]
+fn claude_repairs_inside_bubblewrap() {
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Claude, "bwrap");
+}
+
+#[test]
+fn codex_repairs_inside_bubblewrap() {
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Codex, "bwrap");
+}
+
+#[test]
+fn claude_repairs_under_landlock() {
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Claude, "landlock");
+}
+
+#[test]
+fn codex_repairs_under_landlock() {
+    repairs_in_the_third_iteration_and_words_the_commit(Real::Codex, "landlock");
+}
+
+fn repairs_in_the_third_iteration_and_words_the_commit(real: Real, sandbox: &'static str) {
+    let Some(stage) = Stage::set_inside(
+        sandbox,
         real,
         &json!([
             {"steps": [{"text": "I begin.", "tools": [{"shell": "echo one >> work.txt"}]}, {"text": "More to do."}]},
@@ -54,6 +75,9 @@ fn repairs_in_the_third_iteration_and_words_the_commit(real: Real) {
         assert!(opening.contains("fixed.txt is missing") && opening.contains(&log), "{opening}");
     }
     assert_eq!(result["proof"]["word"], "proven", "{result:#}");
+    assert_eq!(result["sandbox"].as_str().unwrap_or("none"), sandbox, "{result:#}");
+    let is_limited = stage.journal().contains(r#""network":{"mode":"allowlist""#);
+    assert_eq!(is_limited, sandbox != "none", "the network of a sandbox is limited by default");
     assert!(openings[3].contains("commit message"), "{}", openings[3]);
 
     assert_eq!(stage.git(&["log", "-1", "--format=%s"]), "Add the file that was missing\n");

@@ -46,6 +46,7 @@ pub struct Stage {
     pub real: Real,
     pub server: Server,
     pays: Pays,
+    sandbox: &'static str,
     started: AtomicU32,
 }
 
@@ -58,15 +59,28 @@ enum Pays {
 impl Stage {
     /// None where there are no real agents.
     pub fn set(real: Real, runs: &Value) -> Option<Stage> {
-        Stage::set_scenario(real, json!({"runs": runs}))
+        Stage::set_inside("none", real, runs)
+    }
+
+    pub fn set_inside(sandbox: &'static str, real: Real, runs: &Value) -> Option<Stage> {
+        Stage::set_all(sandbox, real, json!({"runs": runs}))
     }
 
     pub fn set_scenario(real: Real, scenario: Value) -> Option<Stage> {
+        Stage::set_all("none", real, scenario)
+    }
+
+    fn set_all(sandbox: &'static str, real: Real, scenario: Value) -> Option<Stage> {
         let Some(agents) = std::env::var_os(AGENTS).map(PathBuf::from) else {
             eprintln!("skipped: `make e2e` runs it with the real {}", real.program());
             return None;
         };
-        let dir = TempDir::with_prefix("ralph-e2e-").unwrap();
+        // Landlock leaves the temporary directory of the system open, and ralph's home must not be there.
+        let dir = match sandbox {
+            "landlock" => TempDir::with_prefix_in("ralph-e2e-", env!("CARGO_TARGET_TMPDIR")),
+            _ => TempDir::with_prefix("ralph-e2e-"),
+        };
+        let dir = dir.unwrap();
         let root = dir.path().canonicalize().unwrap();
         for name in ["project", "tmp", "user/.codex"] {
             fs::create_dir_all(root.join(name)).unwrap();
@@ -81,7 +95,7 @@ impl Stage {
         );
         fs::write(root.join("user/.codex/config.toml"), config).unwrap();
         let started = AtomicU32::new(0);
-        let stage = Stage { _dir: dir, root, agents, real, server, pays: Pays::ByTheToken, started };
+        let stage = Stage { _dir: dir, root, agents, real, server, pays: Pays::ByTheToken, sandbox, started };
         stage.git(&["init", "-q", "-b", "main"]);
         stage.git(&["config", "user.name", "Someone"]);
         stage.git(&["config", "user.email", "someone@localhost"]);
@@ -132,7 +146,11 @@ impl Stage {
         path.push(std::env::var_os("PATH").unwrap());
         let mut command = Command::new(program);
         command.current_dir(self.root.join("project")).env_clear().stdin(Stdio::null());
-        command.env("PATH", path).env("HOME", self.root.join("user")).env("RALPH_HOME", self.home());
+        command
+            .env("PATH", path)
+            .env("HOME", self.root.join("user"))
+            .env("RALPH_HOME", self.home())
+            .env("RALPH_SANDBOX", self.sandbox);
         command.env("TMPDIR", self.root.join("tmp")).env("LANG", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1");
         // A request for another host arrives here and is refused.
         let url = self.server.url();
@@ -144,8 +162,11 @@ impl Stage {
                     Pays::ByTheToken => command.env("ANTHROPIC_API_KEY", "stub-key-0123"),
                     Pays::BySubscription => command.env("CLAUDE_CODE_OAUTH_TOKEN", "stub-token-0123"),
                 };
-                // As root it acts without asking only where it is told to be in a sandbox.
-                command.env("IS_SANDBOX", "1").env("CLAUDE_CODE_MAX_RETRIES", "3");
+                // As root it acts without asking only where it is told to be in a sandbox; ralph tells it so in its own.
+                if self.sandbox == "none" {
+                    command.env("IS_SANDBOX", "1");
+                }
+                command.env("CLAUDE_CODE_MAX_RETRIES", "3");
                 for off in
                     ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER"]
                 {

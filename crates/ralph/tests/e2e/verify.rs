@@ -18,11 +18,22 @@ fn a_claude_that_refuses_root_is_found_out() {
     if !rustix::process::getuid().is_root() {
         return;
     }
-    for script in ["exec REAL \"$@\"", "IS_SANDBOX= exec REAL \"$@\""] {
-        let sandbox = if script.starts_with("IS") { "1" } else { "" };
-        let stdout = breaks_in(sandbox, "claude", script, &["starts"]);
+    for (script, is_sandbox) in [("exec REAL \"$@\"", ""), ("IS_SANDBOX= exec REAL \"$@\"", "1")] {
+        let variables = [("IS_SANDBOX", is_sandbox), ("RALPH_SANDBOX", "none")];
+        let stdout = breaks_in(&variables, "claude", script, &["starts"]);
         assert!(stdout.contains("IS_SANDBOX"), "{stdout}");
     }
+}
+
+/// There, the same user is not root, or is believed to be in a sandbox.
+#[test]
+fn claude_as_root_is_as_expected_inside_bubblewrap() {
+    breaks_in(&[("IS_SANDBOX", ""), ("RALPH_SANDBOX", "bwrap")], "claude", "exec REAL \"$@\"", &[]);
+}
+
+#[test]
+fn codex_is_as_expected_inside_bubblewrap() {
+    breaks_in(&[("RALPH_SANDBOX", "bwrap")], "codex", "exec REAL \"$@\"", &[]);
 }
 
 #[test]
@@ -66,12 +77,12 @@ fn a_codex_that_counts_no_tokens_is_found_out() {
 /// Exactly these expectations are broken where the agent is called by this script.
 #[track_caller]
 fn breaks(name: &str, script: &str, broken: &[&str]) {
-    breaks_in("1", name, script, broken);
+    breaks_in(&[("IS_SANDBOX", "1"), ("RALPH_SANDBOX", "none")], name, script, broken);
 }
 
-/// The same with another word on whether this is a sandbox; what was printed.
+/// The same in another environment; what was printed.
 #[track_caller]
-fn breaks_in(is_sandbox: &str, name: &str, script: &str, broken: &[&str]) -> String {
+fn breaks_in(variables: &[(&str, &str)], name: &str, script: &str, broken: &[&str]) -> String {
     let Some(agents) = std::env::var_os("RALPH_E2E_AGENTS").map(PathBuf::from) else {
         eprintln!("skipped: `make e2e` runs it with the real {name}");
         return "IS_SANDBOX".to_string();
@@ -91,7 +102,7 @@ fn breaks_in(is_sandbox: &str, name: &str, script: &str, broken: &[&str]) -> Str
     let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
     command.args(["agents", "verify", name]).stdin(Stdio::null());
     let output =
-        command.env("PATH", path).env("TMPDIR", &tmp).env("IS_SANDBOX", is_sandbox).output().unwrap();
+        command.env("PATH", path).env("TMPDIR", &tmp).envs(variables.iter().copied()).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let shown_broken: Vec<&str> = stdout
         .lines()

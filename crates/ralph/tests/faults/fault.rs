@@ -105,7 +105,9 @@ fn is_agent(process: Process) -> bool {
 }
 
 fn is_check(process: Process) -> bool {
-    process.arguments().starts_with("/bin/sh\0-c\0")
+    let arguments = process.arguments();
+    // In a sandbox it comes after the program that makes that.
+    arguments.starts_with("/bin/sh\0-c\0") || arguments.contains("\0/bin/sh\0-c\0")
 }
 
 /// Other questions to git stand at the beginning, where a person waits and sees the answer.

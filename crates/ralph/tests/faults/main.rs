@@ -15,6 +15,8 @@
 //! A round of damage (`damage`) has agents that prune or delete the repository and swap directories
 //! for links, and ends with an undo.
 //!
+//! A round in a sandbox (`confined`) has agents that commit there and try to leave it.
+//!
 //! A seed reproduces the choice of scripts, faults, targets and delays, not the moment a
 //! process reached by then. Without variables a short round with a fixed seed is run;
 //! `make faults` sets `RALPH_FAULTS` (how many) and `RALPH_FAULT_SEED` (empty: by the clock).
@@ -26,6 +28,7 @@
 #![expect(clippy::panic, reason = "clippy.toml allows it in tests, but not in helpers")]
 
 mod checks;
+mod confined;
 mod damage;
 mod fault;
 mod fold;
@@ -114,6 +117,13 @@ fn every_worktree_is_known_whatever_dies_while_it_is_laid_out() {
 fn an_undo_brings_everything_back_whatever_agents_damage_and_whatever_dies() {
     let plan = Plan::of_environment();
     play(Plan { faults: (plan.faults / 3).max(8), ..plan }, damage::play);
+}
+
+/// Each start of a program takes longer here, and carrying over what it did takes several gits.
+#[test]
+fn nothing_leaves_a_sandbox_and_no_commit_is_lost_whatever_dies_and_whenever() {
+    let plan = Plan::of_environment();
+    play(Plan { faults: (plan.faults / 3).max(8), ..plan }, confined::play);
 }
 
 /// Rounds, until there were enough faults or failures.

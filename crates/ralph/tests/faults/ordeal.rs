@@ -34,6 +34,8 @@ pub struct Ordeal {
     /// Whole lines of the journal when the life began.
     lines_before: usize,
     worker: Option<Worker>,
+    /// For `RALPH_SANDBOX`.
+    sandbox: &'static str,
 }
 
 /// What the worker is called.
@@ -107,7 +109,22 @@ impl Ordeal {
                 shot.fault = Fault::Everything;
             }
         }
-        Ok(Ordeal { dir, run: None, story: Vec::new(), shots, sweep, lines_before: 0, worker: None })
+        Ok(Ordeal {
+            dir,
+            run: None,
+            story: Vec::new(),
+            shots,
+            sweep,
+            lines_before: 0,
+            worker: None,
+            sandbox: "none",
+        })
+    }
+
+    /// The run has a sandbox.
+    pub fn confined(mut self) -> Ordeal {
+        self.sandbox = "bwrap";
+        self
     }
 
     /// The run is a worker.
@@ -157,7 +174,10 @@ impl Ordeal {
                 command.env_remove(name);
             }
         }
-        command.env("RALPH_HOME", self.path("home")).env("HOME", self.path("user"));
+        command
+            .env("RALPH_HOME", self.path("home"))
+            .env("HOME", self.path("user"))
+            .env("RALPH_SANDBOX", self.sandbox);
         command.env("GIT_CONFIG_NOSYSTEM", "1").current_dir(self.path("repo")).stdin(Stdio::null());
         command.env("TMUX_TMPDIR", self.path("tmp")).env_remove("TMUX").env_remove("TMUX_PANE");
         command

@@ -93,7 +93,11 @@ impl Stage {
                 command.env_remove(name);
             }
         }
-        command.env("RALPH_HOME", self.path("home")).env("HOME", self.path("user")).stdin(Stdio::null());
+        command
+            .env("RALPH_HOME", self.path("home"))
+            .env("HOME", self.path("user"))
+            .env("RALPH_SANDBOX", "none")
+            .stdin(Stdio::null());
         command.current_dir(self.path("repo"));
         command
     }

@@ -281,7 +281,11 @@ impl Round {
                 command.env_remove(name);
             }
         }
-        command.env("RALPH_HOME", self.path("home")).env("HOME", self.path("user")).stdin(Stdio::null());
+        command
+            .env("RALPH_HOME", self.path("home"))
+            .env("HOME", self.path("user"))
+            .env("RALPH_SANDBOX", "none")
+            .stdin(Stdio::null());
         command.env("GIT_CONFIG_NOSYSTEM", "1").current_dir(self.path(project));
         command
     }

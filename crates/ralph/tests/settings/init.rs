@@ -15,6 +15,7 @@ const HINT: &str = "  Hint [none]: ";
 const SCM: &str = "Configure SCM? (y/N): ";
 const SCM_COMMAND: &str = "  SCM command [git]: ";
 const SCM_TASKS: &str = "  SCM tasks (comma-separated, such as commit,push) [commit]: ";
+const SANDBOX: &str = "Sandbox (auto, bwrap, landlock, none) [auto]: ";
 const WRITTEN: &str = "Settings written to .ralph/settings.json";
 
 /// The flow of the seed, with an explanation and a default for each question; without the blanks at
@@ -46,6 +47,8 @@ Configure SCM? (y/N): y
   SCM command [git]: git
   What it runs, in this order. For commit, the agent is asked for a message.
   SCM tasks (comma-separated, such as commit,push) [commit]: commit
+A sandbox keeps agents and checks inside this project. auto takes the first that works.
+Sandbox (auto, bwrap, landlock, none) [auto]:
 
 Settings written to .ralph/settings.json
 ";
@@ -61,10 +64,14 @@ fn in_ralph_dir(project: &Project) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+fn on_terminal(project: &Project, args: &[&str]) -> Terminal {
+    Terminal::ralph(|program| project.command(program), args)
+}
+
 #[test]
 fn the_example_flow_of_the_seed() {
     let project = Project::empty();
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     for (question, answer) in [
         (AGENT, "claude"),
         (FLAGS, "--model,opus"),
@@ -80,6 +87,7 @@ fn the_example_flow_of_the_seed() {
         (SCM, "y"),
         (SCM_COMMAND, "git"),
         (SCM_TASKS, "commit"),
+        (SANDBOX, ""),
     ] {
         terminal.answer(question, answer);
     }
@@ -127,7 +135,7 @@ fn the_example_flow_of_the_seed() {
 #[test]
 fn enter_takes_the_default_of_every_question() {
     let project = Project::empty();
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     for question in [AGENT, FLAGS, ITERATIONS, RESPONSE] {
         terminal.answer(question, "");
     }
@@ -138,6 +146,7 @@ fn enter_takes_the_default_of_every_question() {
     terminal.answer(SCM, "y");
     terminal.answer(SCM_COMMAND, "");
     terminal.answer(SCM_TASKS, "");
+    terminal.answer(SANDBOX, "");
     let (code, screen) = terminal.end();
     assert_eq!(code, Some(0), "{screen}");
     assert!(!screen.to_lowercase().contains("guardrail"), "{screen}");
@@ -157,7 +166,7 @@ fn enter_takes_the_default_of_every_question() {
 #[test]
 fn wrong_answers_are_asked_again() {
     let project = Project::empty();
-    let mut terminal = Terminal::ralph(&project, &["init", "settings"]);
+    let mut terminal = on_terminal(&project, &["init", "settings"]);
     terminal.answer(AGENT, "\x1b[D");
     terminal.expect("control characters");
     terminal.answer(AGENT, " my-agent ");
@@ -177,6 +186,8 @@ fn wrong_answers_are_asked_again() {
     terminal.answer(SCM, "yes");
     terminal.answer(SCM_COMMAND, "jj");
     terminal.answer(SCM_TASKS, "commit, git push");
+    terminal.answer(SANDBOX, "docker");
+    terminal.answer(SANDBOX, "None");
     terminal.expect(WRITTEN);
     assert_eq!(terminal.end().0, Some(0));
     let settings = json!({
@@ -188,6 +199,7 @@ fn wrong_answers_are_asked_again() {
         "agent": {"command": "my-agent", "flags": ["-v", "--fast"]},
         "guardrails": [{"command": "make", "failAction": "REPLACE"}],
         "scm": {"command": "jj", "tasks": ["commit", "git push"]},
+        "sandbox": "none",
     });
     assert_eq!(written(&project), settings);
 }
@@ -199,7 +211,7 @@ fn what_is_there_already_is_offered() {
     project.install("gemini");
     project.write("Makefile", "lint:\n\ttrue\ntest: lint\n\ttrue\n");
     project.write("go.mod", "module x\n");
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     terminal.expect("Installed here: codex, gemini.");
     terminal.answer("[codex]: ", "");
     terminal.answer(FLAGS, "");
@@ -213,6 +225,7 @@ fn what_is_there_already_is_offered() {
     terminal.answer(HINT, "");
     terminal.answer(ANOTHER, "");
     terminal.answer(SCM, "");
+    terminal.answer(SANDBOX, "");
     assert_eq!(terminal.end().0, Some(0));
     let settings = written(&project);
     assert_eq!(settings["agent"], json!({"command": "codex", "flags": []}));
@@ -225,7 +238,7 @@ fn settings_that_are_there_are_shown_and_kept_unless_told_otherwise() {
     let project = Project::empty();
     project.settings(r#"{"agent": {"command": "amp", "flags": ["--token", "abc"]}, "maximumIterations": 7}"#);
     for answer in ["", "n", "no", "x"] {
-        let mut terminal = Terminal::ralph(&project, &["init"]);
+        let mut terminal = on_terminal(&project, &["init"]);
         terminal.answer("Overwrite? (y/N): ", answer);
         let (code, screen) = terminal.end();
         assert_eq!(code, Some(0), "{screen}");
@@ -244,12 +257,12 @@ fn overwriting_shows_the_merged_settings_first() {
     let project = Project::empty();
     project.settings(r#"{"agent": {"command": "amp"}, "maximumIterations": 7}"#);
     project.write(".ralph/settings.local.json", r#"{"maximumIterations": 8}"#);
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     terminal.expect("\"maximumIterations\": 8");
     terminal.expect("Loaded from .ralph/settings.json (with local overlay from settings.local.json)\n");
     terminal.answer("Overwrite? (y/N): ", "Y");
     terminal.answer(AGENT, "claude");
-    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM] {
+    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM, SANDBOX] {
         terminal.answer(question, "");
     }
     terminal.expect(WRITTEN);
@@ -265,7 +278,7 @@ fn the_end_of_input_and_ctrl_c_leave_everything_as_it_was() {
             let project = Project::empty();
             let mut terminal = {
                 there.inspect(|content| project.settings(content));
-                Terminal::ralph(&project, &["init"])
+                on_terminal(&project, &["init"])
             };
             if there.is_some() {
                 terminal.answer("Overwrite? (y/N): ", "y");
@@ -292,7 +305,7 @@ fn the_end_of_input_and_ctrl_c_leave_everything_as_it_was() {
 fn ctrl_c_counts_in_the_middle_of_a_line_and_at_the_first_question() {
     let project = Project::empty();
     project.settings("{}");
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     terminal.expect("Overwrite? (y/N): ");
     terminal.key("ye");
     terminal.expect("ye");
@@ -314,15 +327,15 @@ fn without_a_terminal_nothing_is_asked() {
 fn settings_that_are_wrong_or_cannot_be_written_end_it_with_2() {
     let project = Project::empty();
     project.settings("{,}");
-    let (code, screen) = Terminal::ralph(&project, &["init"]).end();
+    let (code, screen) = on_terminal(&project, &["init"]).end();
     assert_eq!(code, Some(2), "{screen}");
     assert!(screen.contains(".ralph/settings.json: not valid JSON"), "{screen}");
 
     let project = Project::empty();
     project.write(".ralph", "in the way");
-    let mut terminal = Terminal::ralph(&project, &["init"]);
+    let mut terminal = on_terminal(&project, &["init"]);
     terminal.answer(AGENT, "claude");
-    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM] {
+    for question in [FLAGS, ITERATIONS, RESPONSE, CHECK, SCM, SANDBOX] {
         terminal.answer(question, "");
     }
     let (code, screen) = terminal.end();

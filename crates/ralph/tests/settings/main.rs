@@ -1,7 +1,7 @@
 //! Settings from outside: layers, mistakes, `ralph config`, `ralph schema`, `ralph init`.
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests drive the program from outside")]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails panics")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
 mod files;
 mod init;

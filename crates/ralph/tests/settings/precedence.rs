@@ -27,6 +27,12 @@ fn settings(layer: usize) -> Value {
             "mode": if on { "in-place" } else { "strict" }, "baseline": on,
             "carry": [text], "setup": [text], "pin": [text], "junit": [text],
         },
+        "sandbox": {
+            "kind": if on { "none" } else { "bwrap" }, "read": [text], "write": [text], "tools": [text],
+            "env": if on { "only" } else { "most" }, "variables": [text],
+            "network": if on { "off" } else { "open" }, "hosts": [text], "forward": [text],
+            "processes": n, "memory": n, "fileSize": n, "tmpSize": n,
+        },
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
         "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},

@@ -3,15 +3,16 @@
 //! Every wait ends after [`PATIENCE`]; the program is ended by its id when the terminal is
 //! dropped.
 
-use super::Project;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 pub const END_OF_INPUT: &str = "\x04";
 pub const CTRL_C: &str = "\x03";
@@ -26,17 +27,25 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// `ralph` with the terminal as its own, so that Ctrl+C reaches it.
-    pub fn ralph(project: &Project, args: &[&str]) -> Terminal {
+    /// `ralph` with the terminal as its own, so that Ctrl+C reaches it. `command` makes the command of a program, in
+    /// the surroundings of the test.
+    pub fn ralph(command: impl FnOnce(&Path) -> Command, args: &[&str]) -> Terminal {
+        Terminal::sized(80, 24, command, args)
+    }
+
+    /// The same with so many columns and rows.
+    pub fn sized(columns: u16, rows: u16, command: impl FnOnce(&Path) -> Command, args: &[&str]) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
         let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-        // `setsid --ctty` does what forbidden unsafe code would have to, and then becomes ralph.
-        let setsid = which::which("setsid").expect("util-linux has setsid");
-        let mut command = project.command(&setsid);
-        command.arg("--ctty").arg(super::RALPH).args(args);
+        // `setsid --ctty` of util-linux does what forbidden unsafe code would have to, and then becomes ralph.
+        let setsid = which::which("setsid").unwrap();
+        let mut command = command(&setsid);
+        command.arg("--ctty").arg(env!("CARGO_BIN_EXE_ralph")).args(args);
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
         Terminal { master: File::from(master), child, seen: String::new(), read: 0 }
     }

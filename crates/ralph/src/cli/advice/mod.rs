@@ -7,6 +7,7 @@ mod history;
 mod library;
 mod place;
 mod request;
+mod sandbox;
 mod session;
 mod tasks;
 mod tmux;
@@ -41,6 +42,7 @@ by_value!(
     crate::request::stories::StoriesError,
     crate::request::tasks::TasksError,
     crate::run_history::HistoryError,
+    crate::sandbox::SandboxError,
     crate::session::SessionError,
     crate::target::TargetError,
     crate::tasks::archive::ArchiveError,

@@ -27,6 +27,7 @@ impl From<&RequestError> for CliError {
                 .hint("install it, fix the name, or write ./NAME if the agent will create it"),
             RequestError::LogFile(_) => usage,
             RequestError::Place(error) => error.into(),
+            RequestError::Sandbox(error) => error.into(),
         }
     }
 }

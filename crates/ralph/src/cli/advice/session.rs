@@ -16,6 +16,7 @@ impl From<&SessionError> for CliError {
             SessionError::Lock(error) => error.into(),
             SessionError::Unreadable(error) => error.into(),
             SessionError::Place(error) => error.into(),
+            SessionError::Sandbox(error) => error.into(),
             SessionError::Prepare(error) => error.into(),
             SessionError::BranchOutsideRepository(_) => usage,
             SessionError::CannotSwitch(_) => {
@@ -69,7 +70,7 @@ impl From<&LockError> for CliError {
                 "use --worktree to work in a separate tree, or --share-workspace if they won't conflict",
             ),
             LockError::RunAlive { run } => usage.hint(format!("watch it with: ralph logs {run} -f")),
-            LockError::Io { .. } => usage,
+            LockError::Io { .. } => usage.hint(RALPH_HOME),
         }
     }
 }

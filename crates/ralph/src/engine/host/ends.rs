@@ -1,21 +1,26 @@
 //! The facts that host events amount to.
 
 use super::inbox::Arrival;
-use super::{HostEvent, RealHost};
-use crate::engine::lane::{LaneEvent, LaneNumber, MadeReady, Sinks, SnapshotTaken, Thread, ThreadEnd, Work};
+use super::{HostEvent, RealHost, VIEW_EVERY};
+use crate::engine::lane::{
+    LaneEvent, LaneNumber, MadeReady, ProgramEnded, Sinks, SnapshotTaken, Thread, ThreadEnd, Work,
+};
+use crate::engine::projections::Projections;
 use crate::engine::step::{EndedBy, ProgramEnd};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
 use crate::process::KeeperEvent;
 use crate::proof::after_check::Found;
-use crate::report;
+use crate::report::{self, Reporter};
 use ralph_loop::check::CheckEnd;
+use ralph_loop::dialect::AgentEvent;
 use ralph_loop::event::{
     End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why, directory_gone,
 };
 use ralph_loop::scm::MessageOutcome;
 use ralph_loop::{Run, State};
+use std::time::Instant;
 use tokio::task::JoinError;
 
 /// What made the program of a step end.
@@ -40,6 +45,24 @@ fn note_gone(run: &Run, mut end: End) -> End {
     end
 }
 
+/// Remembers what an agent is doing, for the status of the run, and passes it on.
+struct Followed<'a> {
+    projections: &'a mut Projections,
+    up_ms: u64,
+    reporter: &'a mut dyn Reporter,
+}
+
+impl Reporter for Followed<'_> {
+    fn agent(&mut self, event: &AgentEvent<'_>) {
+        self.projections.agent_printed(event, self.up_ms);
+        self.reporter.agent(event);
+    }
+
+    fn behind(&mut self) -> Option<&mut dyn Reporter> {
+        Some(self.reporter)
+    }
+}
+
 impl RealHost<'_> {
     /// The fact that an event amounts to, if it does.
     pub(super) fn happened(&mut self, run: &Run, state: &State, event: HostEvent) -> Option<Fact> {
@@ -48,6 +71,10 @@ impl RealHost<'_> {
             HostEvent::Inbox(Arrival::Request(request)) => self.asked(run, state, request),
             HostEvent::Inbox(Arrival::Tick) => {
                 self.reporter.tick(&self.projections.view(run, state), self.clock.up_ms());
+                None
+            }
+            HostEvent::ViewDue => {
+                self.write_view(run, state);
                 None
             }
             HostEvent::Lane(lane, LaneEvent::Keeper(event)) => {
@@ -85,13 +112,14 @@ impl RealHost<'_> {
                 let after = program.after_check(run, state, &self.shared);
                 let texts = &mut self.shared.texts;
                 let sinks = Sinks { buffer: &mut self.buffer, reporter: self.reporter, texts };
-                let thread = match (program.finish(run, ended, sinks), after) {
-                    (End::Check(end), Some(after)) => Thread::after_check(after, end),
-                    (End::Agent(end), _) if run.plan.restores() => Thread::branch(run, end),
-                    (end, _) => return Some(Fact::Ended { id, end: note_gone(run, end) }),
+                let ended = ProgramEnded { end: program.finish(run, ended, sinks), after };
+                return match &self.shared.sandbox {
+                    Some(sandbox) => {
+                        lane.begin(id, Work::Thread(Thread::settle(sandbox, ended)));
+                        None
+                    }
+                    None => self.look_after(run, number, id, ended),
                 };
-                lane.begin(id, Work::Thread(thread));
-                return None;
             }
             KeeperEvent::Gone { .. } => {
                 lane.forget_keeper();
@@ -103,6 +131,17 @@ impl RealHost<'_> {
         Some(Fact::Ended { id, end })
     }
 
+    /// Looks at what a program has left, where that takes a look.
+    fn look_after(&mut self, run: &Run, lane: LaneNumber, id: StepId, ended: ProgramEnded) -> Option<Fact> {
+        let thread = match (ended.end, ended.after) {
+            (End::Check(end), Some(after)) => Thread::after_check(after, end),
+            (End::Agent(end), _) if run.plan.restores() => Thread::branch(run, end),
+            (end, _) => return Some(Fact::Ended { id, end: note_gone(run, end) }),
+        };
+        self.lanes.lane(lane).begin(id, Work::Thread(thread));
+        None
+    }
+
     /// What was done beside the loop is done.
     fn thread_ended(&mut self, run: &Run, state: &State, lane: LaneNumber, end: ThreadEnd) -> Option<Fact> {
         let id = self.lanes.lane(lane).free()?;
@@ -110,9 +149,20 @@ impl RealHost<'_> {
             ThreadEnd::Snapshot(taken) => self.snapshot_end(*taken),
             ThreadEnd::Restored(restored) => self.restore_end(*restored),
             ThreadEnd::Prepared(made) => self.prepare_end(*made),
-            ThreadEnd::Task(outcome) => End::Scm(outcome),
+            ThreadEnd::Task(outcome) => {
+                self.tell_of_sandbox();
+                return self.after_network(state, Some(Fact::Ended { id, end: End::Scm(outcome) }));
+            }
             ThreadEnd::Unlocked { added, what } => self.see_to_plan(run, state, &what, added),
             ThreadEnd::AfterCheck { found, end } => note_gone(run, self.check_end(*found, *end)),
+            ThreadEnd::Settled(ended) => {
+                self.tell_of_sandbox();
+                let ended = match *ended {
+                    Ok(ended) => self.look_after(run, lane, id, ended),
+                    Err(cause) => Some(Fact::Ended { id, end: End::Impossible { why: cause.to_string() } }),
+                };
+                return self.after_network(state, ended);
+            }
             ThreadEnd::Branch(end) => note_gone(run, End::Agent(end)),
             ThreadEnd::Surveyed { nothing_to_commit: true, .. } => {
                 let outcome = MessageOutcome::NothingToCommit;
@@ -126,16 +176,38 @@ impl RealHost<'_> {
         Some(Fact::Ended { id, end })
     }
 
+    /// What was done on the network is recorded first: the end of a step can be the end of the run.
+    fn after_network(&mut self, state: &State, ended: Option<Fact>) -> Option<Fact> {
+        let sandbox = self.shared.sandbox.as_ref();
+        let mut news = sandbox.map(|sandbox| sandbox.take_network_use()).unwrap_or_default();
+        news.refused.retain(|refusal| !state.refused.has(refusal));
+        if news.is_empty() {
+            return ended;
+        }
+        ended.into_iter().for_each(|ended| self.inbox.post(ended));
+        Some(Fact::Network(news))
+    }
+
+    pub(super) fn tell_of_sandbox(&mut self) {
+        let told = self.shared.sandbox.iter().flat_map(|sandbox| sandbox.take_told());
+        for sentence in told {
+            self.reporter.warn(&sentence);
+        }
+    }
+
     /// Takes in what the agent has printed.
     fn read_output(&mut self, run: &Run, number: LaneNumber) -> Option<Fact> {
         let lane = self.lanes.lane(number);
+        let up_ms = self.clock.up_ms();
+        let mut followed = Followed { projections: &mut self.projections, up_ms, reporter: self.reporter };
         if let Some(step) = lane.printing()
-            && !step.pump(&mut self.buffer, self.reporter)
+            && !step.pump(&mut self.buffer, &mut followed)
         {
             // What it does from now on could not be recorded.
             lane.end_program(How::Kill);
         }
         self.trim_streams(run);
+        self.view_due.get_or_insert_with(|| Instant::now() + VIEW_EVERY);
         let (id, step) = self.lanes.lane(number).agent()?;
         if step.has_answered() {
             self.inbox.post(Fact::Answered { id });
@@ -209,8 +281,8 @@ impl RealHost<'_> {
     }
 
     fn check_end(&mut self, found: Found, end: CheckEnd) -> End {
-        let Found { tests, changed, touched } = found;
-        let end = CheckEnd { changed, touched, ..end };
+        let Found { tests, changed, touched, only_outside } = found;
+        let end = CheckEnd { changed, touched, only_outside, ..end };
         let Some(read) = tests else { return End::Check(end) };
         match self.shared.texts.put(&read.text) {
             Ok(hash) => End::Check(CheckEnd { tests: Some(read.seen(hash)), ..end }),
@@ -220,11 +292,11 @@ impl RealHost<'_> {
 
     fn prepare_end(&mut self, made: Result<MadeReady, JoinError>) -> End {
         match made {
-            Ok(MadeReady { checkpoints, copy, prepared }) => {
+            Ok(MadeReady { checkpoints, copy, watched, prepared }) => {
                 if let Some(checkpoints) = checkpoints {
                     self.shared.return_checkpoints(checkpoints);
                 }
-                self.shared.copy = copy;
+                (self.shared.copy, self.shared.watched) = (copy, watched);
                 End::Prepare(Box::new(prepared))
             }
             Err(cause) => End::Impossible { why: cause.to_string() },

@@ -11,7 +11,7 @@ mod starts;
 
 pub use asked::why_not;
 
-use super::clock::{Clock, wall_ms};
+use super::clock::{self, Clock, wall_ms};
 use super::lane::{LaneEvent, LaneNumber, Lanes, Shared, Silence};
 use super::projections::Projections;
 use super::retention::{MOST_FILES, Notice, Retention};
@@ -25,11 +25,13 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::KeeperProgram;
 use crate::report::{self, Reporter};
+use crate::sandbox::Sandbox;
 use inbox::{Arrival, Inbox};
 use ralph_loop::event::{Event, Fact, How, Step, StepId};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
 use std::io;
+use std::time::{Duration, Instant};
 
 /// What a host is made of.
 pub struct Equipment<'r> {
@@ -38,6 +40,7 @@ pub struct Equipment<'r> {
     pub journal: Journal,
     pub lock: RunLock,
     pub checkpoints: Option<Checkpoints>,
+    pub sandbox: Option<Sandbox>,
     pub clock: Clock,
     pub projections: Projections,
     pub keeper: KeeperProgram,
@@ -60,7 +63,15 @@ pub struct RealHost<'r> {
     tidying_warned: bool,
     reporter: &'r mut dyn Reporter,
     buffer: Vec<u8>,
+    /// When the view is written next, if it shows less than there is by now.
+    view_due: Option<Instant>,
 }
+
+/// A step that takes longer than this is in the view.
+const VIEW_AFTER: Duration = Duration::from_millis(200);
+
+/// How old the view of an agent at work can be.
+const VIEW_EVERY: Duration = Duration::from_secs(1);
 
 /// Steps that can run at the same time.
 const LANES: usize = 1;
@@ -72,6 +83,8 @@ const READ_BYTES: usize = 64 << 10;
 enum HostEvent {
     Inbox(Arrival),
     Lane(LaneNumber, LaneEvent),
+    /// The view on disk is too old.
+    ViewDue,
 }
 
 impl<'r> RealHost<'r> {
@@ -83,6 +96,7 @@ impl<'r> RealHost<'r> {
             journal,
             lock,
             checkpoints,
+            sandbox,
             clock,
             projections,
             keeper,
@@ -90,7 +104,7 @@ impl<'r> RealHost<'r> {
             control,
             reporter,
         } = equipment;
-        let shared = Shared::new(run_dir, project, lock, checkpoints, keeper);
+        let shared = Shared::new(run_dir, project, lock, checkpoints, keeper, sandbox);
         Ok(RealHost {
             clock,
             journal,
@@ -104,6 +118,7 @@ impl<'r> RealHost<'r> {
             tidying_warned: false,
             reporter,
             buffer: vec![0; READ_BYTES],
+            view_due: None,
         })
     }
 
@@ -116,11 +131,19 @@ impl<'r> RealHost<'r> {
             let _ = fsx::remove(&self.shared.project.active());
         }
         self.write_projections();
+        self.leave_sandbox();
         let notices = self.retention.close();
         self.warn_of_removal(run, notices);
         self.reporter.rest();
         self.write_view(run, state);
         self.journal.settle()
+    }
+
+    /// Nothing runs inside any more.
+    fn leave_sandbox(&mut self) {
+        let Some(sandbox) = self.shared.sandbox.clone() else { return };
+        sandbox.after_last_step();
+        self.tell_of_sandbox();
     }
 
     /// An agent may have put a link in the place of ralph's directory. Where it leads ralph does
@@ -149,6 +172,7 @@ impl<'r> RealHost<'r> {
 
     /// For lists of runs.
     fn write_view(&mut self, run: &Run, state: &State) {
+        self.view_due = None;
         self.journal.write_view(&self.shared.run_dir, &self.projections.view(run, state));
     }
 
@@ -211,17 +235,19 @@ impl Host for RealHost<'_> {
         }
         self.write_projections();
         // Agents take the most time, and nothing has to wait for it then.
-        if state.agent_at_work().is_some() {
-            self.write_view(run, state);
+        match state.agent_at_work() {
+            Some(_) => self.write_view(run, state),
+            None => self.view_due = Some(Instant::now() + VIEW_AFTER),
         }
         self.reporter.rest();
         let wake = wake_at.map(|up_ms| self.clock.instant(up_ms));
         let silence = if state.asked.paused() { Silence::Excused } else { Silence::Counts };
         loop {
-            let tick_every = self.reporter.tick_every();
+            let (tick_every, view_due) = (self.reporter.tick_every(), self.view_due);
             let event = tokio::select! {
                 biased;
                 arrival = self.inbox.next(wake, tick_every) => HostEvent::Inbox(arrival),
+                () = clock::at(view_due) => HostEvent::ViewDue,
                 (lane, event) = self.lanes.next(silence) => HostEvent::Lane(lane, event),
             };
             // An agent that never stops printing makes its pipe always ready, and what is ready

@@ -4,6 +4,7 @@ use super::RealHost;
 use crate::engine::lane::{AgentStart, Begun, CheckStart, LaneNumber, Program, StartError, Thread};
 use crate::engine::own_commit;
 use crate::engine::scm::{self, Task};
+use crate::place::Access;
 use crate::process::ProcessError;
 use ralph_loop::event::{End, Fact, SnapshotEnd, Step, StepId, directory_gone};
 use ralph_loop::scm::{Message, TaskOutcome};
@@ -56,7 +57,9 @@ impl RealHost<'_> {
                 lane.start_setup(shared, run, setup).map(Begun::from)
             }
             Step::Prepare { round, .. } => Ok(shared.start_prepare(run, state, *round).into()),
-            Step::Message { iteration, agent } => Ok(Thread::survey(run, *iteration, *agent).into()),
+            Step::Message { iteration, agent } => {
+                Ok(Thread::survey(run, &self.shared, *iteration, *agent).into())
+            }
             Step::CommitWorktree => lane.start_commit_worktree(shared, run, state).map(Begun::from),
             Step::Scm { iteration, task } => Ok(self.start_task(run, state, *iteration, *task)),
             Step::Plan { what, .. } => Ok(self.start_plan(run, state, what)),
@@ -117,14 +120,16 @@ impl RealHost<'_> {
     }
 
     /// A commit and a push cannot be taken back: what led to them is on the disk first.
-    fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task: usize) -> Begun {
+    fn start_task(&mut self, run: &Run, state: &State, iteration: u32, task_number: usize) -> Begun {
         let message =
             match state.work.stage.chores().and_then(|chores| chores.scm.as_ref()).map(|due| &due.message) {
                 Some(Message::Text(text)) => Some(text.clone()),
                 Some(Message::Unasked | Message::Needless) | None => None,
             };
         let lock = self.shared.lock();
-        let task = run.scm.as_ref().and_then(|spec| Task::of(run, spec, iteration, task, message, lock));
+        let access = Access::to(run).with(self.shared.sandbox.as_ref());
+        let task = run.scm.as_ref();
+        let task = task.and_then(|spec| Task::of(run, spec, access, iteration, task_number, message, lock));
         let refused = match (task, self.journal.settling()) {
             (Some(task), Ok(journal)) => return Thread::task(task, &mut self.shared, journal).into(),
             (None, _) => "internal error: no such scm task".to_string(),

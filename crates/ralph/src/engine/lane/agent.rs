@@ -1,6 +1,6 @@
 //! Agents: started for an iteration, or asked for a commit message.
 
-use super::{Lane, Launch, Program, Shared, StartError, Told};
+use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
 use crate::engine::activity::Activity;
 use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit};
 use crate::engine::compose;
@@ -10,8 +10,9 @@ use crate::engine::raw_log::RawLog;
 use crate::engine::step::AgentStep;
 use crate::engine::streams::{LEAST_KEPT, Room};
 use crate::fsx;
-use crate::layout;
+use crate::layout::{self, RunDir};
 use crate::process::Stdio3;
+use crate::sandbox::{Inside, Role};
 use ralph_loop::dialect::{
     AnswerIn, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
@@ -21,10 +22,12 @@ use ralph_loop::limits::Patience;
 use ralph_loop::money::Usd;
 use ralph_loop::plan::{Item, Pick, Plan, PlanState};
 use ralph_loop::run::AgentSpec;
+use ralph_loop::sandbox::agents;
 use ralph_loop::scm::MESSAGE_PROMPT;
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -53,6 +56,8 @@ struct AgentRequest<'a> {
     hooks: Option<Hooks<'a>>,
     /// What else it finds in its environment.
     extra_env: Vec<(&'static str, String)>,
+    /// It is in a sandbox of ralph's.
+    sandboxed: bool,
     /// What its words are matched with.
     pattern: Option<&'a str>,
     patience: Patience,
@@ -70,6 +75,7 @@ impl<'a> AgentRequest<'a> {
             args: &spec.args,
             model: spec.model.as_deref(),
             autonomous: spec.autonomous,
+            sandboxed: self.sandboxed,
             wants: self.wants,
             session: self.session,
             budget: self.budget,
@@ -109,6 +115,7 @@ impl Lane {
             budget,
             hooks,
             extra_env: handed_out.env,
+            sandboxed: shared.sandbox.is_some(),
             pattern: run.plan.pattern(&state.plan),
             patience: state.ledger.limits.patience,
         };
@@ -141,6 +148,7 @@ impl Lane {
             budget: None,
             hooks: None,
             extra_env: Vec::new(),
+            sandboxed: shared.sandbox.is_some(),
             pattern: None,
             patience: Patience::default(),
         };
@@ -166,6 +174,8 @@ impl Lane {
         let invocation = request.invocation(spec);
         let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
         let stdin: OwnedFd = match line.stdin {
+            // An open file can be opened again for writing, whatever is mounted inside: not the record itself.
+            PromptVia::Stdin if shared.sandbox.is_some() => copied(prompt, &shared.run_dir)?.into(),
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
             PromptVia::Nothing => File::open("/dev/null")?.into(),
         };
@@ -208,7 +218,14 @@ impl Lane {
             step.raw_out.open()?;
         }
         let told = Told::Run { iteration: request.iteration, extra: request.extra_env };
-        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told, mounts: None })?;
+        let files = RecordFiles::of(&shared.run_dir, prompt_file, &line.answer, shared.sandbox.is_some())?;
+        let inside = Inside {
+            reads: &files.reads,
+            writes: &files.writes,
+            ..Inside::of(Role::Agent(agents::agent(&spec.program)))
+        };
+        let site = LaunchSite::Inside(inside);
+        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told, site })?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {
@@ -220,6 +237,39 @@ impl Lane {
             checkpoints.prepare();
         }
         Ok((step, line.answer))
+    }
+}
+
+/// The prompt in a file without a name.
+fn copied(prompt: &str, run_dir: &RunDir) -> io::Result<File> {
+    let mut file = fsx::nameless(run_dir.dir())?;
+    file.write_all(prompt.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// What an agent uses of the run's record, which it does not see otherwise where it is in a sandbox.
+#[derive(Default)]
+struct RecordFiles {
+    reads: Vec<PathBuf>,
+    writes: Vec<PathBuf>,
+}
+
+impl RecordFiles {
+    fn of(run_dir: &RunDir, prompt: PathBuf, answer: &AnswerIn, confined: bool) -> io::Result<RecordFiles> {
+        if !confined {
+            return Ok(RecordFiles::default());
+        }
+        let handed_out = [run_dir.assignment(), run_dir.hooks()].into_iter().filter(|path| path.exists());
+        let writes = match answer {
+            AnswerIn::File(path) => {
+                let path = PathBuf::from(path);
+                fsx::write_whole(&path, b"")?;
+                vec![path]
+            }
+            AnswerIn::Stdout => Vec::new(),
+        };
+        Ok(RecordFiles { reads: handed_out.chain([prompt]).collect(), writes })
     }
 }
 
@@ -241,7 +291,10 @@ fn hand_out(shared: &Shared, run: &Run, state: &State) -> Result<HandedOut, Star
         run_dir: &shared.run_dir,
         project: &shared.project,
         texts: &shared.texts,
-        ralph: &shared.keeper_program.path()?,
+        ralph: &match &shared.sandbox {
+            Some(sandbox) => sandbox.ralph().to_path_buf(),
+            None => shared.keeper_program.path()?,
+        },
     };
     Ok(task.hand_out()?)
 }

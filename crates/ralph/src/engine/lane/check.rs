@@ -3,11 +3,12 @@
 //! A check gets the environment that ralph was started with and nothing of the run, so that it cannot
 //! behave differently because ralph runs it.
 
-use super::{Lane, Launch, Program, Shared, StartError, Told};
+use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
 use crate::engine::check_log::LogGuard;
 use crate::engine::step::{CheckStep, SetupStep, check_log};
 use crate::layout::Project;
 use crate::process::{SHELL, Stdio3};
+use crate::sandbox::{Inside, Role};
 use ralph_loop::check::log_names;
 use ralph_loop::proof::{Prepared, Round};
 use ralph_loop::{Run, State};
@@ -42,8 +43,9 @@ impl Lane {
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = [SHELL, "-c", command].map(OsString::from).to_vec();
         let copy = shared.copy.as_ref().ok_or(StartError::NoCopy)?;
-        let (cwd, mounts) = (copy.entered_at(&run.workspace), copy.mounts());
-        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, mounts })?;
+        let (cwd, mounts) = (copy.entered_at(&run.workspace), copy.mounts(shared.has_own_tmp()));
+        let site = LaunchSite::Inside(Inside { mounts, ..Inside::of(Role::Check) });
+        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site })?;
         Ok(Program::Setup(SetupStep { log, output, started: Instant::now() }))
     }
 }
@@ -57,6 +59,7 @@ fn log_of(name: &str, state: &State, check: CheckStart) -> PathBuf {
         Round::Workspace | Round::Delivered => Project::check_log(iteration, name),
         Round::Baseline => Project::check_log(0, name),
         Round::BaselineInPlace => Project::check_log(0, &format!("{name}_in_place")),
+        Round::BaselineOutside => Project::check_log(0, &format!("{name}_outside")),
         Round::StartGates => Project::check_log(iteration, &format!("{name}_start_gates")),
         Round::OldSource => Project::check_log(iteration, &format!("{name}_old_source")),
     }
@@ -80,11 +83,20 @@ impl Lane {
         let argv = [SHELL, "-c", &spec.command].map(OsString::from).to_vec();
         let on_copy = state.prepared(round).is_some_and(Prepared::is_copy);
         let (cwd, mounts) = match (on_copy, &shared.copy) {
-            (true, Some(copy)) => (copy.entered_at(&run.workspace), copy.mounts()),
+            (true, Some(copy)) => (copy.entered_at(&run.workspace), copy.mounts(shared.has_own_tmp())),
             (true, None) => return Err(StartError::NoCopy),
             (false, _) => (run.workspace.clone(), None),
         };
-        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, mounts })?;
+        let site = match round {
+            Round::BaselineOutside => LaunchSite::Outside,
+            Round::Workspace
+            | Round::Baseline
+            | Round::BaselineInPlace
+            | Round::Delivered
+            | Round::StartGates
+            | Round::OldSource => LaunchSite::Inside(Inside { mounts, ..Inside::of(Role::Check) }),
+        };
+        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site })?;
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
         let (started, began) = (Instant::now(), SystemTime::now());

@@ -1,11 +1,12 @@
 //! Source control: tasks, whether there is anything to commit, and ralph's own commits.
 
-use super::{Lane, Launch, Program, Shared, StartError, Thread, Told};
+use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Thread, Told};
 use crate::engine::own_commit::{self, OwnCommit, OwnCommitStep};
 use crate::engine::scm::{self, Task};
 use crate::fsx;
 use crate::place::Access;
 use crate::process::Stdio3;
+use crate::sandbox::{Inside, Role};
 use ralph_loop::plan::Item;
 use ralph_loop::scm::TaskOutcome;
 use ralph_loop::{Run, State};
@@ -28,8 +29,8 @@ impl Thread {
         }))
     }
 
-    pub(in crate::engine) fn survey(run: &Run, iteration: u32, agent: usize) -> Thread {
-        let access = Access::to(run);
+    pub(in crate::engine) fn survey(run: &Run, shared: &Shared, iteration: u32, agent: usize) -> Thread {
+        let access = Access::to(run).with(shared.sandbox.as_ref());
         let handle = tokio::task::spawn_blocking(move || scm::nothing_to_commit(&access));
         Thread::Survey { handle, iteration, agent }
     }
@@ -68,13 +69,20 @@ impl Lane {
         own_commit: OwnCommit,
     ) -> Result<Program, StartError> {
         let argument = serde_json::to_string(&own_commit).map_err(io::Error::from)?;
-        let argv =
-            vec![shared.keeper_program.again()?.into(), own_commit::SUBCOMMAND.into(), argument.into()];
+        let program = match &shared.sandbox {
+            Some(sandbox) => sandbox.ralph().to_path_buf(),
+            None => shared.keeper_program.again()?,
+        };
+        let argv = vec![program.into(), own_commit::SUBCOMMAND.into(), argument.into()];
         let output = fsx::nameless(shared.run_dir.dir())?;
         let stdout = OwnedFd::from(output.try_clone()?);
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let (cwd, told) = (Path::new("/"), Told::Run { iteration, extra: Vec::new() });
-        self.spawn(run, shared, Launch { argv, cwd, stdio, told, mounts: None })?;
+        self.spawn(
+            run,
+            shared,
+            Launch { argv, cwd, stdio, told, site: LaunchSite::Inside(Inside::of(Role::Commit)) },
+        )?;
         Ok(Program::OwnCommit(OwnCommitStep { own_commit, output }))
     }
 }

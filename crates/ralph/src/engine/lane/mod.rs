@@ -21,7 +21,7 @@ pub(super) use lanes::{LaneNumber, Lanes, Silence};
 pub(super) use prepare::MadeReady;
 pub(super) use program::{Program, Sinks};
 pub(super) use shared::Shared;
-pub(super) use thread::{SnapshotTaken, Thread, ThreadEnd};
+pub(super) use thread::{ProgramEnded, SnapshotTaken, Thread, ThreadEnd};
 
 use super::compose::ComposeError;
 use super::step::AgentStep;
@@ -29,7 +29,7 @@ use super::task_files::TaskFileError;
 use crate::git;
 use crate::place;
 use crate::process::{self, Keeper, KeeperEvent, ProcessError, Stdio3};
-use crate::proof::mounts::Mounts;
+use crate::sandbox::{Inside, Role};
 use ralph_loop::Run;
 use ralph_loop::dialect::CommandLineError;
 use ralph_loop::event::{End, Fact, How, StepId};
@@ -124,8 +124,14 @@ struct Launch<'a> {
     cwd: &'a Path,
     stdio: Stdio3,
     told: Told,
-    /// Directories that it sees at other paths.
-    mounts: Option<&'a Mounts>,
+    site: LaunchSite<'a>,
+}
+
+/// On which side of the run's sandbox a program runs.
+enum LaunchSite<'a> {
+    Inside(Inside<'a>),
+    /// With the user's rights: a check, before any agent has worked.
+    Outside,
 }
 
 /// What a program finds in its environment beside that of ralph's start.
@@ -231,15 +237,23 @@ impl Lane {
     }
 
     fn spawn(&mut self, run: &Run, shared: &Shared, launch: Launch<'_>) -> Result<(), StartError> {
-        let Launch { argv, cwd, stdio, told, mounts } = launch;
+        let Launch { argv, cwd, stdio, told, site } = launch;
         let (env, env_remove) = told.env(run, shared);
         let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
         // For checks, too: what git leaves running in the background is ended with its step, half way
         // and with its lock.
         let env = env.chain(git::tidy_in_foreground()).map(|(name, value)| (name.into(), value.into()));
         let env = env.collect();
-        let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove };
-        let command = place::command(&run.place, mounts, command);
+        let command = process::Command { argv, cwd: cwd.to_path_buf(), env, env_remove, wrapper: None };
+        let command = match site {
+            LaunchSite::Inside(inside) => {
+                if let Some(sandbox) = &shared.sandbox {
+                    sandbox.before_step();
+                }
+                place::command(shared.sandbox.as_deref(), &inside, command)
+            }
+            LaunchSite::Outside => place::command(None, &Inside::of(Role::Check), command),
+        };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
             none => none.insert(shared.start_keeper()?),

@@ -6,7 +6,8 @@ use crate::layout;
 use crate::proof::after_check::AfterCheck;
 use crate::proof::copy::CleanCopy;
 use crate::proof::prepare::Preparation;
-use ralph_loop::check::CheckEnd;
+use crate::proof::watched::WatchedTree;
+use ralph_loop::check::{CheckEnd, CheckOutcome};
 use ralph_loop::dialect::Dialect;
 use ralph_loop::plan::Plan;
 use ralph_loop::proof::{Prepared, Round};
@@ -17,6 +18,7 @@ use std::path::Path;
 pub(in crate::engine) struct MadeReady {
     pub(in crate::engine) checkpoints: Option<Checkpoints>,
     pub(in crate::engine) copy: Option<CleanCopy>,
+    pub(in crate::engine) watched: Option<WatchedTree>,
     pub(in crate::engine) prepared: Prepared,
 }
 
@@ -27,7 +29,9 @@ impl Shared {
         let preparation = self.preparation(run, state, round, top);
         Thread::Prepare(tokio::task::spawn_blocking(move || {
             let prepared = preparation.carry_out(checkpoints.as_mut(), &mut copy);
-            MadeReady { checkpoints, copy, prepared }
+            let shadow = checkpoints.as_ref().map(Checkpoints::shadow);
+            let watched = shadow.and_then(|shadow| preparation.watch(&prepared, shadow));
+            MadeReady { checkpoints, copy, watched, prepared }
         }))
     }
 
@@ -47,6 +51,7 @@ impl Shared {
             plan_dirs: plan_dirs(run, top),
             agents: agents(run),
             with_diff: run.prompt.context,
+            memory: self.test_data.clone(),
         }
     }
 }
@@ -54,7 +59,8 @@ impl Shared {
 impl Thread {
     /// Reading a long log would hold up the loop.
     pub(in crate::engine) fn after_check(after: AfterCheck, end: CheckEnd) -> Thread {
-        let handle = tokio::task::spawn_blocking(move || after.look());
+        let passed = CheckOutcome::of(end.exit).passed();
+        let handle = tokio::task::spawn_blocking(move || after.look(passed));
         Thread::AfterCheck { handle, end: Box::new(end) }
     }
 }

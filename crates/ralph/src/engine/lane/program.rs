@@ -6,8 +6,12 @@ use crate::engine::own_commit::OwnCommitStep;
 use crate::engine::scm;
 use crate::engine::step::{AgentStep, CheckStep, ProgramEnd, SetupStep};
 use crate::proof::after_check::AfterCheck;
+use crate::proof::copy::CleanCopy;
+use crate::proof::only_outside::RanInside;
+use crate::proof::watched::WatchedTree;
 use crate::report::Reporter;
 use crate::texts::Texts;
+use ralph_loop::check::CheckResult;
 use ralph_loop::dialect::Dialect;
 use ralph_loop::event::End;
 use ralph_loop::proof::{Prepared, Round};
@@ -87,7 +91,14 @@ impl Program {
         let spec = run.proof.as_ref()?;
         let on_copy = state.prepared(*round).is_some_and(Prepared::is_copy);
         let copy = shared.copy.as_ref().filter(|_| on_copy);
-        let compared = matches!(round, Round::Baseline | Round::Delivered);
+        let watched = shared.watched.as_ref().filter(|_| !on_copy);
+        let compared = match round {
+            Round::Baseline | Round::BaselineInPlace | Round::BaselineOutside | Round::Delivered => copy
+                .and_then(|copy| copy.compared_with(run))
+                .or_else(|| watched.and_then(|watched| watched.compared_with(run))),
+            Round::Workspace | Round::StartGates | Round::OldSource => None,
+        };
+        let top = copy.map(CleanCopy::top).or_else(|| watched.map(WatchedTree::top));
         let before = state.proof.check_before(*index).and_then(|before| before.tests.as_ref());
         Some(AfterCheck {
             output: output.try_clone().ok()?,
@@ -96,9 +107,14 @@ impl Program {
             began: *began,
             before: before.map(|tests| tests.report.clone()),
             run_dir: shared.run_dir.clone(),
-            copy: copy.filter(|_| compared).and_then(|copy| copy.compared_with(run)),
-            checks: checks_at_top(run, copy.map_or(&run.workspace, |copy| copy.top())),
+            compared,
+            checks: checks_at_top(run, top.unwrap_or(&run.workspace)),
             pins: spec.pin.clone(),
+            inside: if *round == Round::BaselineOutside {
+                ran_inside(run, state, shared, *index)
+            } else {
+                None
+            },
         })
     }
 
@@ -116,6 +132,15 @@ impl Program {
             Program::Unstarted | Program::Check(_) | Program::Setup(_) | Program::OwnCommit(_) => None,
         }
     }
+}
+
+/// How a check that runs outside has run in the sandbox.
+fn ran_inside(run: &Run, state: &State, shared: &Shared, index: usize) -> Option<RanInside> {
+    let sandbox = shared.sandbox.clone()?;
+    let results: Vec<&CheckResult> = state.proof.so_far().filter(|result| result.index == index).collect();
+    let reports = results.iter().map(|result| result.tests.as_ref().map(|tests| tests.report.clone()));
+    let (reports, log) = (reports.collect(), run.workspace.join(&results.last()?.log));
+    Some(RanInside { sandbox, log, reports })
 }
 
 fn lost(why: String) -> End {

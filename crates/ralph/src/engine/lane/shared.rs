@@ -7,18 +7,23 @@ use crate::layout::{Project, RunDir};
 use crate::lock::RunLock;
 use crate::process::{Keeper, KeeperProgram, KeptRun, ProcessError};
 use crate::proof::copy::CleanCopy;
+use crate::proof::test_data::Memory;
+use crate::proof::watched::WatchedTree;
+use crate::sandbox::Sandbox;
 use crate::texts::Texts;
 use ralph_loop::plan::Pick;
 use ralph_loop::{Run, State};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 pub(in crate::engine) struct Shared {
     pub(in crate::engine) run_dir: RunDir,
     pub(in crate::engine) project: Project,
     pub(in crate::engine) texts: Texts,
     pub(in crate::engine) streams: Streams,
+    pub(in crate::engine) sandbox: Option<Arc<Sandbox>>,
     pub(super) keeper_program: KeeperProgram,
     lock: RunLock,
     /// Where keepers record their sessions. On a disk that is full there is none.
@@ -28,6 +33,10 @@ pub(in crate::engine) struct Shared {
     pub(super) checkpoints: Option<Checkpoints>,
     /// What proofs run on; not there while it is made ready.
     pub(in crate::engine) copy: Option<CleanCopy>,
+    /// What proofs have found out about the tree of the start.
+    pub(super) test_data: Arc<Mutex<Memory>>,
+    /// The work tree before the last round of checks that runs there.
+    pub(in crate::engine) watched: Option<WatchedTree>,
     at_hand: AtHand,
 }
 
@@ -47,11 +56,25 @@ impl Shared {
         lock: RunLock,
         checkpoints: Option<Checkpoints>,
         keeper_program: KeeperProgram,
+        sandbox: Option<Sandbox>,
     ) -> Shared {
         let (texts, streams) = (Texts::of(&run_dir), Streams::of(&run_dir));
         let (keepers, at_hand) = (fsx::fresh(&run_dir.keepers()).ok(), AtHand::default());
-        let copy = None;
-        Shared { run_dir, project, texts, streams, keeper_program, lock, keepers, checkpoints, copy, at_hand }
+        Shared {
+            run_dir,
+            project,
+            texts,
+            streams,
+            sandbox: sandbox.map(Arc::new),
+            keeper_program,
+            lock,
+            keepers,
+            checkpoints,
+            copy: None,
+            test_data: Arc::default(),
+            watched: None,
+            at_hand,
+        }
     }
 
     /// What agents find in their environment about their work.
@@ -91,6 +114,11 @@ impl Shared {
     /// Another descriptor of the run's lock.
     pub(in crate::engine) fn lock(&self) -> Option<OwnedFd> {
         self.lock.as_fd().try_clone_to_owned().ok()
+    }
+
+    /// Programs of the run have temporary files and a home of their own.
+    pub(super) fn has_own_tmp(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| sandbox.has_own_tmp())
     }
 
     pub(in crate::engine) fn has_checkpoints(&self) -> bool {

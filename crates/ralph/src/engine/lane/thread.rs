@@ -2,7 +2,8 @@
 
 use super::MadeReady;
 use crate::git::checkpoint::{Restored, Taken};
-use crate::proof::after_check::Found;
+use crate::proof::after_check::{AfterCheck, Found};
+use crate::sandbox::Sandbox;
 use crate::tasks::added::Added;
 use ralph_loop::check::CheckEnd;
 use ralph_loop::event::{AgentEnd, Branch, End};
@@ -11,6 +12,7 @@ use ralph_loop::scm::TaskOutcome;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::task::{JoinError, JoinHandle};
 
@@ -37,11 +39,19 @@ pub(in crate::engine) enum Thread {
         handle: JoinHandle<Found>,
         end: Box<CheckEnd>,
     },
+    /// Taking over what a program has done in its sandbox.
+    Settle(JoinHandle<ProgramEnded>),
     /// Finding out which branch an agent that has ended has left.
     Branch {
         handle: JoinHandle<Option<Branch>>,
         end: Box<AgentEnd>,
     },
+}
+
+/// A program that has ended, and what is to be looked at after it.
+pub(in crate::engine) struct ProgramEnded {
+    pub(in crate::engine) end: End,
+    pub(in crate::engine) after: Option<AfterCheck>,
 }
 
 /// What came of it.
@@ -53,6 +63,7 @@ pub(in crate::engine) enum ThreadEnd {
     Task(TaskOutcome),
     Unlocked { added: io::Result<Added>, what: PlanStep },
     Branch(Box<AgentEnd>),
+    Settled(Box<Result<ProgramEnded, JoinError>>),
     AfterCheck { found: Box<Found>, end: Box<CheckEnd> },
 }
 
@@ -80,11 +91,21 @@ impl Thread {
                 let found = Box::new(found.unwrap_or_default());
                 ThreadEnd::AfterCheck { found, end: end.clone() }
             }),
+            Thread::Settle(handle) => done(handle, cx).map(|ended| ThreadEnd::Settled(Box::new(ended))),
             Thread::Branch { handle, end } => done(handle, cx).map(|branch| {
                 let branch = branch.unwrap_or_default();
                 ThreadEnd::Branch(Box::new(AgentEnd { branch, ..AgentEnd::clone(end) }))
             }),
         }
+    }
+
+    pub(in crate::engine) fn settle(sandbox: &Arc<Sandbox>, ended: ProgramEnded) -> Thread {
+        let sandbox = Arc::clone(sandbox);
+        let settle = move || {
+            sandbox.after_step();
+            ended
+        };
+        Thread::Settle(tokio::task::spawn_blocking(settle))
     }
 
     /// It is no longer waited for. Git leaves its repository whole by itself.
@@ -97,6 +118,7 @@ impl Thread {
             | Thread::Restore(_)
             | Thread::Prepare(_)
             | Thread::Survey { .. }
+            | Thread::Settle(_)
             | Thread::Task(_)
             | Thread::Plan { .. } => {
                 End::Lost { why: "stopped waiting for it".to_string(), cost: None, estimate: None }

@@ -43,7 +43,7 @@ impl Shared {
             checkpoints.return_known_commit(known);
             if let Ok(snapshot) = &mut taken {
                 if let (Some(gates), Some(tree)) = (&gates, &snapshot.end.tree) {
-                    snapshot.end.gates = gates.changed_gates(&checkpoints, tree);
+                    snapshot.end.gates = gates.changed_gates(&mut checkpoints, tree);
                 }
                 snapshot.end.commit = commit;
             }

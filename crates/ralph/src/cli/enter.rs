@@ -1,0 +1,36 @@
+//! `ralph __enter`: what is started in place of a program that is to be restricted.
+
+use super::fail;
+use super::format::Format;
+use crate::error::{CliError, with_causes};
+use crate::report::say;
+use crate::sandbox::enter::{EnterError, Entry};
+use ralph_loop::text::printable;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub(super) fn main(args: &[OsString]) -> ExitCode {
+    let [entry, program, args @ ..] = args else {
+        return fail(&CliError::usage("this command is for internal use"), Format::Human);
+    };
+    let Some(entry) = entry.to_str().and_then(|entry| serde_json::from_str::<Entry>(entry).ok()) else {
+        return fail(&CliError::usage("this command is for internal use"), Format::Human);
+    };
+    let error = entry.enter(program, args);
+    say(&printable(&format!("ralph: error: {}", with_causes(&error))));
+    ExitCode::from(exit_code(&error))
+}
+
+/// As shells, `env` and `timeout` have them.
+fn exit_code(error: &EnterError) -> u8 {
+    match error {
+        EnterError::Cgroup { .. }
+        | EnterError::Limit { .. }
+        | EnterError::Network(_)
+        | EnterError::Rules(_)
+        | EnterError::Keyrings(_)
+        | EnterError::Capabilities(_) => 125,
+        EnterError::NotExecutable { .. } => 126,
+        EnterError::NotFound { .. } => 127,
+    }
+}
