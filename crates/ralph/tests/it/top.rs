@@ -1,0 +1,389 @@
+//! `ralph top` on a real terminal, which an emulator shows as a person would see it.
+
+use crate::support::{PATIENCE, RALPH, Running, Sandbox, until};
+use crate::terminal::skip;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::json;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// `ralph top` and the screen it draws on.
+struct Top {
+    master: File,
+    child: Child,
+    screen: vt100::Parser,
+    /// All that was written to it.
+    raw: Vec<u8>,
+    before: Termios,
+}
+
+const UP: &str = "\u{1b}[A";
+const DOWN: &str = "\u{1b}[B";
+const RIGHT: &str = "\u{1b}[C";
+
+fn winsize(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+impl Top {
+    fn start(sandbox: &Sandbox, args: &[&str], (columns, rows): (u16, u16)) -> Top {
+        Top::start_with(sandbox, args, (columns, rows), &[])
+    }
+
+    fn start_with(
+        sandbox: &Sandbox,
+        args: &[&str],
+        (columns, rows): (u16, u16),
+        env: &[(&str, &str)],
+    ) -> Top {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        tcsetwinsize(&master, winsize(columns, rows)).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        let before = tcgetattr(&master).unwrap();
+        // `setsid --ctty` becomes ralph, with the terminal as its own.
+        let mut command = sandbox.command("setsid");
+        command.args(["--ctty", RALPH, "top"]).args(args).env("TERM", "xterm-256color").env("TZ", "UTC");
+        command.envs(env.iter().copied());
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+        Top {
+            master: File::from(master),
+            child,
+            screen: vt100::Parser::new(rows, columns, 1000),
+            raw: Vec::new(),
+            before,
+        }
+    }
+
+    fn text(&self) -> String {
+        let lines: Vec<String> =
+            self.screen.screen().contents().lines().map(|l| l.trim_end().to_string()).collect();
+        lines.join("\n")
+    }
+
+    /// Whether a screen has come to its end: each begins and ends with a mark.
+    fn is_drawn(&self) -> bool {
+        let marks = |mark: &[u8]| self.raw.windows(mark.len()).filter(|window| *window == mark).count();
+        marks(b"\x1b[?2026h") == marks(b"\x1b[?2026l")
+    }
+
+    /// Waits until the screen is like this.
+    #[track_caller]
+    fn until(&mut self, what: &str, fits: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_drawn() || !fits(&self.text()) {
+            assert!(self.more(deadline), "waited in vain for {what}; the screen:\n{}", self.text());
+        }
+    }
+
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        self.until(text, |screen| screen.contains(text));
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.screen.screen_mut().set_size(rows, columns);
+        tcsetwinsize(&self.master, winsize(columns, rows)).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Reads what is there; `false` at the end of it.
+    fn more(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
+        if poll(&mut ready, Some(&Timespec::try_from(left).unwrap())).unwrap() == 0 {
+            return false;
+        }
+        let mut bytes = [0; 4096];
+        let Ok(count @ 1..) = self.master.read(&mut bytes) else { return false };
+        self.raw.extend_from_slice(&bytes[..count]);
+        self.screen.process(&bytes[..count]);
+        true
+    }
+
+    /// Waits for the end, and that the terminal is as it was.
+    #[track_caller]
+    fn restored(mut self) -> (Option<i32>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.more(deadline) {}
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < deadline, "it did not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let screen = self.screen.screen();
+        assert!(!screen.alternate_screen(), "still on the other screen");
+        assert!(!screen.hide_cursor(), "the cursor is hidden");
+        assert!(!screen.bracketed_paste(), "pastes are still marked");
+        let (after, before) = (tcgetattr(&self.master).unwrap(), &self.before);
+        assert_eq!(after.local_modes, before.local_modes);
+        assert_eq!(after.input_modes, before.input_modes);
+        assert_eq!(after.output_modes, before.output_modes);
+        (status.code(), self.text())
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A run from long ago, whose record never changes.
+fn recorded(sandbox: &Sandbox, id: &str, journal: &str) {
+    let dir = sandbox.home().join("runs").join(id);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+}
+
+/// Three of them: a prompt with checks, a task list, one with a proof.
+fn with_records() -> Sandbox {
+    let sandbox = Sandbox::bare();
+    recorded(&sandbox, "20261115-215225-f72a", include_str!("fixtures/journal-v1.jsonl"));
+    recorded(&sandbox, "20261116-000000-aaaa", include_str!("fixtures/journal-v2-tasks.jsonl"));
+    recorded(&sandbox, "20261117-000000-bbbb", include_str!("fixtures/journal-v5-proof.jsonl"));
+    sandbox
+}
+
+/// A live run whose agent speaks and waits.
+fn live(sandbox: &Sandbox, args: &[&str]) -> Running {
+    sandbox.plain_settings();
+    let agent = sandbox.sh_agent(
+        "cat > /dev/null; for i in 1 2 3; do echo words $i of agent $RALPH_ITERATION; done; \
+         echo x > began.$RALPH_ITERATION; until [ -e go.$RALPH_ITERATION ]; do sleep 0.02; done",
+    );
+    let running = sandbox.begin(&[&["-p", "Do task A"], args].concat(), &agent);
+    sandbox.until_file("began.1");
+    running
+}
+
+#[test]
+fn every_tab_of_a_recorded_run_at_80_columns() {
+    let sandbox = with_records();
+    let mut top = Top::start(&sandbox, &["20261115"], (80, 24));
+    for (key, waited) in [
+        ("1", "scm: git commit"),
+        ("2", "no stories"),
+        ("3", "grep -q 3 a"),
+        ("5", "] iteration 3"),
+        ("6", "total $"),
+    ] {
+        top.keys(key);
+        top.until(waited, |screen| screen.contains(waited) && screen.contains("3 runs"));
+        insta::assert_snapshot!(format!("top_80_tab_{key}"), top.text());
+    }
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn a_task_list_at_200_columns() {
+    let sandbox = with_records();
+    let mut top = Top::start(&sandbox, &["20261116"], (200, 60));
+    top.until("the list and the run", |screen| {
+        screen.contains("3 runs") && screen.contains("US-001 is approved")
+    });
+    insta::assert_snapshot!("top_200_now", top.text());
+    top.keys("\t");
+    top.shows("[plan]");
+    insta::assert_snapshot!("top_200_plan", top.text());
+    top.keys("?");
+    top.shows("attach to a worker");
+    top.keys("?q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn a_live_run_is_shown_as_it_speaks_and_is_steered_with_keys() {
+    let sandbox = Sandbox::bare();
+    let running = live(&sandbox, &["-n", "3"]);
+    let mut top = Top::start(&sandbox, &[], (100, 30));
+    top.shows("words 3 of agent 1");
+    top.shows("1 live, 1 run");
+    top.keys("p");
+    top.shows("paused ");
+    sandbox.until_fact("the pause", |fact| fact["asked"] == "pause");
+    top.keys("r");
+    sandbox.until_fact("the end of the pause", |fact| fact["asked"] == "continue");
+    top.keys("s");
+    top.shows("say:");
+    // A paste is no keys: its line end sends nothing.
+    top.keys("\u{1b}[200~mind the\nquiet\u{1b}[201~");
+    top.shows("say: mind the quiet");
+    top.keys("\r");
+    sandbox.until_fact("the note", |fact| !fact["asked"]["say"].is_null());
+    top.keys("l2\r");
+    sandbox.until_fact("the limit", |fact| fact["asked"]["set"]["max_iterations"] == 2);
+    sandbox.write("go.1", "");
+    top.shows("words 3 of agent 2");
+    top.shows("2/2");
+    top.keys("x");
+    top.shows("kill it?");
+    top.keys("n");
+    top.until("the question to go", |screen| !screen.contains("kill it?"));
+    top.keys("xy");
+    top.shows("killed");
+    running.end().exits(1);
+    top.shows("0 live, 1 run");
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+    sandbox.nothing_is_left();
+}
+
+#[test]
+fn the_screen_follows_a_resize_down_to_20_by_5() {
+    let sandbox = with_records();
+    let mut top = Top::start(&sandbox, &[], (80, 24));
+    top.shows("0 live, 3 runs");
+    top.resize(20, 5);
+    top.until("the small screen", |screen| screen.lines().all(|line| !line.contains('│')));
+    top.shows("? help  q quit");
+    top.keys(RIGHT);
+    top.shows("[now] 1/6");
+    top.resize(200, 60);
+    top.shows("[ ] iteration");
+    top.resize(1, 1);
+    top.resize(100, 30);
+    top.shows("0 live, 3 runs");
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn a_record_that_is_removed_torn_damaged_or_newer_does_no_harm() {
+    let sandbox = with_records();
+    let v1 = include_str!("fixtures/journal-v1.jsonl");
+    recorded(&sandbox, "20261118-000000-torn", &v1[..v1.len() - 20]);
+    recorded(&sandbox, "20261119-000000-dama", "{\"v\":1,\"seq\":1}\n{}\n");
+    recorded(&sandbox, "20261120-000000-newr", "{\"v\":999,\"seq\":1}\n");
+    let mut top = Top::start(&sandbox, &[], (120, 20));
+    top.shows("0 live, 6 runs");
+    top.until("the newer one", |screen| screen.contains("written by a newer ralph"));
+    top.keys("j");
+    top.until("the damaged one", |screen| screen.contains("damaged") || screen.contains("line 1"));
+    top.keys("j");
+    top.shows("crashed · iteration 3/10");
+    fs::remove_dir_all(sandbox.home().join("runs/20261118-000000-torn")).unwrap();
+    top.shows("0 live, 5 runs");
+    fs::remove_dir_all(sandbox.home()).unwrap();
+    top.shows("no runs yet");
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn a_signal_ends_it_and_restores_the_terminal() {
+    let sandbox = with_records();
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let mut top = Top::start(&sandbox, &[], (80, 24));
+        top.shows("0 live, 3 runs");
+        kill_process(top.pid(), signal).unwrap();
+        assert_eq!(top.restored().0, Some(0));
+    }
+}
+
+#[test]
+fn without_color_the_screen_has_none_and_says_the_same() {
+    let sandbox = with_records();
+    let mut top = Top::start_with(&sandbox, &["20261115"], (80, 24), &[("NO_COLOR", "1"), ("LANG", "C")]);
+    top.keys("3");
+    top.shows("grep -q 3 a");
+    let screen = top.screen.screen();
+    let cells = (0..24).flat_map(|row| (0..80).map(move |column| screen.cell(row, column).unwrap()));
+    assert!(cells.clone().all(|cell| cell.fgcolor() == vt100::Color::Default));
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn names_that_an_agent_has_chosen_do_nothing_to_the_screen() {
+    let sandbox = Sandbox::bare();
+    const EVIL: &str = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}2J\u{8}\u{202e}end 👩‍👩‍👧 ";
+    sandbox
+        .claude(&json!([[{"say": EVIL}, {"say": "x".repeat(10_000)}, {"stderr": EVIL}, {"say": "after"}]]));
+    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(1);
+    let mut top = Top::start(&sandbox, &[], (80, 24));
+    top.shows("Complete");
+    top.keys(&[RIGHT, UP, UP, DOWN].concat());
+    top.keys("/red\r");
+    top.until("the words", |screen| screen.contains("red") && screen.contains("0 live, 1 run"));
+    let has = |bytes: &[u8]| top.raw.windows(bytes.len()).any(|window| window == bytes);
+    assert!(!has(b"\x1b]") && !has(b"\x07") && !has("\u{202e}".as_bytes()), "{:?}", top.text());
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use() {
+    let sandbox = Sandbox::bare();
+    let ran = sandbox.ralph(&["top"]).exits(2).says("top needs a terminal");
+    assert!(ran.stderr.contains("ralph status --watch") && ran.stderr.contains("ralph ls"), "{}", ran.stderr);
+    let mut top = Top::start(&sandbox, &["no-such-run"], (80, 24));
+    until("its end", || top.child.try_wait().unwrap().is_some());
+    let (code, text) = top.restored();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no-such-run"), "{text}");
+}
+
+#[test]
+fn changes_are_those_of_the_run_or_of_one_iteration() {
+    let sandbox = Sandbox::git();
+    let agent = sandbox
+        .sh_agent("cat > /dev/null; echo words of $RALPH_ITERATION; echo line $RALPH_ITERATION >> new.txt");
+    sandbox.run(&["-p", "x", "-n", "2"], &agent).exits(1);
+    let mut top = Top::start(&sandbox, &[], (100, 40));
+    top.shows("words of 2");
+    top.keys("4");
+    top.until("both lines", |screen| screen.contains("+line 1") && screen.contains("+line 2"));
+    assert!(top.text().contains("new.txt | 2 ++"), "{}", top.text());
+    top.keys("[");
+    top.until("the first iteration", |screen| screen.contains("+line 1") && !screen.contains("+line 2"));
+    top.keys("1");
+    top.until("its words", |screen| screen.contains("words of 1") && !screen.contains("words of 2"));
+    top.keys("f");
+    top.shows("words of 2");
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn a_worker_is_attached_to_and_the_screen_comes_back() {
+    let sandbox = Sandbox::bare();
+    if sandbox.shell("command -v tmux").code != Some(0) {
+        skip("there is no tmux");
+        return;
+    }
+    sandbox.plain_settings();
+    let script = "cat > /dev/null; echo words of the worker; until [ -e go.1 ]; do sleep 0.02; done";
+    let words = ["spawn", "--name", "night", "run", "-p", "x", "-n", "1", "--", "sh", "-c", script];
+    sandbox.ralph(&words).exits(0);
+    let mut top = Top::start(&sandbox, &[], (100, 30));
+    top.shows("1 live, 1 run");
+    top.shows("words of the worker");
+    top.keys("a");
+    // The line of tmux names the window.
+    top.until("tmux", |screen| screen.contains("0:night") && !screen.contains("1 live"));
+    top.keys("\u{2}d");
+    top.shows("1 live, 1 run");
+    top.keys("xy");
+    top.shows("0 live, 1 run");
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
