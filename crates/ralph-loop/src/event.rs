@@ -13,6 +13,7 @@ use crate::money::{Cost, Usd};
 use crate::plan::{Item, PlanEnd, PlanStep};
 use crate::proof::{Prepared, Round};
 use crate::run::Run;
+use crate::sandbox::network::NetworkUse;
 use crate::scm::{MessageOutcome, TaskOutcome};
 use crate::verdict::Judgement;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,9 @@ pub use crate::stop_reason::{StopKind, StopReason};
 /// 3: disks that are nearly full.
 /// 4: agents that wait for what will not come; the tree is also recorded after an empty answer.
 /// 5: checks before the first agent and on a clean copy, and what a result is worth.
-pub const VERSION: u32 = 5;
+/// 6: sandboxes, and checks that run outside of them.
+/// 7: the network of sandboxes.
+pub const VERSION: u32 = 7;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -89,6 +92,8 @@ pub enum Fact {
     },
     /// Work was to begin, and there is too little room for it.
     LowDisk(Shortage),
+    /// What the programs of the step in flight did on the network, as far as a sandbox knows it.
+    Network(NetworkUse),
     /// The moment that the policy waited for has come.
     Woke,
     Stopped {

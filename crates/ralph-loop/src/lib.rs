@@ -30,6 +30,7 @@ pub mod proof;
 mod quoting;
 pub mod review;
 pub mod run;
+pub mod sandbox;
 pub mod scm;
 pub mod signal;
 pub mod state;
@@ -44,6 +45,6 @@ pub mod verdict;
 pub mod view;
 
 pub use needed::{needed_logs, needed_texts};
-pub use next::{Action, GRACE_MS, Refused, next, refusal, space_wanted, wake_at};
+pub use next::{Action, GRACE_MS, Refused, WaitsFor, next, refusal, space_wanted, wake_at};
 pub use run::Run;
 pub use state::State;

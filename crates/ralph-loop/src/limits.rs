@@ -205,6 +205,10 @@ impl Backoff {
 /// An agent that answered with nothing is run again this often within one iteration.
 pub const EMPTY_ANSWERS_RERUN: u32 = 3;
 
+/// So many claims in a row that pass in the workspace and fail on the clean copy stop a run: what the
+/// checks lack there is not for the agent to give.
+pub const CLAIMS_ONLY_IN_PLACE: u32 = 3;
+
 /// A setup command of the proof that takes longer has failed: it installs what is mostly there.
 pub const SETUP_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 /// An agent that is asked for nothing but a commit message.

@@ -100,6 +100,13 @@ impl AddAssign for Cost {
     }
 }
 
+impl Cost {
+    /// Whole cents, for a line that is redrawn: `~$0.84`.
+    pub fn rounded(&self) -> String {
+        format!("{}${:.2}", if self.estimated { "~" } else { "" }, self.usd.dollars())
+    }
+}
+
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", if self.estimated { "~" } else { "" }, self.usd)

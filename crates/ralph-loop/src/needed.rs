@@ -21,11 +21,11 @@ pub fn needed_texts<'a>(run: &'a Run, state: &'a State) -> Vec<&'a str> {
     run.plan.given_text().into_iter().chain(texts.map(String::as_str)).chain(known).chain(reports).collect()
 }
 
-/// The logs of checks that the next prompt can name.
+/// The logs of checks that the next prompt can name, or that say what a sandbox lacks.
 pub fn needed_logs(state: &State) -> impl Iterator<Item = &Path> {
     results(state).map(|result| result.log.as_path())
 }
 
 fn results(state: &State) -> impl Iterator<Item = &CheckResult> {
-    state.work.feedback.iter().chain(state.work.stage.results())
+    state.work.feedback.iter().chain(state.work.stage.results()).chain(state.proof.so_far())
 }

@@ -8,16 +8,17 @@
 use crate::dialect::{Blocker, Refusal};
 use crate::event::{How, Step, StepId, StopReason, Why};
 use crate::limits::{
-    ANSWER_GRACE_MS, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS, NETWORK_GRACE_MS,
-    SETUP_TIMEOUT_MS,
+    ANSWER_GRACE_MS, CLAIMS_ONLY_IN_PLACE, EMPTY_ANSWERS_RERUN, LOSSES_ENDURED, MESSAGE_TIMEOUT_MS,
+    NETWORK_GRACE_MS, SETUP_TIMEOUT_MS,
 };
 use crate::money::Cost;
 use crate::plan::{Evidence, Item, Pick};
-use crate::proof::{Proof, ProofMode, rounds, word};
+use crate::proof::{Proof, ProofMode, in_the_way, rounds, word};
 use crate::run::Run;
 use crate::scm::{self, Message, News};
 use crate::state::{Blocked, Cancel, Chores, Flight, Hold, Reply, Snapshot, Stage, State, Trouble, Worktree};
 use crate::verdict::{Claim, Judgement, Verdict};
+use serde::{Deserialize, Serialize};
 
 /// Recorded as a fact first, then carried out.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +58,33 @@ pub fn wake_at(run: &Run, state: &State) -> Option<u64> {
         return limits.into_iter().flatten().min();
     }
     state.flights.values().filter_map(|flight| steer_at(run, state, flight)).min()
+}
+
+/// What keeps a run waiting that has nothing in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// Free space on a disk.
+    Space,
+    /// The end of a usage limit.
+    UsageLimit,
+    /// A service that is down or overloaded.
+    Service,
+    /// Some time after a failure.
+    Backoff,
+}
+
+pub fn waits_for(run: &Run, state: &State) -> Option<WaitsFor> {
+    let now = state.position.up_ms;
+    match () {
+        () if state.ledger.low_disk.is_some() => Some(WaitsFor::Space),
+        () if first_free(run, state) > now && state.ledger.service.down_since_ms.is_some() => {
+            Some(WaitsFor::Service)
+        }
+        () if first_free(run, state) > now => Some(WaitsFor::UsageLimit),
+        () if backoff_end(state) > now => Some(WaitsFor::Backoff),
+        () => None,
+    }
 }
 
 /// When a step in flight has to be steered.
@@ -323,6 +351,9 @@ fn unreadable(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> 
 /// Completion is judged before every limit: a claim in the last allowed iteration counts.
 fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String>)> {
     let limits = &state.ledger.limits;
+    if let Some(why) = in_the_way::why(run, &state.proof.in_the_way) {
+        return Some((StopReason::SandboxInTheWay, Some(why)));
+    }
     if let Some(why) = rounds::no_copy(run, state) {
         return Some((StopReason::NoCleanCopy, Some(why)));
     }
@@ -343,6 +374,9 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
         }
         Pick::Work(_) => match state.limit_reached() {
             Some(limit) => return Some((limit.reason, too_little_left(state, limit.reason))),
+            None if state.proof.only_in_place >= CLAIMS_ONLY_IN_PLACE => {
+                return Some((StopReason::Stalled, only_in_place(run, state)));
+            }
             None if limits.stall_after > 0 && state.ledger.stall.iterations >= limits.stall_after => {
                 StopReason::Stalled
             }
@@ -350,6 +384,14 @@ fn reason_to_stop(run: &Run, state: &State) -> Option<(StopReason, Option<String
         },
     };
     Some((reason, None))
+}
+
+/// Which check fails only on the clean copy.
+fn only_in_place(run: &Run, state: &State) -> Option<String> {
+    let failure = state.work.feedback.first()?;
+    let command = &run.checks.get(failure.index)?.command;
+    let summary = failure.summary.as_ref().map_or_else(String::new, |line| format!(": {line}"));
+    Some(format!("`{command}` passes in the working tree and fails on a clean copy{summary}"))
 }
 
 /// Some money is left, and not enough for another iteration.

@@ -46,7 +46,7 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, Price)> {
 impl Price {
     /// The kinds of tokens do not overlap (see [`Tokens`]), so none is counted twice. Nothing is
     /// known where no token was counted.
-    fn of(self, tokens: Tokens) -> Option<Usd> {
+    pub(crate) fn of(self, tokens: Tokens) -> Option<Usd> {
         (tokens != Tokens::default()).then(|| {
             self.input.per_million(tokens.input)
                 + self.cached_input.per_million(tokens.cache_read)

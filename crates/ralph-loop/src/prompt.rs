@@ -21,6 +21,8 @@ pub struct Parts<'a> {
     pub iteration_count: bool,
     /// What the user wants the agent to know.
     pub notes: Vec<String>,
+    /// Hosts that could not be reached.
+    pub network: Option<String>,
     pub context: Option<Context<'a>>,
 }
 
@@ -63,6 +65,7 @@ pub fn compose(parts: &Parts<'_>) -> String {
     blocks.extend(texts(FailAction::Append));
     blocks.extend(parts.refused.map(refusal));
     blocks.extend(parts.notes.iter().map(|note| format!("A note from the user:\n{}", note.trim_end())));
+    blocks.extend(parts.network.clone());
     blocks.extend(parts.context.as_ref().map(|context| context.block(parts)));
     blocks.join("\n\n")
 }
@@ -77,6 +80,10 @@ pub fn only_on_copy(result: &CheckResult) -> String {
     if !ignored.is_empty() {
         let _ = writeln!(out, "Ignored, and so not delivered: {}", ignored.join(", "));
     }
+    out.push_str(
+        "Deliver what it needs. If that is not possible, say in your answer what it needs: only the user \
+         can allow that.\n",
+    );
     out
 }
 
@@ -192,6 +199,7 @@ mod tests {
             changed: vec![],
             touched: vec![],
             only_on_copy: None,
+            only_outside: None,
         }
     }
 
@@ -208,6 +216,7 @@ mod tests {
             of: 10,
             iteration_count: true,
             notes: vec![],
+            network: None,
             context: None,
         };
         let prompt = compose(&parts);
@@ -227,8 +236,17 @@ mod tests {
         let notes = vec!["Mind the gap.\n".to_string()];
         let (iteration_count, context) = (false, None);
         let refused = None;
-        let parts =
-            Parts { base: "BASE", failures, refused, iteration: 2, of: 2, iteration_count, notes, context };
+        let parts = Parts {
+            base: "BASE",
+            failures,
+            refused,
+            iteration: 2,
+            of: 2,
+            iteration_count,
+            notes,
+            network: None,
+            context,
+        };
         assert!(compose(&parts).ends_with("boom\n\nA note from the user:\nMind the gap."));
     }
 
@@ -259,8 +277,17 @@ mod tests {
         let failed = result(CheckOutcome::Failed(Exit::Code(1)));
         let failures = vec![Failure { spec: &spec, result: &failed, excerpt: "boom" }];
         let (iteration_count, refused, notes, context) = (false, None, vec![], None);
-        let parts =
-            Parts { base: "BASE", failures, refused, iteration: 1, of: 2, iteration_count, notes, context };
+        let parts = Parts {
+            base: "BASE",
+            failures,
+            refused,
+            iteration: 1,
+            of: 2,
+            iteration_count,
+            notes,
+            network: None,
+            context,
+        };
         assert!(compose(&parts).starts_with("BASE\n\nGuardrail \"r\" failed"));
     }
 
@@ -306,6 +333,7 @@ mod tests {
             of: 3,
             iteration_count: false,
             notes: vec![],
+            network: None,
             context: Some(context),
         };
         insta::assert_snapshot!(compose(&parts));

@@ -10,6 +10,7 @@ use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
 use crate::proof::ProofSpec;
+use crate::sandbox::Confinement;
 use crate::scm::ScmSpec;
 use crate::task_list::Mode;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,9 @@ pub struct Run {
     /// The directory that agents and checks work in.
     pub workspace: PathBuf,
     pub place: Place,
+    /// What keeps its programs inside that directory.
+    #[serde(default, skip_serializing_if = "Confinement::is_default")]
+    pub confinement: Confinement,
     /// Whether that directory belongs to a git work tree.
     pub git: bool,
     /// The top of the work tree that the user started it in; not known of runs of earlier versions.
@@ -113,8 +117,8 @@ pub struct AgentSpec {
 
 impl AgentSpec {
     /// Whether it can commit what it has done, or ralph has to do that for it.
-    pub fn can_commit(&self) -> bool {
-        can_commit(self.dialect, &self.args)
+    pub fn can_commit(&self, sandboxed: bool) -> bool {
+        can_commit(self.dialect, &self.args, sandboxed)
     }
 }
 

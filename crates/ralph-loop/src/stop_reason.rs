@@ -20,6 +20,7 @@ pub enum StopReason {
     Outage,
     Authentication,
     NoCleanCopy,
+    SandboxInTheWay,
     Paused,
     Killed,
     Interrupted,
@@ -58,7 +59,7 @@ struct Row {
 }
 
 impl StopReason {
-    pub const ALL: [StopReason; 14] = [
+    pub const ALL: [StopReason; 15] = [
         StopReason::Completed,
         StopReason::MaxIterations,
         StopReason::BudgetExhausted,
@@ -69,6 +70,7 @@ impl StopReason {
         StopReason::Outage,
         StopReason::Authentication,
         StopReason::NoCleanCopy,
+        StopReason::SandboxInTheWay,
         StopReason::Paused,
         StopReason::Killed,
         StopReason::Interrupted,
@@ -99,6 +101,9 @@ impl StopReason {
             }
             StopReason::NoCleanCopy => {
                 row("no_clean_copy", StopKind::Unusable, "the checks cannot run on a clean copy")
+            }
+            StopReason::SandboxInTheWay => {
+                row("sandbox_in_the_way", StopKind::Unusable, "checks pass only outside the sandbox")
             }
             StopReason::Paused => row("paused", StopKind::Paused, "paused"),
             StopReason::Killed => row("killed", StopKind::Killed, "stopped by `ralph kill`"),

@@ -7,6 +7,7 @@
 //! policy has none.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -83,6 +84,38 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         at = until;
     }
     Cow::Owned(clean)
+}
+
+/// The same on a single line, for lists: words one space apart, without the marks that change the direction
+/// of the text around them.
+pub fn one_line(text: &str) -> String {
+    const MARKS: [char; 3] = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    let words: Vec<String> = printable(text).split_whitespace().map(|word| word.replace(MARKS, "")).collect();
+    words.join(" ")
+}
+
+/// The order in which people count: `w2` is before `w10`.
+pub fn natural_order(a: &str, b: &str) -> Ordering {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let (mut left, mut right) = (a, b);
+    loop {
+        let (l, r) = (digits(left), digits(right));
+        let order = if l > 0 && r > 0 {
+            let (one, other) = (left[..l].trim_start_matches('0'), right[..r].trim_start_matches('0'));
+            (left, right) = (&left[l..], &right[r..]);
+            one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+        } else {
+            let (mut one, mut other) = (left.chars(), right.chars());
+            let order = one.next().cmp(&other.next());
+            (left, right) = (one.as_str(), other.as_str());
+            order
+        };
+        match order {
+            Ordering::Equal if left.is_empty() && right.is_empty() => return a.cmp(b),
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
 }
 
 /// A text as one word of a shell command.
@@ -264,6 +297,29 @@ mod tests {
         ] {
             assert_eq!(printable(dirty), clean, "{dirty:?}");
         }
+    }
+
+    #[test]
+    fn a_line_of_a_list_stays_one_line_and_in_its_own_direction() {
+        for (text, line) in [
+            ("  two\n\tlines \u{2028} here ", "two lines here"),
+            ("\x1b[2J\u{202e}\u{200f}שלום\u{200e} x", "שלום x"),
+            ("\u{61c}سلام", "سلام"),
+            ("👩\u{200d}🚀 launch", "👩\u{200d}🚀 launch"),
+            ("", ""),
+        ] {
+            assert_eq!(one_line(text), line, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_names_are_counted() {
+        let mut names = ["w10", "w2", "w", "w02", "a9b10", "a9b9", "99999999999999999999999", "x", "é2", "7"];
+        names.sort_by(|a, b| natural_order(a, b));
+        assert_eq!(
+            names,
+            ["7", "99999999999999999999999", "a9b9", "a9b10", "w", "w02", "w2", "w10", "x", "é2"]
+        );
     }
 
     #[test]

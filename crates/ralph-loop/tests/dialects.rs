@@ -133,6 +133,7 @@ fn show(event: &AgentEvent<'_>) -> String {
         }
         AgentEvent::RateLimit { status, resets_at, kind } => format!("limit {status} {kind} {resets_at:?}"),
         AgentEvent::Denied { tool, why } => format!("denied {tool} {}", quoted(why)),
+        AgentEvent::Usage(tokens) => format!("used {tokens:?}"),
         AgentEvent::Result(result) => format!(
             "result {} error {:?} cost {:?} {:?} turns {} in {} ms",
             quoted(&result.text),

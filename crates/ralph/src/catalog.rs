@@ -82,6 +82,9 @@ pub struct RunLine {
     /// Milliseconds since 1970; 0 where the record cannot be read.
     #[serde(skip)]
     pub opened_at: i64,
+    /// Nothing where the record cannot be read.
+    #[serde(skip)]
+    pub view: Option<Box<RunView>>,
 }
 
 /// The project that a directory belongs to: the repository around it, or the directory itself. It
@@ -278,9 +281,10 @@ fn readable(id: String, view: RunView, alive: bool) -> RunLine {
         alive,
         opened_at: view.opened_at,
         id,
-        plan: Some(view.plan),
-        workspace: Some(view.workspace),
-        place: view.place,
+        plan: Some(view.plan.clone()),
+        workspace: Some(view.workspace.clone()),
+        place: view.place.clone(),
+        view: Some(Box::new(view)),
     }
 }
 
@@ -314,6 +318,7 @@ fn unreadable(id: String, cause: &JournalError, alive: bool, opened: Option<Run>
         begun: true,
         alive,
         opened_at: 0,
+        view: None,
     }
 }
 

@@ -54,6 +54,26 @@ impl Home {
         self.hooks().join(format!("{name}.{what}"))
     }
 
+    /// What sandboxes of all runs share.
+    pub fn sandbox(&self) -> PathBuf {
+        self.root.join("sandbox")
+    }
+
+    /// What was found out about a sandbox by trying it.
+    pub fn canary(&self, name: &str) -> PathBuf {
+        self.sandbox().join(format!("{name}.json"))
+    }
+
+    /// Package caches of programs in sandboxes.
+    pub fn caches(&self) -> PathBuf {
+        self.sandbox().join("caches")
+    }
+
+    /// Copies of what agents log in with, a directory per agent.
+    pub fn logins(&self) -> PathBuf {
+        self.sandbox().join("login")
+    }
+
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
@@ -277,6 +297,16 @@ impl RunDir {
         self.dir.join(CONTROL)
     }
 
+    /// The git directory that programs in the run's sandbox see.
+    pub fn git_view(&self) -> PathBuf {
+        self.dir.join("git-view")
+    }
+
+    /// Protected files of the project as they were before a step, and what was put aside.
+    pub fn protected(&self) -> PathBuf {
+        self.dir.join("protected")
+    }
+
     /// What the run looks like, for lists.
     pub fn view(&self) -> PathBuf {
         self.dir.join("view.json")
@@ -287,9 +317,24 @@ impl RunDir {
         self.dir.join("checkpoints.git")
     }
 
+    /// What programs in the run's sandbox have for themselves.
+    pub fn sandbox(&self) -> PathBuf {
+        self.dir.join("sandbox")
+    }
+
     /// What the checks of a proof run on.
     pub fn proof(&self) -> PathBuf {
         self.dir.join("proof")
+    }
+
+    /// Configuration outside of the project, as it was before the first agent.
+    pub fn proof_settings(&self) -> PathBuf {
+        self.proof().join("settings")
+    }
+
+    /// The index of the work tree before checks that run in it.
+    pub fn proof_in_place(&self) -> PathBuf {
+        self.proof().join("index.in-place")
     }
 }
 

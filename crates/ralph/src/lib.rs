@@ -51,6 +51,7 @@ mod proof;
 mod report;
 mod request;
 mod run_history;
+pub mod sandbox;
 mod session;
 mod settings;
 mod similar;
@@ -61,6 +62,7 @@ mod tasks;
 mod template;
 mod texts;
 mod tmux;
+mod top;
 mod worker;
 mod worktree_removal;
 

@@ -6,10 +6,11 @@
 
 use crate::process::tool::Tool;
 use crate::report::{low_disk, say};
-use ralph_loop::Run;
 use ralph_loop::ask::Ask;
 use ralph_loop::event::{StopKind, StopReason};
+use ralph_loop::state::Stopped;
 use ralph_loop::view::{Moment, Update, Wait};
+use ralph_loop::{Run, State};
 use serde::Serialize;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -19,6 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Notifier {
     command: String,
     worker: Option<&'static str>,
+    /// The user is asked about it, and sees it.
+    untold: Option<StopReason>,
     /// Those that may still be at work.
     threads: Vec<JoinHandle<()>>,
 }
@@ -42,13 +45,39 @@ struct Message {
 impl Notifier {
     pub fn of(run: &Run, worker: Option<&'static str>) -> Option<Notifier> {
         let command = run.notify.clone()?;
-        Some(Notifier { command, worker, threads: Vec::new() })
+        Some(Notifier { command, worker, untold: None, threads: Vec::new() })
+    }
+
+    /// Says nothing of a run that stops for this reason.
+    pub fn without(mut self, reason: StopReason) -> Notifier {
+        self.untold = Some(reason);
+        self
+    }
+
+    /// A run has stopped, and no answer came.
+    pub fn stopped(&mut self, run: &Run, state: &State, stopped: &Stopped) {
+        let Some(event) = word(stopped.reason, state.is_success(stopped.reason)) else { return };
+        let message = Message {
+            event,
+            worker: self.worker,
+            run: run.id.clone(),
+            reason: Some(stopped.reason.word()),
+            note: stopped.note.clone(),
+            iterations: state.ledger.judged,
+            max_iterations: state.ledger.limits.iterations,
+            cost: state.ledger.spent.usd.dollars(),
+            workspace: run.workspace.display().to_string(),
+        };
+        self.send(run, message);
     }
 
     pub fn update(&mut self, update: &Update<'_>) {
         for moment in &update.moments {
             let Some((event, note)) = news(moment) else { continue };
             let view = update.view();
+            if view.reason.is_some() && view.reason == self.untold {
+                continue;
+            }
             let message = Message {
                 event,
                 worker: self.worker,

@@ -4,16 +4,19 @@
 //! beginning, or nothing, which is the run of the current directory.
 
 use crate::catalog::{self, CatalogError};
-use crate::journal::{Follower, UnreadableRun};
+use crate::journal::{self, Follower, UnreadableRun};
 use crate::layout::{Home, RunDir, WorkerDir};
 use crate::lock::{NameLock, RunLock};
-use crate::report::Reporter;
+use crate::report::{Reporter, ViewJson, assignment};
 use crate::tmux;
 use crate::worker::record::{Record, WorkerState};
 use crate::worker::{self, WorkerError, workers};
+use jiff::Zoned;
+use ralph_loop::text::natural_order;
 use ralph_loop::view::RunView;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -48,6 +51,8 @@ pub struct Target {
     /// Its loop is there.
     pub alive: bool,
     pub state: WorkerState,
+    /// Of a worker whose run was cleaned up, its own files are all there is.
+    pub view: Option<Box<RunView>>,
     pub kind: Kind,
 }
 
@@ -78,6 +83,22 @@ impl Target {
 
     pub fn is_worker(&self) -> bool {
         matches!(self.kind, Kind::Worker { .. })
+    }
+
+    /// Its loop works, waits or is paused.
+    pub fn is_live(&self) -> bool {
+        self.alive && self.state.reason.is_none()
+    }
+
+    /// The directory that its run was started in.
+    pub fn origin(&self) -> &Path {
+        let origin = self.view.as_ref().and_then(|view| view.place.origin());
+        origin.unwrap_or(&self.state.workspace)
+    }
+
+    /// What was asked, in words.
+    pub fn assignment(&self) -> String {
+        self.view.as_ref().map(|view| assignment(&view.assignment, &self.run_dir)).unwrap_or_default()
     }
 
     /// The status in words, with what is to be known beside it.
@@ -132,6 +153,7 @@ impl Serialize for Target {
             loop_gone: bool,
             tmux: Value,
             metadata: Value,
+            view: Option<ViewJson<'t>>,
         }
         let shown = Shown {
             name: &self.name,
@@ -142,6 +164,10 @@ impl Serialize for Target {
                 Kind::Terminal => Value::Null,
             },
             metadata: json!({ "ralph": true, "ralph_iteration": self.state.current_iteration }),
+            view: self
+                .view
+                .as_ref()
+                .map(|view| ViewJson::of(view, &self.run_dir, self.is_live(), &Zoned::now())),
         };
         shown.serialize(serializer)
     }
@@ -185,11 +211,24 @@ pub fn only(mut found: Vec<Target>) -> Result<Option<Target>, TargetError> {
     Ok(found.pop())
 }
 
+/// Every run that is live, and then the other workers, by name. Workers whose record cannot be read are named with
+/// why.
+pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), TargetError> {
+    let (mut targets, problems) = workers::all(home)?;
+    targets.extend(in_terminals(home)?);
+    let ended = |target: &Target| !target.is_live();
+    targets.sort_by(|a, b| ended(a).cmp(&ended(b)).then_with(|| natural_order(&a.name, &b.name)));
+    Ok((targets, problems))
+}
+
 /// Those that are running in terminals.
 pub fn in_terminals(home: &Home) -> Result<Vec<Target>, TargetError> {
-    let running = catalog::running(home, |_| true)?;
-    let mut found: Vec<Target> = running.iter().filter_map(|run| of_run(home, run).ok()).collect();
-    found.retain(|target| !target.is_worker() && target.state.reason.is_none());
+    let of_workers: HashSet<String> =
+        workers::names(home)?.iter().filter_map(|name| worker::run_of(home, name)).collect();
+    let mut running = catalog::running(home, |_| true)?;
+    running.retain(|run| !of_workers.contains(run));
+    let mut found: Vec<Target> = running.iter().filter_map(|run| in_terminal(home, run).ok()).collect();
+    found.retain(|target| target.state.reason.is_none());
     Ok(found)
 }
 
@@ -201,9 +240,16 @@ pub fn of_run(home: &Home, run: &str) -> Result<Target, TargetError> {
             return Ok(worker);
         }
     }
+    in_terminal(home, run)
+}
+
+/// By the id of a run that is no worker's.
+fn in_terminal(home: &Home, run: &str) -> Result<Target, TargetError> {
     let run_dir = home.run(run);
     // Asked before the journal is read: what a loop did last is in it once it is gone.
     let alive = RunLock::is_held(&run_dir);
-    let state = Record::state_of(&run_dir).map_err(|cause| cause.of_run(run))?;
-    Ok(Target { name: run.to_string(), run: run.to_string(), run_dir, alive, state, kind: Kind::Terminal })
+    let view = journal::view(&run_dir).map_err(|cause| cause.of_run(run))?;
+    let state = WorkerState::of(run, view.clone());
+    let (name, run, view) = (run.to_string(), run.to_string(), Some(Box::new(view)));
+    Ok(Target { name, run, run_dir, alive, state, view, kind: Kind::Terminal })
 }

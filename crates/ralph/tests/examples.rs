@@ -40,6 +40,7 @@ fn example(name: &str, main: fn() -> Result<(), ralph::Error>, prints: &[&str]) 
         .env(AS_EXAMPLE, "1")
         .env("PATH", path)
         .env("RALPH_HOME", stage.path().join("home"))
+        .env("RALPH_SANDBOX", "none")
         .current_dir(&project)
         .output()
         .unwrap();

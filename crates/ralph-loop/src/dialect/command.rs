@@ -26,6 +26,8 @@ pub struct Invocation<'a> {
     pub model: Option<&'a str>,
     /// No one is there to grant permission.
     pub autonomous: bool,
+    /// It runs in a sandbox of ralph's, in which another one cannot be set up.
+    pub sandboxed: bool,
     pub wants: Wants<'a>,
     /// A name for the session, never used before.
     pub session: Option<&'a str>,
@@ -188,9 +190,9 @@ pub fn claude_settings(args: &[String]) -> Option<String> {
     Flags::split(args).value("--settings").map(str::to_owned)
 }
 
-/// Whether an agent that works in a repository can commit there.
-pub fn can_commit(dialect: Dialect, args: &[String]) -> bool {
-    dialect.spec().can_commit.is_none_or(|can| can(&Flags::split(args)))
+/// Whether an agent that works in a repository can commit there. `sandboxed` is as in [`Invocation`].
+pub fn can_commit(dialect: Dialect, args: &[String], sandboxed: bool) -> bool {
+    dialect.spec().can_commit.is_none_or(|can| can(&Flags::split(args), sandboxed))
 }
 
 /// The user's flags, and what they already say.
@@ -266,6 +268,7 @@ pub(super) mod tests {
         pub(in crate::dialect) args: &'a [&'a str],
         pub(in crate::dialect) model: Option<&'a str>,
         pub(in crate::dialect) autonomous: bool,
+        pub(in crate::dialect) sandboxed: bool,
         pub(in crate::dialect) wants: Wants<'a>,
         pub(in crate::dialect) session: Option<&'a str>,
         pub(in crate::dialect) budget: Option<Usd>,
@@ -276,6 +279,7 @@ pub(super) mod tests {
         args: &[],
         model: None,
         autonomous: true,
+        sandboxed: false,
         wants: Wants::Events,
         session: None,
         budget: None,
@@ -293,9 +297,10 @@ pub(super) mod tests {
         prompt: &str,
     ) -> Result<CommandLine, CommandLineError> {
         let args: Vec<String> = ask.args.iter().map(|arg| (*arg).to_owned()).collect();
-        let &Ask { model, autonomous, wants, session, budget, hooks, .. } = ask;
+        let &Ask { model, autonomous, sandboxed, wants, session, budget, hooks, .. } = ask;
+        let args = &args;
         let invocation =
-            Invocation { program, args: &args, model, autonomous, wants, session, budget, hooks };
+            Invocation { program, args, model, autonomous, sandboxed, wants, session, budget, hooks };
         command_line(Dialect::of_program(program), &invocation, "/run/prompt.md", prompt)
     }
 

@@ -65,6 +65,8 @@ pub enum AgentEvent<'a> {
         tool: Cow<'a, str>,
         why: Cow<'a, str>,
     },
+    /// What this turn has used so far, as far as it shows before its result.
+    Usage(Tokens),
     Result(ResultInfo<'a>),
     /// Something worth showing that is neither the agent's words nor a tool's.
     Notice {

@@ -44,8 +44,8 @@ pub struct DialectSpec {
     pub(super) model_in_config: Option<fn(&str) -> Option<&str>>,
     /// Whether it starts in the mode that it refuses root; never, without a function.
     pub(super) skips_permissions: Option<fn(&Flags, bool) -> bool>,
-    /// Whether it can commit with these flags; always, without a function.
-    pub(super) can_commit: Option<fn(&Flags) -> bool>,
+    /// Whether it can commit with these flags, and in ralph's sandbox or not; always, without a function.
+    pub(super) can_commit: Option<fn(&Flags, bool) -> bool>,
     pub(super) reader: fn(Listener<'_>) -> Reader,
 }
 

@@ -199,6 +199,17 @@ impl Plan {
         }
     }
 
+    /// What a piece of work is called.
+    pub fn title<'a>(&'a self, state: &'a PlanState, item: &Item) -> Option<&'a str> {
+        match (item, self, state) {
+            (Item::Story { id, .. }, Plan::Stories(plan), _) => Some(&plan.story(*id)?.title),
+            (Item::Task { id, .. }, _, PlanState::Tasks(state)) => {
+                Some(state.known.as_ref()?.list.story(id)?.title())
+            }
+            (Item::Prompt | Item::Story { .. } | Item::Task { .. }, _, _) => None,
+        }
+    }
+
     pub fn start(&self) -> PlanState {
         match self {
             Plan::Prompt(_) => PlanState::Prompt(PromptState::default()),

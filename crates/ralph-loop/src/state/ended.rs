@@ -247,7 +247,7 @@ impl State {
             Some(Why::Answered | Why::Silent(_) | Why::Blocked(_)) | None => CheckOutcome::of(end.exit),
         };
         let Step::Check { index, round, .. } = flight.step else { return };
-        let CheckEnd { log, excerpt, summary, tests, changed, touched, .. } = end.clone();
+        let CheckEnd { log, excerpt, summary, tests, changed, touched, only_outside, .. } = end.clone();
         let result = CheckResult {
             index,
             outcome,
@@ -258,6 +258,7 @@ impl State {
             changed,
             touched,
             only_on_copy: None,
+            only_outside,
         };
         if round.is_baseline() {
             self.proof.baseline_checked(round, result);
@@ -345,6 +346,7 @@ impl State {
         // A failed agent has checked nothing: what was red before it still is.
         if !matches!(judgement.verdict, Verdict::AgentFailed { .. }) {
             self.work.feedback = self.work.stage.failures();
+            self.proof.judged(&self.work.feedback, judgement.proof.is_some());
             let refused = matches!(judgement.verdict, Verdict::Refused { .. });
             self.work.refused = judgement.proof.clone().filter(|_| refused);
             self.asked.notes_heard();

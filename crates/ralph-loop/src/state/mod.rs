@@ -19,6 +19,7 @@ use crate::dialect::Blocker;
 use crate::event::{Event, Fact, How, Step, StepId, StopKind, StopReason, VERSION, Why};
 use crate::plan::{Pick, PlanFact, PlanState};
 use crate::proof::{Baseline, Prepared, ProofState, Round, Rounds};
+use crate::sandbox::network::Refused;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -34,6 +35,8 @@ pub struct State {
     pub proof: ProofState,
     /// Steps that have begun and not ended.
     pub flights: BTreeMap<StepId, Flight>,
+    /// Hosts that programs in the sandbox could not reach.
+    pub refused: Refused,
     pub plan: PlanState,
     pub stopped: Option<Stopped>,
 }
@@ -106,8 +109,9 @@ impl State {
             ledger: Ledger::new(run.limits.clone()),
             asked: Asked::default(),
             work: Work::new(plan.pick()),
-            proof: ProofState::new(run.checks.len()),
+            proof: ProofState::new(run.checks.len(), run.confinement.sandbox().is_some()),
             flights: BTreeMap::new(),
+            refused: Refused::default(),
             plan,
             stopped: None,
         })
@@ -188,6 +192,7 @@ impl State {
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
             Fact::Blocked { id, by } => self.block(*id, *by, event.up_ms)?,
             Fact::LowDisk(shortage) => self.wait_for_space(shortage, event.up_ms)?,
+            Fact::Network(news) => self.refused.add(news),
             Fact::Woke => {}
             Fact::Stopped { reason, note } => self.stop(*reason, note.as_ref())?,
         }
@@ -240,9 +245,11 @@ impl State {
         if let Some(stopped) = &stopped {
             self.ledger.streaks.failures = 0;
             match stopped.reason {
-                StopReason::Stalled => self.ledger.stall = Stall::default(),
-                // The user may have installed what was missing.
-                StopReason::NoCleanCopy => self.proof.forget_site(),
+                StopReason::Stalled => {
+                    (self.ledger.stall, self.proof.only_in_place) = (Stall::default(), 0);
+                }
+                // The user may have installed or changed something.
+                StopReason::NoCleanCopy | StopReason::SandboxInTheWay => self.proof.forget_site(),
                 StopReason::Halted => {
                     self.ledger.stall = Stall::default();
                     self.resume_halted();

@@ -3,7 +3,7 @@
 //! Only the current one is held, so a run of ten thousand costs no more memory than one of ten.
 
 use super::moments::Flight;
-use crate::check::CheckOutcome;
+use crate::check::{CheckEnd, CheckOutcome};
 use crate::event::{End, Step, StopKind, StopReason};
 use crate::money::Cost;
 use crate::plan::{Item, PlanEnd};
@@ -204,7 +204,21 @@ impl History {
                 true
             }
             Round::Workspace => !self.delivered,
-            Round::Baseline | Round::BaselineInPlace | Round::StartGates | Round::OldSource => false,
+            Round::Baseline
+            | Round::BaselineInPlace
+            | Round::BaselineOutside
+            | Round::StartGates
+            | Round::OldSource => false,
+        }
+    }
+
+    /// A check that is red on what is delivered has run in the workspace as well.
+    fn explain(&mut self, run: &Run, index: usize, round: Round, end: &CheckEnd) {
+        let passes = round == Round::Workspace && CheckOutcome::of(end.exit).passed();
+        let Some(check) = run.checks.get(index).filter(|_| passes) else { return };
+        let failed = self.checks.iter_mut().find(|report| report.name == check.command && !report.passed);
+        if let Some(report) = failed {
+            report.output.push_str(" (only on a clean copy: it passes in the working tree)");
         }
     }
 
@@ -225,6 +239,7 @@ impl History {
                 let Some(flight) = flight else { return };
                 let Step::Check { index, round, .. } = &flight.step else { return };
                 if !self.counts(*round) {
+                    self.explain(run, *index, *round, check);
                     return;
                 }
                 let outcome = match flight.timed_out() {

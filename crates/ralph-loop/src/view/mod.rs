@@ -11,10 +11,12 @@ mod agent_now;
 mod history;
 mod moment;
 mod moments;
+mod plan_view;
 mod run_view;
 
-pub use agent_now::AgentNow;
+pub use agent_now::{AgentNow, OpenTool};
 pub use history::{CheckReport, EndKind, Iteration};
 pub use moment::{Moment, Update, Wait};
 pub use moments::Moments;
-pub use run_view::{CheckView, Doing, RunView, Totals, Work};
+pub use plan_view::{ItemView, Mark, items};
+pub use run_view::{Assignment, CheckView, Doing, RunView, Totals, Work};

@@ -83,9 +83,10 @@ impl Moments {
         self.history.cut_short(run, state)
     }
 
-    /// The agent at work has printed something. The journal does not have it.
-    pub fn agent_printed(&mut self, event: &AgentEvent<'_>) {
-        self.totals.agent_now.follow(event);
+    /// The agent at work has printed something, at this time of the run if that is known. The journal does not
+    /// have it.
+    pub fn agent_printed(&mut self, event: &AgentEvent<'_>, up_ms: Option<u64>) {
+        self.totals.agent_now.follow(event, up_ms);
     }
 
     pub fn view(&self, run: &Run, state: &State) -> RunView {
@@ -143,7 +144,7 @@ impl Moments {
                 });
                 moment.into_iter().collect()
             }
-            Fact::Answered { .. } | Fact::Woke => Vec::new(),
+            Fact::Answered { .. } | Fact::Network(_) | Fact::Woke => Vec::new(),
         }
     }
 

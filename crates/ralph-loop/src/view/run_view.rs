@@ -6,9 +6,10 @@ use crate::dialect::{Dialect, Tokens};
 use crate::event::{Step, StopReason};
 use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
-use crate::next::wake_at;
+use crate::next::{WaitsFor, waits_for, wake_at};
 use crate::plan::prompt::PromptSource;
-use crate::plan::{Pick, Progress};
+use crate::plan::stories::Story;
+use crate::plan::{Pick, Plan, Progress};
 use crate::proof::Word;
 use crate::run::{Place, Run};
 use crate::state::{Flight, Resumable, State};
@@ -32,6 +33,7 @@ pub struct RunView {
     pub id: String,
     /// `prompt`, `stories` or `tasks`.
     pub plan: String,
+    pub assignment: Assignment,
     pub workspace: PathBuf,
     pub place: Place,
     pub agents: Vec<String>,
@@ -51,19 +53,25 @@ pub struct RunView {
     pub progress: Option<Progress>,
     /// The story at work or next.
     pub story: Option<String>,
+    /// What that is called.
+    pub title: Option<String>,
     pub doing: Doing,
     /// Checks of the iteration at work that have ended.
     pub check_results: Vec<CheckView>,
     pub consecutive_failures: u32,
     pub total_failures: u32,
+    /// With what the agent at work has spent so far, as far as its stream shows it.
     pub spent: Usd,
     /// Some of it is estimated by tokens.
     pub spent_estimated: bool,
     pub tokens: Tokens,
+    pub max_cost: Option<Usd>,
     pub agent_now: AgentNow,
     /// As the user asked.
     pub paused: bool,
     pub leaving: bool,
+    /// How often the user has asked it to stop; twice is at once.
+    pub stops_asked: u32,
     pub low_disk: Option<Shortage>,
     pub reason: Option<StopReason>,
     pub note: Option<String>,
@@ -93,7 +101,21 @@ pub enum Doing {
     /// A step, since when in the run's own time.
     Step { work: Work, since_ms: u64 },
     /// Until then, in the run's own time.
-    Waiting { until_ms: Option<u64> },
+    Waiting { until_ms: Option<u64>, waits_for: Option<WaitsFor> },
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Assignment {
+    /// A prompt that is kept beside the journal, by hash.
+    Text { hash: String },
+    /// A prompt in a file.
+    File { path: PathBuf },
+    /// Stories, by the first and the last of them.
+    Stories { count: usize, first: Option<String>, last: Option<String> },
+    /// The task list in a directory, and what it calls its project.
+    Tasks { dir: PathBuf, project: Option<String> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,9 +143,16 @@ pub enum Work {
 impl RunView {
     pub(super) fn of(run: &Run, state: &State, totals: &Totals) -> RunView {
         let stopped = state.stopped.as_ref();
+        let price = state.agent_at_work().and_then(|agent| run.agents.get(agent)?.price);
+        let (mut tokens, mut spent) = (totals.tokens, state.ledger.spent);
+        tokens += totals.agent_now.tokens();
+        if let Some(now) = totals.agent_now.cost(price) {
+            spent = Cost { usd: spent.usd + now.usd, estimated: spent.estimated || now.estimated };
+        }
         RunView {
             id: run.id.clone(),
             plan: run.plan.name().to_string(),
+            assignment: assignment(run, state),
             workspace: run.workspace.clone(),
             place: run.place.clone(),
             agents: run.agents.iter().map(|agent| agent.name.clone()).collect(),
@@ -140,16 +169,22 @@ impl RunView {
                 Pick::Work(item) => item.story(),
                 Pick::Done | Pick::Stuck(_) => None,
             },
+            title: match &state.work.pick {
+                Pick::Work(item) => run.plan.title(&state.plan, item).map(String::from),
+                Pick::Done | Pick::Stuck(_) => None,
+            },
             doing: doing(run, state),
             check_results: check_results(run, state),
             consecutive_failures: state.ledger.streaks.failures,
             total_failures: totals.failures,
-            spent: state.ledger.spent.usd,
-            spent_estimated: state.ledger.spent.estimated,
-            tokens: totals.tokens,
+            spent: spent.usd,
+            spent_estimated: spent.estimated,
+            tokens,
+            max_cost: state.ledger.limits.max_cost,
             agent_now: totals.agent_now.clone(),
             paused: state.asked.paused(),
             leaving: state.asked.leaving,
+            stops_asked: state.asked.stops,
             low_disk: state.ledger.low_disk.as_ref().map(|low| low.shortage.clone()),
             reason: stopped.map(|stopped| stopped.reason),
             note: stopped.and_then(|stopped| stopped.note.clone()),
@@ -183,7 +218,7 @@ fn iteration(state: &State) -> u32 {
 
 fn doing(run: &Run, state: &State) -> Doing {
     let Some(Flight { step, since_ms, .. }) = state.first_flight() else {
-        return Doing::Waiting { until_ms: wake_at(run, state) };
+        return Doing::Waiting { until_ms: wake_at(run, state), waits_for: waits_for(run, state) };
     };
     let named = |name: Option<&String>, other: &str| name.map_or_else(|| other.to_string(), String::clone);
     let work = match step {
@@ -205,6 +240,26 @@ fn doing(run: &Run, state: &State) -> Doing {
         }
     };
     Doing::Step { work, since_ms: *since_ms }
+}
+
+fn assignment(run: &Run, state: &State) -> Assignment {
+    match (&run.plan, state.plan.as_prompt()) {
+        (Plan::Prompt(plan), prompt) => match prompt.map_or(&plan.source, |prompt| prompt.source(plan)) {
+            PromptSource::Text { hash } => Assignment::Text { hash: hash.clone() },
+            PromptSource::File { path } => Assignment::File { path: path.clone() },
+        },
+        (Plan::Stories(plan), _) => {
+            let id = |story: &Story| story.id.to_string();
+            let (first, last) = (plan.todo.first().map(id), plan.todo.last().map(id));
+            Assignment::Stories { count: plan.todo.len(), first, last }
+        }
+        (Plan::Tasks(plan), _) => {
+            let known = state.plan.as_tasks().and_then(|tasks| tasks.known.as_ref());
+            let project = known.map(|known| known.list.project().to_string());
+            let project = project.filter(|project| !project.is_empty());
+            Assignment::Tasks { dir: plan.dir.clone(), project }
+        }
+    }
 }
 
 fn check_results(run: &Run, state: &State) -> Vec<CheckView> {

@@ -11,15 +11,26 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::UNIX_EPOCH;
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
 pub const ROLE: &str = "__bench_agent";
 
 pub const FILES: u32 = 5_000;
 pub const CHANGED: u32 = 5;
+/// Runs whose first checkpoint is measured.
+const RUNS: usize = 7;
 
 pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     tree(&lab.project(), FILES)?;
+    // Files that have just been written have to be read again, by git as by ralph.
+    thread::sleep(Duration::from_secs(3));
+    let mut first = Vec::new();
+    for _ in 0..RUNS {
+        timed(&mut lab.run(1, &["/bin/echo", "hi"])?)?;
+        first.extend(snapshots(lab)?.first());
+        lab.new_home()?;
+    }
     let own = std::env::current_exe()?;
     let own = own.to_str().ok_or("the bench has no name")?;
     let log = lab.path("log").to_string_lossy().into_owned();
@@ -27,7 +38,6 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     timed(&mut lab.run(31, &[own, ROLE, "change", &log])?)?;
     let taken = snapshots(lab)?;
     let status = median(numbers(&lab.path("log"))?);
-    let first = taken.first().copied().ok_or("no checkpoint was taken")?;
     let with_diff = median(taken.into_iter().skip(1).collect());
     table.ratio(
         "checkpoint and diff after 5 changes, 5,000 files",
@@ -35,7 +45,7 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
         "ms",
         &Goal::AtMost(3.0),
     );
-    table.ratio("the first checkpoint of a run", (first, status), "ms", &Goal::None);
+    table.ratio("the first checkpoint of a run", (median(first), status), "ms", &Goal::None);
 
     lab.new_home()?;
     fs::remove_file(lab.path("log"))?;
@@ -119,6 +129,10 @@ pub fn agent(args: &[String]) -> ExitCode {
 
 fn act(what: &str, log: &Path) -> Outcome<()> {
     let here = std::env::current_dir()?;
+    if what == "claim" {
+        // Two claims within a second would be a wait for the next (docs/decisions.md).
+        thread::sleep(Duration::from_millis(1100));
+    }
     if what != "look" {
         let iteration: u32 = std::env::var("RALPH_ITERATION")?.parse()?;
         for number in 0..CHANGED {

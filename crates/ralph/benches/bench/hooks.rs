@@ -1,7 +1,7 @@
 //! Hooks, which run after every tool call of an agent, against the same logic as a Python 3
 //! script. Python's own interpreter is called, not a version shim, which costs more.
 
-use crate::lab::{Lab, Outcome, RALPH, median, millis, timed};
+use crate::lab::{Lab, Outcome, median, millis, program, timed};
 use crate::table::{Goal, Table};
 use ralph::hook::Assignment;
 use ralph_loop::task_list::{Mode, TaskList};
@@ -74,7 +74,7 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     fn commands(&self) -> Outcome<[Command; 2]> {
-        let mut ralph = Command::new(RALPH);
+        let mut ralph = Command::new(program());
         ralph.args(["hook", self.hook]).env("RALPH_HOME", self.lab.path("home"));
         let mut script = Command::new(self.python);
         script.arg(self.script).env("RALPH_HOME", self.lab.path("home-of-python"));

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ use tempfile::TempDir;
 
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-pub const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+/// The program that is measured: this build's, or another version's, to compare the two.
+pub fn program() -> OsString {
+    std::env::var_os("RALPH_BENCH_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_ralph").into())
+}
 
 /// The settings of the bare loop.
 pub const BARE: &str = r#"{"context": false, "checkpoints": false}"#;
@@ -41,8 +45,12 @@ impl Lab {
 
     /// Ralph in the project, its report going to a file.
     pub fn ralph(&self, args: &[&str]) -> io::Result<Command> {
-        let mut command = Command::new(RALPH);
-        command.args(args).current_dir(self.project()).env("RALPH_HOME", self.path("home"));
+        let mut command = Command::new(program());
+        command
+            .args(args)
+            .current_dir(self.project())
+            .env("RALPH_HOME", self.path("home"))
+            .env("RALPH_SANDBOX", "none");
         command.stdin(Stdio::null()).stdout(File::create(self.path("report"))?).stderr(Stdio::null());
         Ok(command)
     }

@@ -1,7 +1,7 @@
 //! Long runs: the last iteration costs what the first did, and a run that was killed late
 //! is taken up as quickly as one that was killed early.
 
-use crate::lab::{BARE, Ending, Lab, Outcome, RALPH, journal, median, millis, timed};
+use crate::lab::{BARE, Ending, Lab, Outcome, journal, median, millis, program, timed};
 use crate::proc::{cpu_seconds, keeper};
 use crate::table::{Goal, Table};
 use std::io::{BufRead, BufReader};
@@ -119,5 +119,5 @@ fn resumed(lab: &Lab) -> Outcome<Duration> {
             return Ok(start.elapsed());
         }
     }
-    Err(format!("no agent was started by {RALPH} resume {id}").into())
+    Err(format!("no agent was started by {} resume {id}", program().display()).into())
 }

@@ -4,7 +4,8 @@
 //! machine slows both. Prints one Markdown table; docs/performance.md keeps one and explains
 //! the rows. A missed goal is a line in the table, never a failure: times are no tests.
 //!
-//! `cargo bench -p ralph --bench bench -- gap stream` runs only the measures so named.
+//! `cargo bench -p ralph --bench bench -- gap stream` runs only the measures so named, and
+//! `RALPH_BENCH_PROGRAM` names another build of ralph to measure instead.
 
 #![expect(clippy::disallowed_methods, reason = "a bench plays the user: it spawns, writes and times")]
 #![expect(clippy::disallowed_macros, reason = "a bench prints its table")]
@@ -15,8 +16,10 @@ mod hooks;
 mod installed;
 mod lab;
 mod long;
+mod network;
 mod proc;
 mod proof;
+mod sandbox;
 mod small;
 mod stream;
 mod table;
@@ -28,7 +31,7 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 13] = [
     ("gap", gap::measure),
     ("installed", installed::measure),
     ("stream", stream::events),
@@ -38,6 +41,8 @@ const MEASURES: [(&str, Measure); 11] = [
     ("long", long::measure),
     ("checkpoint", checkpoint::measure),
     ("proof", proof::measure),
+    ("sandbox", sandbox::measure),
+    ("network", network::measure),
     ("hooks", hooks::measure),
     ("workers", workers::measure),
 ];

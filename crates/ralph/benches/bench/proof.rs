@@ -30,9 +30,12 @@ fn refreshing(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let prepared = |round| steps.iter().filter(move |step| step.kind == "prepare" && step.round == round);
     let first = prepared("baseline").map(|step| step.millis).next().ok_or("no copy was made")?;
     // The first refresh also begins what later ones find running.
-    let refreshed = median(prepared("delivered").skip(1).map(|step| step.millis).collect());
-    let measure = format!("a claim on the copy, 5,000 files, {CHANGED} changes");
+    let later = || prepared("delivered").skip(1);
+    let refreshed = median(later().filter_map(|step| step.refresh).collect());
+    let whole = median(later().map(|step| step.millis).collect());
+    let measure = format!("refreshing the copy, 5,000 files, {CHANGED} changes");
     table.ratio(&measure, (refreshed, status), "ms", &Goal::AtMost(3.0));
+    table.ratio("a claim made ready to be checked, the whole step", (whole, status), "ms", &Goal::None);
     table.ratio("making the copy, 5,000 files", (first, status), "ms", &Goal::None);
     Ok(())
 }
@@ -93,6 +96,8 @@ struct Step {
     kind: &'static str,
     round: String,
     millis: f64,
+    /// The part of it that refreshed the copy.
+    refresh: Option<f64>,
 }
 
 fn steps(lab: &Lab) -> Outcome<Vec<Step>> {
@@ -104,7 +109,7 @@ fn steps(lab: &Lab) -> Outcome<Vec<Step>> {
         for kind in ["prepare", "check"] {
             if !began[kind].is_null() {
                 let round = began[kind]["round"].as_str().unwrap_or("workspace").to_owned();
-                open = Some((Step { kind, round, millis: 0.0 }, now));
+                open = Some((Step { kind, round, millis: 0.0, refresh: None }, now));
             }
         }
         if ended["prepare"].is_object() && ended["prepare"]["site"] != "copy" {
@@ -115,7 +120,7 @@ fn steps(lab: &Lab) -> Outcome<Vec<Step>> {
         {
             // Of a check, the time of its command: what is looked at after it is not the check's.
             let millis = ended["check"]["duration_ms"].as_f64().unwrap_or(now - began);
-            steps.push(Step { millis, ..step });
+            steps.push(Step { millis, refresh: ended["prepare"]["refresh_ms"].as_f64(), ..step });
         }
     }
     Ok(steps)

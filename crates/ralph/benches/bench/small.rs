@@ -1,20 +1,22 @@
 //! The costs of doing nothing: starting up, and waiting for a silent agent.
 
-use crate::lab::{BARE, Ending, Lab, Outcome, RALPH, median, millis, timed};
+use crate::lab::{BARE, Ending, Lab, Outcome, median, millis, program, timed};
 use crate::proc::{keeper, switches};
 use crate::table::{Goal, Table};
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 pub fn version(_: &Lab, table: &mut Table) -> Outcome<()> {
-    let quiet = |program, args: &[&str]| {
-        timed(Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()))
+    let quiet = |command: &OsStr, args: &[&str]| {
+        timed(Command::new(command).args(args).stdin(Stdio::null()).stdout(Stdio::null()))
     };
+    let own = program();
     let (mut ralph, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..300 {
-        floor.push(millis(quiet("/bin/true", &[])?));
-        ralph.push(millis(quiet(RALPH, &["--version"])?));
+        floor.push(millis(quiet("/bin/true".as_ref(), &[])?));
+        ralph.push(millis(quiet(&own, &["--version"])?));
     }
     table.value("`ralph --version`", median(ralph), Some(median(floor)), "ms", &Goal::AtMost(2.0));
     Ok(())

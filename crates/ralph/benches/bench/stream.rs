@@ -1,6 +1,6 @@
 //! Much output in one iteration: parsed, kept raw, rendered to a file, in little memory.
 
-use crate::lab::{Lab, Outcome, RALPH, journal, median};
+use crate::lab::{Lab, Outcome, journal, median, program};
 use crate::proc::timed_with_peak;
 use crate::table::{Goal, Table};
 use std::fs::{self, File};
@@ -74,10 +74,11 @@ fn agent(lab: &Lab, mb: u64, shape: &str) -> Outcome<String> {
             {{"say": "hi"}}, {{"print_mb": {{"mb": {mb}, "shape": "{shape}"}}}}]]}}"#
     );
     fs::write(&script, play)?;
-    let program = lab.path("claude");
-    fs::write(&program, format!("#!/bin/sh\nexec '{RALPH}' __agent '{}'\n", script.display()))?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-    Ok(program.to_string_lossy().into_owned())
+    let claude = lab.path("claude");
+    let text = format!("#!/bin/sh\nexec '{}' __agent '{}'\n", program().display(), script.display());
+    fs::write(&claude, text)?;
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o755))?;
+    Ok(claude.to_string_lossy().into_owned())
 }
 
 fn script(lab: &Lab) -> PathBuf {
@@ -96,7 +97,7 @@ fn kept_whole(lab: &Lab, mb: u64) -> Outcome<()> {
 /// The floor: the same stream, read with the same reads and only written to a file.
 fn copied(lab: &Lab) -> Outcome<Duration> {
     let start = Instant::now();
-    let mut agent = Command::new(RALPH);
+    let mut agent = Command::new(program());
     agent.arg("__agent").arg(script(lab)).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut agent = agent.spawn()?;
     let mut pipe = agent.stdout.take().ok_or("no pipe")?;

@@ -1,6 +1,6 @@
 //! Many workers at once, each with an agent that sleeps.
 
-use crate::lab::{BARE, Lab, Outcome, RALPH, median, millis, timed};
+use crate::lab::{BARE, Lab, Outcome, median, millis, program, timed};
 use crate::proc::{cpu_seconds, pss_kib};
 use crate::table::{Goal, Table};
 use std::fs;
@@ -49,8 +49,12 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
 
 /// Ralph with a tmux of its own.
 fn ralph(lab: &Lab, args: &[&str]) -> Command {
-    let mut command = Command::new(RALPH);
-    command.args(args).current_dir(lab.project()).env("RALPH_HOME", lab.path("home"));
+    let mut command = Command::new(program());
+    command
+        .args(args)
+        .current_dir(lab.project())
+        .env("RALPH_HOME", lab.path("home"))
+        .env("RALPH_SANDBOX", "none");
     command.env("TMUX_TMPDIR", lab.path("")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -2,7 +2,8 @@
 
 use super::format::Format;
 use crate::error::CliError;
-use clap::Args;
+use crate::report::Display;
+use clap::{Args, ValueEnum};
 use jiff::SpanRelativeTo;
 use ralph_loop::limits::Totals;
 use ralph_loop::money::Usd;
@@ -13,9 +14,12 @@ pub struct OutputArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub format: Format,
-    /// Print only the result
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
+    /// How much to show: everything, the agent's words with one line for each tool, or only the result
+    #[arg(long, value_enum, default_value = "full", value_name = "DISPLAY")]
+    display: DisplayArg,
+    /// Print only the result; short for --display quiet
+    #[arg(short, long, conflicts_with_all = ["verbose", "display"])]
+    quiet: bool,
     /// Print details of the run to standard error
     #[arg(short, long)]
     pub verbose: bool,
@@ -24,7 +28,25 @@ pub struct OutputArgs {
     pub timestamps: bool,
 }
 
-/// New limits for the whole of a run that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DisplayArg {
+    Full,
+    Compact,
+    Quiet,
+}
+
+impl OutputArgs {
+    pub fn display(&self) -> Display {
+        match self.display {
+            _ if self.quiet => Display::Quiet,
+            DisplayArg::Full => Display::Full,
+            DisplayArg::Compact => Display::Compact,
+            DisplayArg::Quiet => Display::Quiet,
+        }
+    }
+}
+
+// New limits for the whole of a run that has begun. (As a doc comment, it would be the help of the commands.)
 #[derive(Args)]
 pub struct TotalArgs {
     /// Stop after this many iterations
@@ -45,7 +67,7 @@ impl TotalArgs {
     }
 }
 
-/// For unattended runs.
+// For unattended runs. (Likewise no doc comment.)
 #[derive(Args)]
 pub struct WatchArgs {
     /// Stop an agent that is silent for this long [default: off; workers: 10m, or 60s if it prints

@@ -1,8 +1,14 @@
 //! `ralph completions` and `ralph man`: for shells and for `man`.
 
+use super::agents::AgentsArgs;
+use super::config::ConfigArgs;
+use super::hook::HookArgs;
+use super::sandbox::SandboxArgs;
+use super::stories::StoriesArgs;
+use super::tasks::TasksArgs;
 use crate::error::CliError;
 use crate::report::Out;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use std::process::ExitCode;
 
@@ -20,9 +26,27 @@ pub struct CompletionsArgs {
 
 pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "ralph", &mut script);
+    clap_complete::generate(args.shell, &mut with_nested(), "ralph", &mut script);
     print(&script);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command line with the commands inside commands, so that `ralph help tasks` is completed, too.
+/// They are built late (`defer` on `Command`), after `help` has copied the names of all commands.
+fn with_nested() -> Command {
+    super::Cli::command().mut_subcommands(|command| {
+        let augment = match command.get_name() {
+            "agents" => AgentsArgs::augment_args,
+            "config" => ConfigArgs::augment_args,
+            "hook" => HookArgs::augment_args,
+            "sandbox" => SandboxArgs::augment_args,
+            "stories" => StoriesArgs::augment_args,
+            "tasks" => TasksArgs::augment_args,
+            _ => return command,
+        };
+        // Nothing is left to be built late.
+        augment(command).defer(|command| command)
+    })
 }
 
 #[derive(Args)]
@@ -58,4 +82,25 @@ fn print(bytes: &[u8]) {
     let mut out = Out::stdout();
     out.bytes(bytes);
     out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, with_nested};
+
+    fn names(command: &Command) -> Vec<&str> {
+        command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect()
+    }
+
+    #[test]
+    fn help_is_completed_with_every_command_inside_a_command() {
+        let mut ralph = with_nested();
+        ralph.build();
+        let help = ralph.find_subcommand("help").unwrap();
+        assert_eq!(names(help), names(&ralph));
+        for command in ralph.get_subcommands().filter(|command| command.get_name() != "help") {
+            let copied = help.find_subcommand(command.get_name()).unwrap();
+            assert_eq!(names(copied), names(command), "{}", command.get_name());
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use super::args::OutputArgs;
 use super::config::refused;
-use super::{Stream, report_on};
+use super::{Stream, code, report_on};
 use crate::error::CliError;
 use crate::fsx;
 use crate::git;
@@ -17,6 +17,7 @@ use crate::request::{RequestedRun, Terms};
 use crate::session::{self, SessionOptions};
 use crate::settings;
 use clap::Args;
+use ralph_loop::sandbox::SandboxChoice;
 use ralph_loop::text::shell_word;
 use serde_json::{Value, json};
 use std::io;
@@ -79,7 +80,7 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode, CliError> {
         // Standard output may be a program's, which expects JSON there and nothing else.
         say(&format!("Kept: {}", scratch.keep().join("project").display()));
     }
-    ended
+    ended.map(|ended| code(&ended))
 }
 
 struct Scratch {
@@ -112,6 +113,8 @@ fn requested_run(scratch: &Scratch) -> Result<RequestedRun, CliError> {
         terms: Terms {
             checks: vec!["./test.sh".into()],
             command: vec![scratch.agent.to_string_lossy().into_owned()],
+            // Its agent is a part of this program.
+            sandbox: Some(SandboxChoice::None),
             ..Terms::default()
         },
         ..PromptRequest::default()

@@ -5,9 +5,8 @@ use super::home;
 use super::undo::how_to_restore;
 use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
-use crate::git::shadow::Shadow;
 use crate::report::{Out, Style, say};
-use crate::run_history::RunHistory;
+use crate::run_history::{RunHistory, TreeError};
 use clap::Args;
 use ralph_loop::text::printable;
 use std::process::ExitCode;
@@ -40,23 +39,17 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
     let history =
         RunHistory::read(&home, &find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?)?;
     let shadow = history.shadow()?;
-    // An agent that is running, or was interrupted, has started an iteration without a verdict.
-    let begun = history.state.ledger.judged + u32::from(history.state.work.attempts > 0);
+    let begun = history.last_begun();
     if let Some(iteration) = args.iteration.filter(|iteration| *iteration > begun) {
         return Err(CliError::failed(format!("run {} has no iteration {iteration}", history.run.id))
             .hint(format!("iterations so far: {begun}")));
     }
-    let from = history.tree_before(&shadow, args.iteration.unwrap_or(1))?;
-    let to = match history.trees.get(&(args.iteration.unwrap_or(begun) + 1)) {
-        Some(_) => history.tree_before(&shadow, args.iteration.unwrap_or(begun) + 1)?.to_owned(),
-        // What came after the last recorded tree is in the work tree only.
-        None => as_it_is_now(&shadow)?,
-    };
     let color = if Style::of_stdout().color { "--color=always" } else { "--no-color" };
     let flags: &[&str] = if args.stat { &[color, "--stat"] } else { &[color] };
-    let bytes = shadow
-        .diff(from, &to, flags, usize::MAX)
-        .map_err(|cause| CliError::from_error(&cause, Code::Failed))?;
+    let bytes = history.diff(&shadow, args.iteration, flags, usize::MAX).map_err(|error| match error {
+        TreeError::History(cause) => cause.into(),
+        TreeError::Shadow(cause) => CliError::from_error(&cause, Code::Failed),
+    })?;
     let mut out = Out::stdout();
     out.bytes(&bytes);
     out.flush();
@@ -67,15 +60,4 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
         say(&hint);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The work tree as it is now. The run may be at work, so its own index is left alone.
-fn as_it_is_now(shadow: &Shadow) -> Result<String, CliError> {
-    let look = |aside: &Shadow| aside.record(&aside.changes()?);
-    let recorded = shadow.aside().and_then(|aside| {
-        let recorded = look(&aside);
-        aside.forget();
-        recorded
-    });
-    recorded.map_err(|cause| CliError::from_error(&cause, Code::Failed))
 }

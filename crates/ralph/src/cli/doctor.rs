@@ -11,10 +11,12 @@ use crate::process::tool::{Tool, ToolOutput};
 use crate::proof::mounts;
 use crate::report::{Out, Style};
 use crate::request::root;
+use crate::sandbox::{self, canary};
 use crate::session;
 use crate::settings;
 use clap::Args;
 use ralph_loop::dialect::Dialect;
+use ralph_loop::sandbox::SandboxKind;
 use ralph_loop::text::{counted, printable};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -74,14 +76,7 @@ const OTHERS: &[Known] = &[
         kind: "tool",
         name: "bwrap",
         version: &["--version"],
-        advice: "apt-get install bubblewrap; needed to run checks on a clean copy",
-    },
-    Known { kind: "sandbox", name: "podman", version: &["--version"], advice: "apt-get install podman" },
-    Known {
-        kind: "sandbox",
-        name: "docker",
-        version: &["--version"],
-        advice: "see https://docs.docker.com/engine/install",
+        advice: "apt-get install bubblewrap; needed for a sandbox, and to run checks on a clean copy",
     },
 ];
 
@@ -96,6 +91,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let agents = findings.iter().filter(|finding| finding.kind == "agent" && finding.ok).count();
     look_at_root(&mut findings);
     look_at_mounts(&mut findings);
+    findings.extend(SandboxKind::ALL.map(|kind| look_at_sandbox(kind, &home)));
     findings.push(look_at_home(&home));
     findings.push(end_what_is_left(&home));
     let well = findings.iter().filter(|finding| finding.kind == "home").all(|finding| finding.ok);
@@ -145,6 +141,19 @@ fn look_at_mounts(findings: &mut [Finding]) {
     {
         bwrap.ok = false;
         bwrap.advice = Some(format!("{why}; checks run in place"));
+    }
+}
+
+fn look_at_sandbox(kind: SandboxKind, home: &Home) -> Finding {
+    let finding =
+        |ok, found, advice| Finding { kind: "sandbox", name: kind.name().into(), ok, found, advice };
+    match canary::attempt(kind, home) {
+        Ok(_) => finding(
+            true,
+            Some(sandbox::gaps(kind).map_or("works".into(), |gaps| format!("works; {gaps}"))),
+            None,
+        ),
+        Err(why) => finding(false, Some("does not work".into()), Some(why)),
     }
 }
 

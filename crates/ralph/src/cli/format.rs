@@ -4,14 +4,13 @@
 //! `report/` that writes it. Commands that print values match on the [`Shape`].
 
 use super::args::OutputArgs;
-use super::{exit_code, home};
+use super::home;
 use crate::error::CliError;
 use crate::report::{Human, HumanOptions, Ndjson, Out, Reporter, RunResult, Silent, Style, Verbose};
 use crate::session::{self, Ended, SessionError};
 use clap::ValueEnum;
 use ralph_loop::text::printable;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// What is printed, by every command that has `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,19 +97,14 @@ pub fn print_refusal(error: &CliError, format: Format) {
 
 pub fn print_json(value: &impl serde::Serialize) {
     let mut out = Out::stdout();
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        out.line(&text);
-    }
+    out.json(value);
     out.flush();
 }
 
 /// One object a line.
 pub fn print_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) {
     let mut out = Out::stdout();
-    values
-        .into_iter()
-        .filter_map(|value| serde_json::to_string(&value).ok())
-        .for_each(|line| out.line(&line));
+    values.into_iter().for_each(|value| out.json_line(&value));
     out.flush();
 }
 
@@ -142,20 +136,20 @@ pub enum Stream {
     Hidden,
 }
 
-/// Lives a run with the reporter that was asked for, and reports how it ended.
+/// Lives a run with the reporter that was asked for, and reports how it ended. What follows from that is the caller's.
 pub fn report_on(
     output: &OutputArgs,
     stream: Stream,
     live: impl FnOnce(&mut dyn Reporter) -> Result<Ended, SessionError>,
-) -> Result<ExitCode, CliError> {
+) -> Result<Ended, CliError> {
     let live = |reporter: &mut dyn Reporter| match output.verbose {
         true => live(&mut Verbose::new(reporter)),
         false => live(reporter),
     };
-    let ended = match output.format {
+    Ok(match output.format {
         Format::Human => {
             let options = HumanOptions {
-                quiet: output.quiet,
+                display: output.display(),
                 stream: stream == Stream::Shown,
                 timestamps: output.timestamps,
             };
@@ -175,6 +169,5 @@ pub fn report_on(
             ndjson.close(&ended.result()?);
             ended
         }
-    };
-    Ok(exit_code(ended.stopped.reason, &ended.state))
+    })
 }

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use ralph_loop::sandbox::SandboxChoice;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -95,6 +96,21 @@ pub fn swallowed_flag(args: &[OsString]) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// The error for a sandbox's name after a space, where the prompt would be.
+pub fn sandbox_name(args: &[OsString]) -> Result<(), CliError> {
+    let words = args.iter().map(|arg| arg.to_str().unwrap_or_default()).take_while(|word| *word != "--");
+    let words: Vec<&str> = words.collect();
+    let named =
+        words.windows(2).find(|pair| pair[0] == "--sandbox" && SandboxChoice::NAMES.contains(&pair[1]));
+    match named {
+        Some([_, name]) if words.first() != Some(&"sandbox") => {
+            Err(CliError::usage(format!("after a space, {name} is the prompt and not the sandbox"))
+                .hint(format!("did you mean --sandbox={name}?")))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// No flag has a space in it.

@@ -3,21 +3,21 @@
 //!
 //! Nothing is written before the last question is answered, and then the whole file at once.
 
-pub(super) mod ask;
 mod detect;
 mod stories;
 mod tasks;
 
 use super::args::ProjectArgs;
+use super::ask::{Answer, Asker, Stopped};
 use super::config::refused;
 use crate::error::CliError;
 use crate::fsx;
 use crate::layout::Project;
 use crate::report::say;
 use crate::settings::{self, FAIL_ACTIONS, InOrder, mask};
-use ask::{Answer, Asker, Stopped};
 use clap::{Args, ValueEnum};
 use ralph_loop::dialect::Dialect;
+use ralph_loop::sandbox::SandboxChoice;
 use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -78,6 +78,13 @@ struct Answers {
     guardrails: Vec<GuardrailAnswers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scm: Option<ScmAnswers>,
+    /// The default is not written down: a better one may come.
+    #[serde(skip_serializing_if = "is_auto")]
+    sandbox: &'static str,
+}
+
+fn is_auto(sandbox: &&str) -> bool {
+    *sandbox == "auto"
 }
 
 #[derive(Debug, Serialize)]
@@ -180,6 +187,7 @@ fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
     let completion_response = asker.line("Completion response [DONE]: ")?;
     let checks = checks(project, asker)?;
     let scm = scm(asker)?;
+    let sandbox = sandbox(asker)?;
     Ok(Answers {
         maximum_iterations,
         completion_response: or(completion_response, "DONE"),
@@ -189,6 +197,7 @@ fn questions(project: &Project, asker: &mut Asker) -> Answer<Answers> {
         agent: AgentAnswers { command, flags: list(&flags) },
         guardrails: checks,
         scm,
+        sandbox,
     })
 }
 
@@ -273,6 +282,17 @@ fn scm(asker: &mut Asker) -> Answer<Option<ScmAnswers>> {
     let tasks = list(&tasks);
     let tasks = if tasks.is_empty() { vec!["commit".to_string()] } else { tasks };
     Ok(Some(ScmAnswers { command, tasks }))
+}
+
+fn sandbox(asker: &mut Asker) -> Answer<&'static str> {
+    asker.say("A sandbox keeps agents and checks inside this project. auto takes the first that works.");
+    let names = SandboxChoice::NAMES;
+    let question = format!("Sandbox ({}) [auto]: ", names.join(", "));
+    asker.until(&question, |answer| {
+        let wanted = if answer.is_empty() { "auto" } else { answer };
+        let known = names.into_iter().find(|name| name.eq_ignore_ascii_case(wanted));
+        known.ok_or_else(|| format!("Please enter one of {}.", names.join(", ")))
+    })
 }
 
 /// An answer, or what Enter takes.

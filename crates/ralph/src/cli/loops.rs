@@ -3,19 +3,21 @@
 use super::args::{OutputArgs, ProjectArgs, WatchArgs, count, dollars, duration};
 use super::config::refused;
 use super::habits;
-use super::{Stream, home, report_on};
+use super::in_the_way::{Question, Reply, allow};
+use super::{INTERRUPTED, Stream, code, home, report_on};
 use crate::catalog;
 use crate::engine::{FirstPrompt, first_prompt};
 use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::{Out, say};
 use crate::request::{self, RequestedRun, Terms};
-use crate::session::{self, SessionOptions};
+use crate::session::{self, Ended, SessionOptions};
 use crate::settings::{self, Settings};
 use crate::worker;
 use clap::Args;
 use ralph_loop::money::Usd;
 use ralph_loop::proof::ProofMode;
+use ralph_loop::sandbox::SandboxChoice;
 use ralph_loop::text::{counted, printable};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,6 +69,14 @@ pub struct LoopArgs {
     /// Do not run the checks before the first agent
     #[arg(long)]
     no_baseline: bool,
+    /// Keep agents and checks inside the project: auto (the default), bwrap, landlock or none; alone,
+    /// any that works. NAME needs the equals sign: after a space comes the prompt
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "any",
+          value_parser = sandbox, conflicts_with = "no_sandbox")]
+    sandbox: Option<SandboxChoice>,
+    /// Let agents and checks run with your own rights
+    #[arg(long)]
+    no_sandbox: bool,
     /// Print the prompt without starting anything
     #[arg(short, long)]
     pub dry_run: bool,
@@ -116,6 +126,7 @@ impl LoopArgs {
             check_timeout: self.check_timeout,
             proof: self.proof,
             no_baseline: self.no_baseline,
+            sandbox: if self.no_sandbox { Some(SandboxChoice::None) } else { self.sandbox },
             log_file: self.log_file.clone(),
             fallback_agents: self.fallback_agent.clone(),
             max_outage: self.max_outage,
@@ -162,17 +173,41 @@ impl LoopArgs {
         Terms { seated: true, unplanned, ..self.terms() }
     }
 
-    /// Runs what was asked for to its end, or shows how it would begin.
-    pub fn live(&self, requested: RequestedRun, settings: &Settings) -> Result<ExitCode, CliError> {
+    /// Runs what was asked for to its end, or shows how it would begin. `again` makes the same request with other
+    /// terms and settings, where the user has decided so.
+    pub fn live(
+        &self,
+        requested: RequestedRun,
+        settings: &Settings,
+        again: impl Fn(Terms, &Settings) -> Result<RequestedRun, CliError>,
+    ) -> Result<ExitCode, CliError> {
         if self.dry_run {
             return dry_run(&requested, self.output.verbose);
         }
+        let mut question = Question::at_terminal(&self.output);
+        let (mut terms, mut settings, mut requested) = (self.terms(), settings.clone(), requested);
+        loop {
+            let ended = self.live_once(requested, &settings, question.is_some())?;
+            let Some(question) = question.as_mut().filter(|_| Question::is_about(&ended)) else {
+                return Ok(code(&ended));
+            };
+            match question.ask(&ended) {
+                Reply::Allow => allow(&mut settings.sandbox, &ended),
+                Reply::WithoutSandbox => terms.sandbox = Some(SandboxChoice::None),
+                Reply::Stop => return Ok(code(&ended)),
+                Reply::Interrupted => return Ok(ExitCode::from(INTERRUPTED)),
+            }
+            requested = again(terms.clone(), &settings)?;
+        }
+    }
+
+    fn live_once(&self, requested: RequestedRun, settings: &Settings, asks: bool) -> Result<Ended, CliError> {
         let (home, dir) = (home()?, self.project.dir()?);
         let ignored = self.watch.tool_timeout.and_then(|_| request::tool_timeout_warning(&requested.run));
         for warning in request::warnings(&requested.run).into_iter().chain(ignored) {
             say(&format!("ralph: warning: {warning}"));
         }
-        let options = SessionOptions::of_program(self.share_workspace);
+        let options = SessionOptions { asks, ..SessionOptions::of_program(self.share_workspace) };
         let streams =
             (self.stream_agent_output || settings.stream_agent_output) && !self.no_stream_agent_output;
         let stream = if streams { Stream::Shown } else { Stream::Hidden };
@@ -183,6 +218,12 @@ impl LoopArgs {
         }
         ended
     }
+}
+
+pub fn sandbox(text: &str) -> Result<SandboxChoice, String> {
+    let any = (text == "any").then_some(SandboxChoice::Any);
+    any.or_else(|| SandboxChoice::named(text))
+        .ok_or_else(|| format!("expected one of {}", SandboxChoice::NAMES.join(", ")))
 }
 
 fn proof_mode(text: &str) -> Result<ProofMode, String> {

@@ -4,16 +4,19 @@ mod advice;
 mod agents;
 mod archive;
 mod args;
+mod ask;
 mod clean;
 mod completions;
 mod config;
 mod demo;
 mod diff;
 mod doctor;
+mod enter;
 mod format;
 mod function;
 mod habits;
 mod hook;
+mod in_the_way;
 mod init;
 mod logs;
 mod loops;
@@ -23,7 +26,9 @@ mod prove;
 mod resume;
 mod run;
 mod run_log;
+mod run_table;
 mod runs;
+mod sandbox;
 mod schema;
 mod show;
 mod spawn;
@@ -33,6 +38,7 @@ mod stories;
 mod table;
 mod tasks;
 mod template;
+mod top;
 mod undo;
 mod watch;
 mod workers;
@@ -43,6 +49,8 @@ use crate::layout::Home;
 use crate::library;
 use crate::process;
 use crate::report::say;
+use crate::sandbox::ENTER;
+use crate::session::Ended;
 use crate::similar;
 use crate::worker;
 use crate::worker::workers::check_name;
@@ -77,7 +85,9 @@ Examples:
 Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration, \
 130 interrupted.";
 
+// Arguments are built for the given command only, which halves the work of a start.
 #[derive(Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Set up a project: settings, a prompt, stories or a task list
     Init(init::InitArgs),
@@ -92,10 +102,12 @@ enum Command {
     Archive(archive::ArchiveArgs),
     /// Start a worker in the background
     Spawn(spawn::SpawnArgs),
-    /// List workers
+    /// List live runs and workers
     Ls(ls::LsArgs),
     /// Show the status of workers and runs
     Status(status::StatusArgs),
+    /// Watch and steer all runs on one screen
+    Top(top::TopArgs),
     /// Attach to a worker in tmux
     Attach(watch::AttachArgs),
     /// Print the output of a worker or run
@@ -128,12 +140,14 @@ enum Command {
     Clean(clean::CleanArgs),
     /// Show the effective settings
     Config(config::ConfigArgs),
-    /// Print the JSON schema of a file
+    /// Print the JSON schema of the settings, or of the view of a run
     Schema(schema::SchemaArgs),
     /// List known agents, or verify an installed one
     Agents(agents::AgentsArgs),
     /// Show what is installed, what is missing, and how to fix it
     Doctor(doctor::DoctorArgs),
+    /// Try the sandboxes that agents can run in, or look around in one
+    Sandbox(sandbox::SandboxArgs),
     /// Handle a hook call from an agent
     Hook(hook::HookArgs),
     /// Print a starter prompt
@@ -162,6 +176,7 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
         Some(process::KEEPER) => return process::keeper_main(),
+        Some(ENTER) => return enter::main(&args[1..]),
         Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
         Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
@@ -199,6 +214,7 @@ fn check_loop(words: &[OsString]) -> Result<(), CliError> {
     let flags = words.split_first().filter(|(first, _)| *first == worker::PROMPT).map(|(_, flags)| flags);
     let words = flags.map_or_else(|| words.to_vec(), |flags| [&["run".into()][..], flags].concat());
     habits::swallowed_flag(&words)?;
+    habits::sandbox_name(&words)?;
     let cli = Cli::try_parse_from(std::iter::once(OsString::from("ralph")).chain(words.iter().cloned()));
     match cli.map(|cli| cli.command) {
         Ok(Command::Run(args)) => args.check(flags.is_some()),
@@ -214,7 +230,7 @@ fn check_loop(words: &[OsString]) -> Result<(), CliError> {
 }
 
 fn act(args: &[OsString]) -> ExitCode {
-    if let Err(error) = habits::swallowed_flag(args) {
+    if let Err(error) = habits::swallowed_flag(args).and_then(|()| habits::sandbox_name(args)) {
         return fail(&error, Format::asked_for(args));
     }
     let words = std::iter::once(OsString::from("ralph")).chain(habits::note_last(args));
@@ -250,6 +266,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Spawn(args) => (Format::Human, spawn::spawn(args)),
         Command::Ls(args) => (Format::Human, ls::ls(args)),
         Command::Status(args) => (Format::Human, status::status(args)),
+        Command::Top(args) => (Format::Human, top::top(args)),
         Command::Attach(args) => (Format::Human, watch::attach(args)),
         Command::Logs(args) => (Format::Human, logs::logs(args)),
         Command::Pause(args) => (Format::Human, steer::pause(args)),
@@ -269,6 +286,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Schema(args) => (Format::Human, schema::schema(args)),
         Command::Agents(args) => (Format::Human, agents::agents(args)),
         Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
+        Command::Sandbox(args) => (Format::Human, sandbox::sandbox(args)),
         Command::Hook(args) => (Format::Human, hook::hook(args)),
         Command::Completions(args) => (Format::Human, completions::completions(args)),
         Command::Man(args) => (Format::Human, completions::man(args)),
@@ -282,7 +300,8 @@ fn act(args: &[OsString]) -> ExitCode {
 /// suggests nothing.
 fn suggest_subcommand(error: &mut clap::Error, args: &[OsString]) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return };
-    let cli = Cli::command();
+    let mut cli = Cli::command();
+    cli.build();
     let Some(command) = args.first().and_then(|name| cli.find_subcommand(name)) else { return };
     let names = command.get_subcommands().map(clap::Command::get_name);
     if let (ErrorKind::UnknownArgument, Some(meant)) = (error.kind(), similar::nearest(word, names)) {
@@ -303,10 +322,18 @@ fn home() -> Result<Home, CliError> {
         .ok_or_else(|| CliError::usage("no home directory to keep runs in").hint("set HOME or RALPH_HOME"))
 }
 
+/// As a shell has it for Ctrl+C.
+const INTERRUPTED: u8 = 130;
+
+/// How a run has ended, for the shell.
+fn code(ended: &Ended) -> ExitCode {
+    exit_code(ended.stopped.reason, &ended.state)
+}
+
 fn exit_code(reason: StopReason, state: &State) -> ExitCode {
     match reason.kind() {
         _ if state.is_success(reason) => ExitCode::SUCCESS,
-        StopKind::Interrupted => ExitCode::from(130),
+        StopKind::Interrupted => ExitCode::from(INTERRUPTED),
         StopKind::Unusable => ExitCode::from(Code::Usage as u8),
         StopKind::Done
         | StopKind::Limit
@@ -323,9 +350,25 @@ mod tests {
     use super::Cli;
     use clap::CommandFactory;
 
+    /// With all their arguments.
+    fn built() -> clap::Command {
+        let mut cli = Cli::command();
+        cli.build();
+        cli
+    }
+
+    #[test]
+    fn a_start_builds_the_arguments_of_no_other_command() {
+        let arguments = |cli: &clap::Command| {
+            cli.get_subcommands().map(|command| command.get_arguments().count()).sum::<usize>()
+        };
+        assert_eq!(arguments(&Cli::command()), 0);
+        assert!(arguments(&built()) > 100);
+    }
+
     #[test]
     fn formats_are_the_same_wherever_they_are_offered() {
-        let mut commands = vec![Cli::command()];
+        let mut commands = vec![built()];
         let mut offered = 0;
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().cloned());
@@ -344,7 +387,7 @@ mod tests {
     /// are, so they have to fit.
     #[test]
     fn help_fits_eighty_columns() {
-        let mut commands = vec![Cli::command()];
+        let mut commands = vec![built()];
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().cloned());
             let Some(help) = command.get_after_help() else { continue };

@@ -6,7 +6,7 @@
 
 use super::args::{OutputArgs, ProjectArgs, duration};
 use super::config::refused;
-use super::{Stream, home, report_on};
+use super::{Stream, code, home, report_on};
 use crate::catalog;
 use crate::error::{CliError, Code};
 use crate::fsx;
@@ -83,14 +83,11 @@ pub fn prove(args: &ProveArgs) -> Result<ExitCode, CliError> {
     fsx::private_dir(home.root()).map_err(trouble)?;
     // Beside the records, so that git objects can be linked; gone with all that it made.
     let scratch = fsx::scratch_dir(home.root()).map_err(trouble)?;
-    let mut word = None;
-    let code = report_on(&args.output, Stream::Hidden, |reporter| {
+    let ended = report_on(&args.output, Stream::Hidden, |reporter| {
         let options = SessionOptions::of_program(true);
-        let ended = session::open(&Home::at(scratch.path().to_path_buf()), requested, &options, reporter)?;
-        word = ended.state.proof.weakest();
-        Ok(ended)
+        session::open(&Home::at(scratch.path().to_path_buf()), requested, &options, reporter)
     })?;
-    Ok(verdict(&subject, word, code))
+    Ok(verdict(&subject, ended.state.proof.weakest(), code(&ended)))
 }
 
 /// What is left of what was said. Words are ordered by strength.

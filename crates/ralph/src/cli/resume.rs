@@ -5,7 +5,7 @@ use super::args::{OutputArgs, ProjectArgs, TotalArgs};
 use super::spawn::seat_worker;
 use super::steer::{change, refuse_agents};
 use super::workers::show_window;
-use super::{Stream, home, report_on};
+use super::{Stream, code, home, report_on};
 use crate::catalog::{self, RunLine};
 use crate::control::{Command, CommandResult, TalkError, talk};
 use crate::error::CliError;
@@ -65,9 +65,10 @@ pub fn resume(args: &ResumeArgs) -> Result<ExitCode, CliError> {
         None => newest_resumable(&home, &args.project.dir()?, &changes)?,
     };
     let options = SessionOptions::of_program(args.share_workspace);
-    report_on(&args.output, Stream::Shown, |reporter| {
+    let ended = report_on(&args.output, Stream::Shown, |reporter| {
         session::resume(&home, &id, &changes, &options, reporter)
-    })
+    })?;
+    Ok(code(&ended))
 }
 
 impl ResumeArgs {

@@ -4,6 +4,7 @@ use super::habits;
 use super::loops::LoopArgs;
 use crate::error::CliError;
 use crate::request::prompt::{self, PromptRequest};
+use crate::settings::Settings;
 use clap::{Args, Parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -64,8 +65,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     habits::completion_response(args.completion_response.as_deref())?;
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
-    let requested = prompt::build(&args.request(), &settings, &project)?;
-    args.common.live(requested, &settings)
+    let build = |terms, settings: &Settings| {
+        let request = PromptRequest { terms, ..args.request() };
+        prompt::build(&request, settings, &project).map_err(CliError::from)
+    };
+    args.common.live(build(args.common.terms(), &settings)?, &settings, build)
 }
 
 impl RunArgs {

@@ -1,5 +1,7 @@
 //! `ralph show`: what happened in a run.
 
+mod network;
+
 use super::args::ProjectArgs;
 use super::format::{Format, Shape};
 use super::{home, print_json};
@@ -9,15 +11,15 @@ use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::{self, RunDir};
-use crate::report::{Out, Style, command_name, fit, proof};
+use crate::lock::RunLock;
+use crate::report::{Out, Style, assignment, command_name, fit, proof, up_now};
 use crate::run_history::{RunHistory, SentPrompt};
 use crate::session::result_of;
 use clap::Args;
-use jiff::Timestamp;
-use ralph_loop::State;
+use jiff::{Timestamp, Zoned};
 use ralph_loop::dialect::{AgentEvent, Dialect, ScanFor, StreamReader};
 use ralph_loop::state::Resumable;
-use ralph_loop::text::{counted, printable};
+use ralph_loop::text::{counted, one_line, printable};
 use ralph_loop::time::span;
 use ralph_loop::view::{EndKind, Iteration};
 use std::fs::File;
@@ -32,13 +34,17 @@ checks, and the cost. `ralph diff RUN ITERATION` shows the changes themselves.
 
 Examples:
   ralph show                        # the newest run in this directory
-  ralph show 20261115-2215")]
+  ralph show 20261115-2215
+  ralph show --network              # bytes per host, in a sandbox")]
 pub struct ShowArgs {
     /// Worker name, run id or id prefix [default: the newest run in this directory]
     run: Option<String>,
     /// Output format; ndjson prints the journal itself
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
+    /// Show what programs in the sandbox sent to which hosts, and which ones were refused
+    #[arg(long)]
+    network: bool,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -46,6 +52,9 @@ pub struct ShowArgs {
 pub fn show(args: &ShowArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let id = find_or_newest(&home, args.run.as_deref(), &args.project.dir()?)?;
+    if args.network {
+        return network::show(&home.run(&id), args.format);
+    }
     match args.format.shape() {
         Shape::Value => print_json(&result_of(&home.run(&id))?),
         Shape::Lines => {
@@ -78,17 +87,23 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
 const AT_ONCE: usize = 1000;
 
 fn print(history: &RunHistory) {
-    let mut out = Out::stdout();
+    let (mut out, width) = (Out::stdout(), Style::of_stdout().edge());
     let run = &history.run;
     out.line(&format!("run        {} (ralph {})", run.id, command_name(&run.plan)));
-    out.line(&format!("directory  {}", run.workspace.display()));
+    let asked = assignment(&history.view.assignment, &history.run_dir);
+    out.line(&fit(&format!("asked      {asked}"), width));
+    out.line(&format!("directory  {}", one_line(&run.workspace.display().to_string())));
     let agents: Vec<&str> = run.agents.iter().map(|agent| agent.name.as_str()).collect();
     out.line(&format!("agent      {}", agents.join(", ")));
     out.line(&format!("started    {}", minute(history.opened_at)));
+    if let Some(spec) = run.confinement.sandbox() {
+        out.line(&format!("sandbox    {}", spec.kind.name()));
+        out.line(&format!("network    {}", spec.network.mode.name()));
+    }
     for check in &run.checks {
         out.text(&format!("check      {}", printable(&check.command)));
     }
-    let (shadow, width) = (history.shadow().ok(), Style::of_stdout().edge());
+    let shadow = history.shadow().ok();
     let changed = history.iterations.chunks(AT_ONCE).flat_map(|part| changed(history, shadow.as_ref(), part));
     for (iteration, changed) in history.iterations.iter().zip(changed) {
         out.line("");
@@ -132,7 +147,10 @@ fn print(history: &RunHistory) {
         print_agent(&mut out, history, *number, asked, width);
     }
     out.line("");
-    out.text(&ending(&history.state, history.last_at));
+    for line in history.state.refused.lines() {
+        out.text(&printable(&line));
+    }
+    out.text(&ending(history));
     out.flush();
 }
 
@@ -256,21 +274,22 @@ fn names(changed: &Changed) -> String {
     }
 }
 
-fn ending(state: &State, last_at: i64) -> String {
+/// A run that goes on is counted up to now.
+fn ending(history: &RunHistory) -> String {
+    let (state, view) = (&history.state, &history.view);
+    let goes_on = state.stopped.is_none() && RunLock::is_held(&history.run_dir);
+    let up_ms = if goes_on { up_now(view, &Zoned::now()) } else { view.up_ms };
     let iterations = counted(state.ledger.judged.into(), "iteration");
-    let took = format!(
-        "{iterations}, cost: {}, time: {}, {}",
-        state.ledger.spent,
-        span(state.position.up_ms),
-        minute(last_at)
-    );
+    let took = format!("{iterations}, cost: {}, time: {}", state.ledger.spent, span(up_ms));
+    let last = minute(history.last_at);
     match &state.stopped {
         Some(stopped) => {
             let note =
                 stopped.note.as_deref().map(|note| format!(": {}", printable(note))).unwrap_or_default();
-            format!("{}{note} ({took})", stopped.reason.word())
+            format!("{}{note} ({took}, {last})", stopped.reason.word())
         }
-        None => format!("not ended ({took})"),
+        None if goes_on => format!("running ({took} so far)"),
+        None => format!("not ended ({took}, {last})"),
     }
 }
 

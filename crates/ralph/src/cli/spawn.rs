@@ -149,7 +149,7 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     out.line(&format!("spawned {name} ({window}) [ralph mode: iteration {iteration}/{of}]"));
     out.flush();
-    if own.wait { end_of(&home, &run) } else { Ok(ExitCode::SUCCESS) }
+    if own.wait { end_of(&home, &run, Some(&name)) } else { Ok(ExitCode::SUCCESS) }
 }
 
 /// A worker that has ended gives its name away; one that could go on only if that was asked for.

@@ -111,7 +111,7 @@ pub struct SayArgs {
 }
 
 /// What came of asking.
-enum Came {
+pub(super) enum Came {
     Done,
     Already,
 }
@@ -119,21 +119,23 @@ enum Came {
 pub fn pause(args: &PauseArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     for target in named(&home, &args.name, &args.project)? {
-        let paused = target.state.status == Status::Paused;
-        if paused && !target.alive {
-            already_paused(&target);
-            continue;
-        }
-        if target.state.reason.is_some() {
-            return Err(not_running(&target));
-        }
-        let leave = [Fact::Asked(Ask::Leave), Fact::Stopped { reason: StopReason::Paused, note: None }];
-        match ask(&home, &target, &Command::Pause, &leave)? {
+        match pause_one(&home, &target)? {
             Came::Done => print(&format!("paused ralph loop for {}", target.name)),
-            Came::Already => already_paused(&target),
+            Came::Already => say(&format!("ralph: warning: {target} is already paused")),
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn pause_one(home: &Home, target: &Target) -> Result<Came, CliError> {
+    if target.state.status == Status::Paused && !target.alive {
+        return Ok(Came::Already);
+    }
+    if target.state.reason.is_some() {
+        return Err(not_running(target));
+    }
+    let leave = [Fact::Asked(Ask::Leave), Fact::Stopped { reason: StopReason::Paused, note: None }];
+    ask(home, target, &Command::Pause, &leave)
 }
 
 fn named(home: &Home, names: &[String], project: &ProjectArgs) -> Result<Vec<Target>, CliError> {
@@ -170,16 +172,23 @@ fn kill_all(home: &Home) -> Result<ExitCode, CliError> {
 }
 
 fn kill_one(home: &Home, target: &Target) -> Result<(), CliError> {
-    if target.alive || target.is_abandoned() || target.state.reason.as_deref() == Some("paused") {
+    match end_one(home, target)? {
+        Came::Done => print(&format!("killed {}", target.name)),
+        Came::Already => say(&format!("ralph: warning: {target} is not running")),
+    }
+    Ok(())
+}
+
+/// Ends it if there is something to end, and closes the window of a worker.
+pub(super) fn end_one(home: &Home, target: &Target) -> Result<Came, CliError> {
+    let goes_on = target.alive || target.is_abandoned() || target.state.reason.as_deref() == Some("paused");
+    if goes_on {
         end(home, target)?;
-        print(&format!("killed {}", target.name));
-    } else {
-        say(&format!("ralph: warning: {target} is not running"));
     }
     if target.is_worker() {
         Tmux::of(home).close(&target.name);
     }
-    Ok(())
+    Ok(if goes_on { Came::Done } else { Came::Already })
 }
 
 /// Ends a worker or a run; nothing of it is left when this returns.
@@ -205,12 +214,16 @@ pub fn set(args: &SetArgs) -> Result<ExitCode, CliError> {
 
 /// Changes what a run may use up or works on, and says so.
 pub(super) fn change(home: &Home, target: &Target, changes: &Changes) -> Result<(), CliError> {
-    let waits = [Fact::Asked(Ask::Set(changes.clone()))];
-    ask(home, target, &Command::Set(changes.clone()), &waits)?;
+    set_one(home, target, changes)?;
     for (what, value) in changed(changes) {
         print(&format!("set {what} of {} to {value}", target.name));
     }
     Ok(())
+}
+
+pub(super) fn set_one(home: &Home, target: &Target, changes: &Changes) -> Result<Came, CliError> {
+    let waits = [Fact::Asked(Ask::Set(changes.clone()))];
+    ask(home, target, &Command::Set(changes.clone()), &waits)
 }
 
 fn changes(args: &SetArgs) -> Result<Changes, CliError> {
@@ -244,7 +257,13 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
 pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let target = find_or_here(&home, args.name.as_deref(), &args.project.dir()?)?;
-    let text = args.text.trim();
+    say_one(&home, &target, &args.text)?;
+    print(&format!("added to the next prompt of {}", target.name));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn say_one(home: &Home, target: &Target, text: &str) -> Result<Came, CliError> {
+    let text = text.trim();
     if text.is_empty() {
         return Err(CliError::usage("the note is empty"));
     }
@@ -252,13 +271,11 @@ pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("the note is longer than {LONGEST_NOTE} bytes"))
             .hint("put it in a file, and name the file in the note"));
     }
-    refuse_agents(&home, &target)?;
+    refuse_agents(home, target)?;
     let hash = Texts::of(&target.run_dir).put(text);
     let hash = hash.map_err(|cause| CliError::failed("cannot save the note").cause(cause))?;
     let waits = [Fact::Asked(Ask::Say { text: hash })];
-    ask(&home, &target, &Command::Say { text: text.to_string() }, &waits)?;
-    print(&format!("added to the next prompt of {}", target.name));
-    Ok(ExitCode::SUCCESS)
+    ask(home, target, &Command::Say { text: text.to_string() }, &waits)
 }
 
 /// Asks the loop, or writes `instead` where there is none.
@@ -305,10 +322,6 @@ fn refuse(home: &Home, run: Option<&str>, message: String) -> Result<(), CliErro
     let (Sender::Agent { run: around }, Some(why)) = (&sender, why) else { return Ok(()) };
     let hint = format!("this shell or program was started inside run {around}; use a terminal outside of it");
     Err(CliError::failed(message).cause(why).hint(hint))
-}
-
-fn already_paused(target: &Target) {
-    say(&format!("ralph: warning: {target} is already paused"));
 }
 
 fn not_running(target: &Target) -> CliError {

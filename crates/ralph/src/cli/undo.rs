@@ -1,8 +1,8 @@
 //! `ralph undo`: restores the files as they were before an iteration.
 
 use super::args::{ProjectArgs, count};
+use super::ask::{Asker, Stopped};
 use super::home;
-use super::init::ask::{Asker, Stopped};
 use crate::catalog::find_or_newest;
 use crate::error::{CliError, Code};
 use crate::git::kept::RestoreGitError;

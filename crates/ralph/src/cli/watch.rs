@@ -58,8 +58,12 @@ pub struct RmArgs {
 }
 
 pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
+    attach_to(&args.name)
+}
+
+pub(super) fn attach_to(name: &str) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let worker = find(&home, &args.name)?;
+    let worker = find(&home, name)?;
     if !worker.has_process() {
         return show_end(&worker);
     }
@@ -71,7 +75,7 @@ pub fn attach(args: &AttachArgs) -> Result<ExitCode, CliError> {
     let attached = Tmux::of(&home).attach(&worker.name)?;
     // Its window closes with it, so that its last lines were on the screen for a moment only.
     if !worker.has_process() {
-        return show_end(&find(&home, &args.name)?);
+        return show_end(&find(&home, name)?);
     }
     match attached {
         Exit::Code(0) => Ok(ExitCode::SUCCESS),
@@ -99,7 +103,9 @@ pub fn wait(args: &WaitArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let mut code = ExitCode::SUCCESS;
     for name in &args.name {
-        let ended = end_of(&home, &target::find(&home, name)?.run)?;
+        let target = target::find(&home, name)?;
+        let worker = target.is_worker().then_some(target.name.as_str());
+        let ended = end_of(&home, &target.run, worker)?;
         if code == ExitCode::SUCCESS {
             code = ended;
         }

@@ -5,15 +5,18 @@ use crate::error::{CliError, continue_with};
 use crate::fsx;
 use crate::journal;
 use crate::layout::Home;
-use crate::lock::RunLock;
+use crate::lock::{NameLock, RunLock};
 use crate::report::say;
 use crate::tmux::{SESSION, Tmux};
 use std::process::ExitCode;
 
-/// Waits for the end of a run and returns its exit code.
-pub(super) fn end_of(home: &Home, run: &str) -> Result<ExitCode, CliError> {
+/// Waits for the end of a run and of the process of its worker, whose name is free then. Returns the run's exit
+/// code.
+pub(super) fn end_of(home: &Home, run: &str, worker: Option<&str>) -> Result<ExitCode, CliError> {
     let run_dir = home.run(run);
-    RunLock::wait(&run_dir).map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
+    let process = |()| worker.map_or(Ok(()), |name| NameLock::wait(home, name));
+    let ended = RunLock::wait(&run_dir).and_then(process);
+    ended.map_err(|cause| CliError::failed("cannot wait for the worker").cause(cause))?;
     let replayed = journal::replay(&run_dir, |_, _, _| {}).map_err(|cause| cause.of_run(run))?;
     match &replayed.state.stopped {
         Some(stopped) => Ok(exit_code(stopped.reason, &replayed.state)),

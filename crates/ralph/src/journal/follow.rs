@@ -13,8 +13,9 @@ use ralph_loop::Run;
 use ralph_loop::dialect::{Dialect, Invocation, Lines, ScanFor, StreamReader, Wants, command_line};
 use ralph_loop::event::{Fact, Step, StepId};
 use ralph_loop::run::AgentSpec;
-use ralph_loop::view::{Moments, RunView};
+use ralph_loop::view::{ItemView, Moments, RunView, items};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -32,6 +33,8 @@ pub struct Follower {
     moments: Moments,
     /// Of the agent at work.
     stream: Option<AgentStream>,
+    /// The iterations whose streams are read.
+    wanted: RangeInclusive<u32>,
     gone: Gone,
 }
 
@@ -45,7 +48,13 @@ impl Follower {
     pub fn open(run_dir: &RunDir) -> Result<Follower, JournalError> {
         let fold = Fold::open(run_dir)?;
         let moments = Moments::default();
-        Ok(Follower { run_dir: run_dir.clone(), fold, moments, stream: None, gone: Gone::default() })
+        let (run_dir, wanted, gone) = (run_dir.clone(), 0..=u32::MAX, Gone::default());
+        Ok(Follower { run_dir, fold, moments, stream: None, wanted, gone })
+    }
+
+    /// Leaves out what the agents of other iterations have printed. Facts are all reported.
+    pub fn with_streams_of(self, wanted: RangeInclusive<u32>) -> Follower {
+        Follower { wanted, ..self }
     }
 
     /// Reports everything that has come since this was last called.
@@ -60,7 +69,9 @@ impl Follower {
             }
             reporter.update(&self.moments.follow(run, state, &event));
             if let Fact::Began { id, step } = &event.fact {
-                self.stream = AgentStream::of(run, &self.run_dir, *id, step).or(self.stream.take());
+                let stream = AgentStream::of(run, &self.run_dir, *id, step);
+                let stream = stream.filter(|stream| self.wanted.contains(&stream.iteration));
+                self.stream = stream.or(self.stream.take());
             }
         }
         if let Some(stream) = &mut self.stream {
@@ -88,6 +99,11 @@ impl Follower {
         let (run, state) = self.fold.now()?;
         Some(self.moments.view(run, state))
     }
+
+    /// The pieces of work of its plan.
+    pub fn items(&self) -> Vec<ItemView> {
+        self.fold.now().map_or_else(Vec::new, |(run, state)| items(run, state))
+    }
 }
 
 impl Gone {
@@ -102,6 +118,7 @@ impl Gone {
 /// What one agent prints.
 struct AgentStream {
     step: StepId,
+    iteration: u32,
     stdout: GrowingLog,
     stderr: GrowingLog,
     reader: StreamReader,
@@ -111,14 +128,14 @@ struct AgentStream {
 impl AgentStream {
     /// Of a step that has an agent.
     fn of(run: &Run, run_dir: &RunDir, id: StepId, step: &Step) -> Option<AgentStream> {
-        let (agent, wants, [stdout, stderr]) = match step {
+        let (iteration, agent, wants, [stdout, stderr]) = match step {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let files = [run_dir.stdout(*iteration, *attempt), run_dir.stderr(*iteration, *attempt)];
-                (agent, Wants::Events, files)
+                (iteration, agent, Wants::Events, files)
             }
             Step::Message { iteration, agent } => {
                 let files = [run_dir.message(*iteration), run_dir.message_stderr(*iteration)];
-                (agent, Wants::LastWords { file: "" }, files)
+                (iteration, agent, Wants::LastWords { file: "" }, files)
             }
             Step::Snapshot { .. }
             | Step::Check { .. }
@@ -134,6 +151,7 @@ impl AgentStream {
         let log = |path: PathBuf| GrowingLog::of(Source::Stream(path));
         Some(AgentStream {
             step: id,
+            iteration: *iteration,
             stdout: log(stdout),
             stderr: log(stderr),
             // The prompt is only needed to tell claims from an echo of it.
@@ -159,7 +177,7 @@ impl AgentStream {
         let AgentStream { stdout, stderr, reader, stderr_lines, .. } = self;
         stdout.read(&mut |piece| match piece {
             Piece::Bytes(bytes) => reader.feed(bytes, &mut |event| {
-                moments.agent_printed(&event);
+                moments.agent_printed(&event, None);
                 reporter.agent(&event);
             }),
             Piece::Gap => {
@@ -190,6 +208,7 @@ fn output_of(agent: &AgentSpec, wants: Wants<'_>) -> Dialect {
         args,
         model: model.as_deref(),
         autonomous: *autonomous,
+        sandboxed: false,
         wants,
     };
     command_line(*dialect, &invocation, "", "").map_or(Dialect::Plain, |line| line.output)

@@ -11,7 +11,7 @@ mod view_file;
 
 pub use follow::{FollowError, Follower};
 pub use read::{Entry, JournalError, Reader, Replayed, UnreadableRun, has_lines, opened, replay};
-pub use view_file::view;
+pub use view_file::{fold, view, written};
 
 use crate::layout::RunDir;
 use ralph_loop::event::Event;

@@ -1,12 +1,15 @@
 //! The view of a run, kept beside its journal so that lists need not read journals.
 //!
 //! A projection: it counts only as long as the journal has the length and the time that it had when the
-//! view was written. A reader that finds another one folds the journal.
+//! view was written. A reader that finds another one folds the journal. What the agent at work has done so far
+//! is in the view and not in the journal: of a run whose processes are gone it does not count, as `ralph resume`
+//! does not know it either.
 
 use super::{JournalError, replay};
 use crate::fsx;
 use crate::layout::RunDir;
-use ralph_loop::view::{Moments, RunView};
+use crate::lock::RunLock;
+use ralph_loop::view::{AgentNow, Moments, RunView};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
@@ -48,14 +51,21 @@ pub fn view(run_dir: &RunDir) -> Result<RunView, JournalError> {
     if let Some(view) = written(run_dir) {
         return Ok(view);
     }
+    fold(run_dir)
+}
+
+/// The same, by the journal alone.
+pub fn fold(run_dir: &RunDir) -> Result<RunView, JournalError> {
     let mut moments = Moments::default();
     let replayed = replay(run_dir, |run, state, event| drop(moments.follow(run, state, event)))?;
     Ok(moments.view(&replayed.run, &replayed.state))
 }
 
-fn written(run_dir: &RunDir) -> Option<RunView> {
+/// A run as its loop has written it, if nothing was recorded since.
+pub fn written(run_dir: &RunDir) -> Option<RunView> {
     let Written { version, journal, view } =
         serde_json::from_slice(&fsx::read_regular(&run_dir.view()).ok()?).ok()?;
     let is_current = version == VERSION && journal == Stamp::of(&run_dir.journal().metadata().ok()?);
-    is_current.then(|| view.into_owned())
+    let counts = || view.agent_now == AgentNow::default() || RunLock::is_held(run_dir);
+    (is_current && counts()).then(|| view.into_owned())
 }

@@ -75,7 +75,7 @@ impl RunHandle {
         let (ends, stop_by) = (EndsFeed(Arc::clone(&feed)), StopBy::Requests(stop.clone()));
         let body = move || {
             let Way { keeper, share_workspace } = way;
-            let options = SessionOptions { share_workspace, stop_by, keeper, worker: None };
+            let options = SessionOptions { share_workspace, stop_by, keeper, worker: None, asks: false };
             let ended = live(&options, &mut Streaming(&ends.0)).map_err(Error::from);
             ends.0.end(ended.and_then(|ended| Ok(ended.result()?)));
         };

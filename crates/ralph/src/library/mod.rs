@@ -38,6 +38,7 @@ use function::FunctionServer;
 use handle::Way;
 use ralph_loop::Run;
 use ralph_loop::money::Usd;
+use ralph_loop::sandbox::SandboxChoice;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -173,6 +174,8 @@ impl Config {
             silence: self.inactivity_timeout.map(milliseconds),
             tool_silence: self.tool_timeout.map(milliseconds),
             notify: self.notify.clone(),
+            // A function works in the program that uses the library.
+            sandbox: Some(SandboxChoice::None),
             ..Terms::default()
         }
     }

@@ -211,6 +211,7 @@ impl Moment {
             | AgentEvent::Todo(_)
             | AgentEvent::Retry { .. }
             | AgentEvent::RateLimit { .. }
+            | AgentEvent::Usage(_)
             | AgentEvent::Result(_)
             | AgentEvent::Unparsed { .. } => return None,
         })

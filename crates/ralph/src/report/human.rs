@@ -3,11 +3,14 @@
 use super::plans::{self, IterationTitle};
 use super::proof;
 use super::screen::Screen;
-use super::status::{StatusLine, describe, doing};
-use super::stream::StreamView;
-use super::style::{Style, Tone, fit, fold};
-use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked};
+use super::status::{doing, status};
+use super::status_line::StatusLine;
+use super::stream::{Detail, StreamView};
+use super::style::{Style, Tone, count, fit, fold};
+use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked, style};
 use crate::place;
+use crate::sandbox;
+use jiff::Zoned;
 use ralph_loop::check::{CheckEnd, CheckOutcome, CheckSpec, FailAction};
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect};
 use ralph_loop::event::{AgentEnd, RestoreEnd, SnapshotEnd, Why};
@@ -19,7 +22,7 @@ use ralph_loop::task_list::Estimate;
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::{seconds, span};
 use ralph_loop::verdict::{Judgement, Settlement, Verdict};
-use ralph_loop::view::{Moment, RunView, Update, Wait};
+use ralph_loop::view::{Moment, RunView, Update, Wait, items};
 use ralph_loop::{Run, State};
 use std::io::Write;
 use std::time::Duration;
@@ -27,12 +30,21 @@ use std::time::Duration;
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct HumanOptions {
-    /// The result only.
-    pub quiet: bool,
+    pub display: Display,
     /// What the agent does, while it does it.
     pub stream: bool,
     /// `[HH:MM:SS]` before each line.
     pub timestamps: bool,
+}
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Display {
+    Full,
+    /// The agent's words, and a line for each tool.
+    Compact,
+    /// The result only.
+    Quiet,
 }
 
 pub struct Human {
@@ -40,33 +52,45 @@ pub struct Human {
     stream: StreamView,
     style: Style,
     options: HumanOptions,
+    /// The line with the marks of the plan, as it was shown last.
+    marks: Option<String>,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
 const TIMESTAMP: usize = 11;
 
-/// How often the terminal's status line is redrawn: a silent agent is no reason to wake up
-/// every second. Without a status line, a line now and then shows that the run is alive.
-const REDRAW: Duration = Duration::from_secs(2);
+/// How often the terminal's status line is redrawn. Without one, a line now and then shows that the run is
+/// alive.
+const REDRAW: Duration = Duration::from_secs(1);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
+
+impl HumanOptions {
+    fn is_quiet(self) -> bool {
+        self.display == Display::Quiet
+    }
+}
 
 impl Human {
     pub fn new(mut style: Style, options: HumanOptions) -> Human {
         if options.timestamps {
             style.width = style.width.saturating_sub(TIMESTAMP).max(40);
         }
-        let status = if options.quiet { None } else { StatusLine::on_terminal() };
+        let status = if options.is_quiet() { None } else { StatusLine::on_terminal() };
         Human::on(Screen::new(status, options.timestamps), style, options)
     }
 
     /// Everything, within each call.
     pub fn to_writer(writer: Box<dyn Write>, style: Style) -> Human {
-        let options = HumanOptions { quiet: false, stream: true, timestamps: false };
+        let options = HumanOptions { display: Display::Full, stream: true, timestamps: false };
         Human::on(Screen::to_writer(writer), style, options)
     }
 
     fn on(screen: Screen, style: Style, options: HumanOptions) -> Human {
-        Human { screen, stream: StreamView::new(style), style, options }
+        let detail = match options.display {
+            Display::Full | Display::Quiet => Detail::Full,
+            Display::Compact => Detail::Lines,
+        };
+        Human { screen, stream: StreamView::new(style, detail), style, options, marks: None }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
@@ -78,16 +102,23 @@ impl Human {
         self.screen.flush();
     }
 
+    fn show_status(&mut self, view: &RunView, up_ms: u64) {
+        // The terminal may have another size by now.
+        let width = style::columns(rustix::stdio::stderr());
+        self.screen.show_status(status(view, up_ms, &Zoned::now(), width.saturating_sub(1)));
+    }
+
     fn line(&mut self, text: &str) {
-        if !self.options.quiet {
+        if !self.options.is_quiet() {
             self.screen.line(&fold(text, self.style.edge()));
         }
     }
 
     fn opened(&mut self, run: &Run, state: &State) {
         let style = self.style;
-        let field =
-            |name: &str, text: &str| format!("  {name:<7} {}", fit(&printable(text), style.edge() - 10));
+        let field = |name: &str, text: &str| {
+            format!("  {name:<7} {}", fit(&printable(text), style.edge().saturating_sub(10)))
+        };
         self.line(
             &style.paint(Tone::Strong, &format!("ralph {} {}", plans::command_name(&run.plan), run.id)),
         );
@@ -113,6 +144,7 @@ impl Human {
         if let Some(place) = place::description(&run.place) {
             self.line(&field("place", &place));
         }
+        self.line(&field("sandbox", &sandbox::description(&run.confinement)));
         if !run.git {
             self.line(&field("note", "not a git repository: no checkpoints and no stall detection"));
         }
@@ -124,6 +156,11 @@ impl Human {
         let title = self.style.paint(Tone::Strong, &format!("{rule} {title} {rule}"));
         self.line("");
         self.line(&title);
+        let marks = plans::marks(&items(update.run, update.state), self.style);
+        if marks != self.marks {
+            marks.iter().for_each(|marks| self.line(marks));
+            self.marks = marks;
+        }
     }
 
     fn agent_ended(&mut self, update: &Update<'_>, end: &AgentEnd, cancelled: Option<Why>) {
@@ -236,7 +273,11 @@ impl Human {
             }
             (Verdict::Red { .. }, _) if judgement.claim.tag.is_some() => {
                 let agent = printable(update.agent_or("The agent"));
-                self.line(&format!("  {agent} says it is done, but checks fail."));
+                let but = match proof::fails_only_on_copy(state) {
+                    true => "checks fail on a clean copy; they pass in the working tree",
+                    false => "checks fail",
+                };
+                self.line(&format!("  {agent} says it is done, but {but}."));
             }
             (Verdict::Green { checks }, Settlement::Continue)
                 if *checks > 0 && judgement.item == Item::Prompt =>
@@ -438,18 +479,18 @@ impl Reporter for Human {
             self.moment(update, moment);
         }
         if self.screen.has_status() {
-            self.screen.show_status(describe(&update.view(), update.event.up_ms));
+            self.show_status(&update.view(), update.event.up_ms);
         }
     }
 
     fn agent(&mut self, event: &AgentEvent<'_>) {
-        if self.options.stream && !self.options.quiet {
+        if self.options.stream && !self.options.is_quiet() {
             self.stream.show(&mut self.screen, event);
         }
     }
 
     fn agent_stderr(&mut self, line: &str) {
-        if self.options.stream && !self.options.quiet {
+        if self.options.stream && !self.options.is_quiet() {
             self.screen.stderr_line(&printable(line));
         }
     }
@@ -463,7 +504,7 @@ impl Reporter for Human {
     }
 
     fn tick_every(&mut self) -> Option<Duration> {
-        match (self.screen.has_status(), self.options.quiet) {
+        match (self.screen.has_status(), self.options.is_quiet()) {
             (true, _) => Some(REDRAW),
             (false, true) => None,
             (false, false) => Some(SIGN_OF_LIFE),
@@ -472,9 +513,9 @@ impl Reporter for Human {
 
     fn tick(&mut self, view: &RunView, up_ms: u64) {
         if self.screen.has_status() {
-            self.screen.show_status(describe(view, up_ms));
+            self.show_status(view, up_ms);
         } else {
-            let line = format!("  still running: {}", doing(view, up_ms));
+            let line = format!("  still running: {}", doing(view, up_ms, &Zoned::now()));
             self.line(&self.style.paint(Tone::Quiet, &line));
             self.screen.flush();
         }
@@ -503,15 +544,5 @@ fn denied(calls: u32, first: Option<&str>, asks: bool) -> String {
         (true, _) => format!("  {calls}; to allow them, set agent.autonomous to true"),
         (false, Some(first)) => format!("  {calls}: {}", printable(first).replace('\n', " ")),
         (false, None) => format!("  {calls} by a hook or a rule in the agent's own settings"),
-    }
-}
-
-/// `950`, `45K`, `1.2M`.
-fn count(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..10_000 => format!("{:.1}K", n as f64 / 1e3),
-        10_000..1_000_000 => format!("{}K", n / 1_000),
-        _ => format!("{:.1}M", n as f64 / 1e6),
     }
 }

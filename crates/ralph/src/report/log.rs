@@ -31,16 +31,25 @@ impl<'r> Logged<'r> {
         Logged { inner, path, warned: false }
     }
 
-    fn add(&mut self, at: i64, text: &str) {
-        let time = jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        let time = time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
-        let lines: String = text.lines().map(|line| format!("[{time}] {}\n", printable(line))).collect();
+    fn add(&mut self, lines: &str) {
         if let Err(cause) = fsx::append_unlinked(&self.path, lines.as_bytes())
             && !std::mem::replace(&mut self.warned, true)
         {
             self.inner.warn(&format!("cannot write the log: {cause}"));
         }
     }
+}
+
+/// What the log has about an event, each line with its time.
+pub fn log_lines(update: &Update<'_>) -> Option<String> {
+    let texts: Vec<String> = update.moments.iter().filter_map(|moment| lines(update, moment)).collect();
+    if texts.is_empty() {
+        return None;
+    }
+    let time = jiff::Timestamp::from_millisecond(update.event.at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let time = time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let texts = texts.iter().flat_map(|text| text.lines());
+    Some(texts.map(|line| format!("[{time}] {}\n", printable(line))).collect())
 }
 
 /// The log lines of a moment.
@@ -162,8 +171,8 @@ impl Reporter for Logged<'_> {
     }
 
     fn update(&mut self, update: &Update<'_>) {
-        for text in update.moments.iter().filter_map(|moment| lines(update, moment)) {
-            self.add(update.event.at, &text);
+        if let Some(lines) = log_lines(update) {
+            self.add(&lines);
         }
         self.inner.update(update);
     }

@@ -5,7 +5,9 @@
 //! written to.
 
 mod asked;
+mod assignment;
 mod human;
+pub mod in_the_way;
 mod log;
 mod ndjson;
 mod out;
@@ -15,24 +17,30 @@ mod refusal;
 mod result;
 mod screen;
 mod status;
+mod status_line;
 mod stream;
 mod style;
 mod tasks_left;
 mod verbose;
+mod view_json;
+mod view_schema;
 
 pub use asked::{asked, changed};
-pub use human::{Human, HumanOptions};
-pub use log::Logged;
+pub use assignment::assignment;
+pub use human::{Display, Human, HumanOptions};
+pub use log::{Logged, log_lines};
 pub use ndjson::Ndjson;
 pub use out::{Out, say};
-pub use plans::command_name;
+pub use plans::{command_name, mark};
 pub use proof::ProofReport;
 pub use refusal::advice as refusal_advice;
-pub use result::{ErrorReport, RunResult, StoriesLeft, Summary};
-pub use status::doing_now;
-pub use style::{Style, fit, fit_end};
+pub use result::{ChangedLines, ErrorReport, NetworkReport, RunResult, StoriesLeft, Summary, WITHOUT_COPY};
+pub use status::{describe, doing_now, in_list, short, up_now};
+pub use style::{Style, Tone, fit, fit_end, fit_middle, fold};
 pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
+pub use view_json::ViewJson;
+pub use view_schema::schema as view_schema;
 
 use ralph_loop::dialect::{AgentEvent, Line};
 use ralph_loop::event::UncommittedEnd;

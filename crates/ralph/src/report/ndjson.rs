@@ -99,6 +99,7 @@ fn agent_json(event: &AgentEvent<'_>) -> Value {
             json!({"kind": "rate_limit", "status": status, "resets_at": resets_at, "limit": kind})
         }
         AgentEvent::Denied { tool, why } => json!({"kind": "denied", "tool": tool, "why": why}),
+        AgentEvent::Usage(tokens) => json!({"kind": "usage", "tokens": tokens}),
         AgentEvent::Result(info) => json!({
             "kind": "result", "text": info.text, "error": info.error, "cost": info.cost.map(ralph_loop::money::Usd::dollars),
             "turns": info.turns, "duration_ms": info.duration_ms, "tokens": info.tokens,

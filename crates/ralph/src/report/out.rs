@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is where reports are printed")]
 
 use super::style::{Style, fold, stderr_edge};
+use serde::Serialize;
 use std::io::{self, BufWriter, Stdout, Write};
 
 /// Standard output. Once its reader is gone, or the disk behind it is full, what is written
@@ -23,6 +24,20 @@ impl Out {
     /// Lines for people, folded for a terminal.
     pub fn text(&mut self, text: &str) {
         self.line(&fold(text, Style::of_stdout().edge()));
+    }
+
+    /// A value as programs read it.
+    pub fn json(&mut self, value: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string_pretty(value) {
+            self.line(&text);
+        }
+    }
+
+    /// The same on one line.
+    pub fn json_line(&mut self, value: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(value) {
+            self.line(&text);
+        }
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
@@ -59,4 +74,10 @@ impl Out {
 /// Lines on standard error, folded for a terminal. If even that is closed, the text is dropped.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", fold(text, stderr_edge()));
+}
+
+/// Control sequences for the terminal behind standard error. They take no room on it.
+pub(super) fn signal_terminal(sequences: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(sequences.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -9,7 +9,9 @@ use ralph_loop::task_list::{ReviewStatus, Story};
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
 use ralph_loop::verdict::{Judgement, Settlement};
+use ralph_loop::view::{ItemView, Mark};
 use ralph_loop::{Run, State};
+use unicode_width::UnicodeWidthStr;
 
 /// The command that begins such a run.
 pub fn command_name(plan: &Plan) -> &'static str {
@@ -56,10 +58,7 @@ pub(super) fn fields(run: &Run, state: &State) -> Vec<(&'static str, String)> {
         }
         Plan::Tasks(plan) => {
             let tasks = format!("{}, {}", plan.dir.join("tasks.json").display(), reviews(plan));
-            let here = "here, without a sandbox: the agent can reach the whole machine";
-            // Another place has a line of its own.
-            let place = run.place.own_tree().is_none().then(|| ("place", here.to_string()));
-            [("tasks", tasks)].into_iter().chain(place).collect()
+            vec![("tasks", tasks)]
         }
     }
 }
@@ -114,6 +113,51 @@ pub(super) fn title(run: &Run, state: &State, named: &IterationTitle<'_>, style:
         (Item::Story { .. } | Item::Prompt, _) => {}
     }
     fit(&title, style.width.saturating_sub(8))
+}
+
+/// Every piece of work with its mark, on one line. Of more than fit, those around the one at work.
+pub(super) fn marks(items: &[ItemView], style: Style) -> Option<String> {
+    let at_work = items.iter().position(|item| item.mark == Mark::AtWork).unwrap_or(0);
+    let words: Vec<String> =
+        items.iter().map(|item| format!("{}{}", mark(item.mark, style), printable(&item.id))).collect();
+    let (mut from, mut to) = (at_work, at_work + 1);
+    let mut room = style.width.saturating_sub(MARGIN).checked_sub(words.get(at_work)?.width())?;
+    loop {
+        let before = from.checked_sub(1).map(|at| words[at].width() + 1);
+        let after = words.get(to).map(|word| word.width() + 1);
+        match (before, after) {
+            // By turns, as far as there is room.
+            (Some(wide), None) if wide <= room => (from, room) = (from - 1, room - wide),
+            (Some(wide), Some(_)) if at_work - from <= to - at_work && wide <= room => {
+                (from, room) = (from - 1, room - wide);
+            }
+            (_, Some(wide)) if wide <= room => (to, room) = (to + 1, room - wide),
+            _ => break,
+        }
+    }
+    let cut = |is_cut: bool| if is_cut { "… " } else { "" };
+    let end = if to < words.len() { " …" } else { "" };
+    Some(format!("  {}{}{end}", cut(from > 0), words[from..to].join(" ")))
+}
+
+/// For the indent, and for what says that there are more.
+const MARGIN: usize = 6;
+
+pub fn mark(mark: Mark, style: Style) -> &'static str {
+    match (mark, style.emoji) {
+        (Mark::Done, true) => "✓",
+        (Mark::AtWork, true) => "▶",
+        (Mark::Failed, true) => "✗",
+        (Mark::NeedsReview, true) => "?",
+        (Mark::NeedsChanges, true) => "✎",
+        (Mark::Open, true) => "·",
+        (Mark::Done, false) => "x",
+        (Mark::AtWork, false) => ">",
+        (Mark::Failed, false) => "!",
+        (Mark::NeedsReview, false) => "?",
+        (Mark::NeedsChanges, false) => "*",
+        (Mark::Open, false) => ".",
+    }
 }
 
 /// How an iteration over a story went; nothing for a prompt, where the checks say it all.
@@ -179,4 +223,43 @@ fn standing(story: &Story, red: bool) -> &'static str {
 /// A story of the task list, as far as it is known.
 fn task<'s>(state: &'s State, id: &str) -> Option<&'s Story> {
     state.plan.as_tasks()?.known.as_ref()?.list.story(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(marks: &str) -> Vec<ItemView> {
+        let item = |(at, mark): (usize, char)| ItemView {
+            id: format!("1.{}", at + 1),
+            title: String::new(),
+            mark: match mark {
+                'x' => Mark::Done,
+                '>' => Mark::AtWork,
+                '!' => Mark::Failed,
+                _ => Mark::Open,
+            },
+            depends_on: Vec::new(),
+            reviews: None,
+        };
+        marks.chars().enumerate().map(item).collect()
+    }
+
+    #[test]
+    fn marks_that_do_not_fit_are_left_out_at_both_ends() {
+        let line = |marks: &str, width| {
+            let mut style = Style::of_stdout();
+            (style.width, style.emoji) = (width, false);
+            super::marks(&items(marks), style)
+        };
+        assert_eq!(line("", 80), None);
+        assert_eq!(line("xx>.", 80).as_deref(), Some("  x1.1 x1.2 >1.3 .1.4"));
+        assert_eq!(
+            line(&format!("xx>{}", ".".repeat(50)), 40).as_deref(),
+            Some("  x1.1 x1.2 >1.3 .1.4 .1.5 .1.6 .1.7 …")
+        );
+        let late = line(&format!("{}>....", "x".repeat(500)), 40).unwrap();
+        assert_eq!(late, "  … x1.498 x1.499 x1.500 >1.501 .1.502 …");
+        assert_eq!(line("xxxx!", 80).as_deref(), Some("  x1.1 x1.2 x1.3 x1.4 !1.5"));
+    }
 }

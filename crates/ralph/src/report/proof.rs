@@ -176,6 +176,7 @@ pub fn runs_on(state: &State, round: Round) -> Option<&'static str> {
         Round::Workspace => explains(state, round).then_some("in the working tree"),
         Round::Baseline => Some("before the first agent"),
         Round::BaselineInPlace => Some("before the first agent, in the working tree"),
+        Round::BaselineOutside => Some("before the first agent, outside the sandbox"),
         Round::Delivered => {
             state.prepared(round).is_some_and(Prepared::is_copy).then_some("on what is delivered")
         }
@@ -205,6 +206,19 @@ pub fn falls_back(state: &State) -> Option<String> {
         }
         Some(Site::Workspace { .. } | Site::Copy) | None => None,
     }
+}
+
+/// Whether everything that failed in the last iteration fails only on the clean copy.
+pub fn fails_only_on_copy(state: &State) -> bool {
+    let failures = &state.work.feedback;
+    !failures.is_empty() && failures.iter().all(|failure| failure.only_on_copy.is_some())
+}
+
+/// What to do about checks that fail only on the clean copy, for a run that stops with them.
+pub fn only_on_copy_advice(state: &State) -> Option<String> {
+    let advice = "if a check needs what cannot be delivered: let it make that, add ignored paths to \
+                  proof.carry, or use --proof in-place";
+    fails_only_on_copy(state).then(|| advice.to_string())
 }
 
 /// What was red before the first agent.

@@ -4,7 +4,8 @@ use super::proof::ProofReport;
 use super::style::{Style, Tone};
 use super::tasks_left::{TaskResult, TasksLeft, named};
 use ralph_loop::event::{StopKind, StopReason};
-use ralph_loop::money::Cost;
+use ralph_loop::money::{Cost, Usd};
+use ralph_loop::sandbox::network::Refused;
 use ralph_loop::story_id::StoryId;
 use ralph_loop::text::{counted, printable};
 use ralph_loop::time::span;
@@ -31,10 +32,33 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskResult>,
     pub worktree_path: String,
+    /// The sandbox that it ran in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<&'static str>,
+    /// Hosts that programs in the sandbox could not reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkReport>,
     /// What the result is worth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofReport>,
     pub error: Option<ErrorReport>,
+}
+
+/// What was refused to programs in a sandbox.
+#[derive(Debug, Serialize)]
+pub struct NetworkReport {
+    /// How many hosts and ports.
+    pub refused: u64,
+    /// The first of them, each with its port.
+    pub hosts: Vec<String>,
+}
+
+impl NetworkReport {
+    /// Nothing where nothing was refused.
+    pub fn of(refused: &Refused) -> Option<NetworkReport> {
+        let hosts = refused.all().iter().map(|refusal| format!("{}:{}", refusal.host, refusal.port));
+        (refused.count() > 0).then(|| NetworkReport { refused: refused.count(), hosts: hosts.collect() })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -59,11 +83,16 @@ impl RunResult {
             iterations: Vec::new(),
             tasks: Vec::new(),
             worktree_path: String::new(),
+            sandbox: None,
+            network: None,
             proof: None,
             error: Some(error),
         }
     }
 }
+
+/// What to do where the checks cannot run on a clean copy.
+pub const WITHOUT_COPY: &str = "use --proof auto to run the checks in place instead";
 
 /// What the closing lines are made of.
 pub struct Summary {
@@ -79,9 +108,18 @@ pub struct Summary {
     pub note: Option<String>,
     /// What to do about agents that refuse for good.
     pub refused: Option<String>,
+    /// What to do about checks that fail only on the clean copy.
+    pub only_on_copy: Option<String>,
     pub iterations: u32,
     pub cost: Cost,
+    pub max_cost: Option<Usd>,
     pub up_ms: u64,
+    /// What is different now, and how to see it; nothing if that is not known.
+    pub changed: Option<ChangedLines>,
+    /// What to do about a sandbox that breaks checks.
+    pub in_the_way: Vec<String>,
+    /// Hosts that could not be reached, and what would allow them.
+    pub network: Vec<String>,
     /// The command that raises the limit that was reached.
     pub more: Option<String>,
     pub max_failures: u32,
@@ -94,6 +132,22 @@ pub struct Summary {
     pub doubtful: bool,
     /// Where the work is and what to do with it, if it is not here.
     pub place: Vec<String>,
+}
+
+/// What a run has changed, in words.
+pub struct ChangedLines {
+    /// `4 files, +120 -14, 2 commits`.
+    pub what: String,
+    /// The commands that show it, and the one that takes it back.
+    pub see: String,
+    pub take_back: Option<String>,
+}
+
+impl ChangedLines {
+    fn lines(&self) -> [String; 2] {
+        let back = self.take_back.as_ref().map_or_else(String::new, |undo| format!("; take it back: {undo}"));
+        [format!("  changed: {}", self.what), format!("  see it: {}{back}", self.see)]
+    }
 }
 
 /// How far a run over stories has come.
@@ -140,7 +194,8 @@ impl Summary {
         let iterations = counted(self.iterations.into(), "iteration");
         let mut lines = self.banner(style);
         let last = format!("{mark} {word}: {}", self.why());
-        let took = format!("({iterations}, cost: {}, time: {})", self.cost, span(self.up_ms));
+        let budget = self.max_cost.map_or_else(String::new, |most| format!(" of {most}"));
+        let took = format!("({iterations}, cost: {}{budget}, time: {})", self.cost, span(self.up_ms));
         lines.push(String::new());
         // Cost and time stay on one line.
         match printable(&last).width() + 1 + took.width() <= style.edge() {
@@ -150,7 +205,16 @@ impl Summary {
         lines.extend(self.stories.iter().filter_map(StoriesLeft::line));
         let tasks = self.tasks.iter().flat_map(TasksLeft::lines);
         lines.extend(tasks.map(|line| format!("  {line}")));
-        lines.extend(self.advice().iter().chain(&self.place).map(|advice| format!("  {advice}")));
+        lines.extend(self.changed.iter().flat_map(ChangedLines::lines));
+        let about_copy = self.only_on_copy.iter().filter(|_| !self.success);
+        let advice = self.advice();
+        lines.extend(
+            about_copy
+                .chain(&advice)
+                .chain(&self.network)
+                .chain(&self.place)
+                .map(|advice| format!("  {advice}")),
+        );
         lines
     }
 
@@ -215,7 +279,14 @@ impl Summary {
         })
     }
 
-    fn advice(&self) -> Option<String> {
+    fn advice(&self) -> Vec<String> {
+        match self.reason {
+            StopReason::SandboxInTheWay => self.in_the_way.clone(),
+            _ => self.way_on().into_iter().collect(),
+        }
+    }
+
+    fn way_on(&self) -> Option<String> {
         let name = &self.name;
         match self.reason.kind() {
             StopKind::Limit if self.success => {
@@ -227,7 +298,7 @@ impl Summary {
             StopKind::Failed if self.refused.is_some() && self.reason != StopReason::Halted => {
                 self.refused.clone()
             }
-            StopKind::Unusable => Some("use --proof auto to run the checks in place instead".to_string()),
+            StopKind::Unusable => Some(WITHOUT_COPY.to_string()),
             StopKind::GaveUp
             | StopKind::Failed
             | StopKind::Paused

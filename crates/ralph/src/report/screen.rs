@@ -8,7 +8,7 @@
 //! between two looks for signals. The record of the run has everything.
 
 use super::out::{Out, say};
-use super::status::StatusLine;
+use super::status_line::{Status, StatusLine};
 use jiff::Zoned;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -47,7 +47,7 @@ struct Printer {
 enum Job {
     Out(Vec<u8>),
     Aside(String),
-    Status(String),
+    Status(Status),
     ClearStatus,
 }
 
@@ -142,9 +142,9 @@ impl Screen {
         self.has_status
     }
 
-    pub(super) fn show_status(&mut self, text: String) {
+    pub(super) fn show_status(&mut self, status: Status) {
         self.flush();
-        self.hand_over(Job::Status(text));
+        self.hand_over(Job::Status(status));
     }
 
     /// The last lines are about to come: the status line is over.
@@ -173,7 +173,7 @@ impl Printer {
         let queue = Arc::new(Queue::default());
         let theirs = Arc::clone(&queue);
         let thread = thread::Builder::new().name("printer".into());
-        let thread = thread.spawn(move || print(&theirs, status.as_ref()));
+        let thread = thread.spawn(move || print(&theirs, status));
         Printer { queue, patience: PATIENCE, stuck: false, left_out: 0, thread: thread.ok() }
     }
 
@@ -219,7 +219,8 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Job::Out(bytes) => bytes.len(),
-            Job::Aside(text) | Job::Status(text) => text.len(),
+            Job::Aside(text) => text.len(),
+            Job::Status(status) => status.line.len(),
             Job::ClearStatus => 0,
         }
     }
@@ -279,16 +280,16 @@ impl Queue {
     }
 }
 
-fn print(queue: &Queue, status: Option<&StatusLine>) {
+fn print(queue: &Queue, mut line: Option<StatusLine>) {
     let mut out = Out::stdout();
     while let Some(job) = queue.take() {
-        match (job, status) {
-            (Job::Out(bytes), Some(status)) => status.aside(|| out.now(&bytes)),
+        match (job, &mut line) {
+            (Job::Out(bytes), Some(line)) => line.aside(|| out.now(&bytes)),
             (Job::Out(bytes), None) => out.now(&bytes),
-            (Job::Aside(text), Some(status)) => status.aside(|| say(&text)),
+            (Job::Aside(text), Some(line)) => line.aside(|| say(&text)),
             (Job::Aside(text), None) => say(&text),
-            (Job::Status(text), Some(status)) => status.show(text),
-            (Job::ClearStatus, Some(status)) => status.clear(),
+            (Job::Status(status), Some(line)) => line.show(status),
+            (Job::ClearStatus, Some(line)) => line.clear(),
             (Job::Status(_) | Job::ClearStatus, None) => {}
         }
     }

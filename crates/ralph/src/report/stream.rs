@@ -21,12 +21,31 @@ const OPEN_TOOLS: usize = 256;
 
 pub(super) struct StreamView {
     style: Style,
-    open_tools: HashMap<String, String>,
+    detail: Detail,
+    open_tools: HashMap<String, OpenTool>,
 }
 
+/// How much is shown of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// What they are asked, and the beginning of what they say.
+    Full,
+    /// One line each, and one more if they fail.
+    Lines,
+}
+
+struct OpenTool {
+    name: String,
+    /// 0 for the agent's own, 1 for those of its sub-agents, and so on.
+    depth: usize,
+}
+
+/// Deeper ones are not indented further.
+const DEEPEST: usize = 4;
+
 impl StreamView {
-    pub(super) fn new(style: Style) -> StreamView {
-        StreamView { style, open_tools: HashMap::new() }
+    pub(super) fn new(style: Style, detail: Detail) -> StreamView {
+        StreamView { style, detail, open_tools: HashMap::new() }
     }
 
     /// The agent is gone; tools that it left open will never end.
@@ -38,16 +57,21 @@ impl StreamView {
         let style = self.style;
         match event {
             AgentEvent::Text { text, parent: None } => screen.line(&printable(text)),
-            AgentEvent::ToolStart { id, name, input, .. } => {
+            AgentEvent::ToolStart { id, name, input, parent } => {
                 let name = printable(name).into_owned();
-                screen.line(&fit(&format!("{} {name}({})", style.tool(), input.summary()), style.width));
+                let above = parent.as_ref().map(|parent| self.open_tools.get(&**parent));
+                let depth = above.map_or(0, |above| above.map_or(1, |above| (above.depth + 1).min(DEEPEST)));
+                let indent = "  ".repeat(depth);
+                let line = format!("{indent}{} {name}({})", style.tool(), input.summary());
+                screen.line(&fit(&line, style.width));
                 if self.open_tools.len() < OPEN_TOOLS {
-                    self.open_tools.insert(id.to_string(), name);
+                    self.open_tools.insert(id.to_string(), OpenTool { name, depth });
                 }
             }
             AgentEvent::ToolEnd { id, output, is_error } => {
-                let name = self.open_tools.remove(&**id).unwrap_or_else(|| "tool".into());
-                self.tool_ended(screen, &name, output, *is_error);
+                let unknown = || OpenTool { name: "tool".into(), depth: 0 };
+                let tool = self.open_tools.remove(&**id).unwrap_or_else(unknown);
+                self.tool_ended(screen, &tool, output, *is_error);
             }
             AgentEvent::Todo(items) => self.todo(screen, items),
             AgentEvent::Retry { attempt, of, delay_ms, why } => {
@@ -73,23 +97,29 @@ impl StreamView {
             | AgentEvent::Thinking { .. }
             | AgentEvent::Session { .. }
             | AgentEvent::RateLimit { .. }
+            | AgentEvent::Usage(_)
             | AgentEvent::Result(_) => {}
         }
     }
 
-    fn tool_ended(&self, screen: &mut Screen, name: &str, output: &str, is_error: bool) {
-        let style = self.style;
+    fn tool_ended(&self, screen: &mut Screen, tool: &OpenTool, output: &str, is_error: bool) {
+        let (style, name, indent) = (self.style, &tool.name, "  ".repeat(tool.depth));
+        let shown = match (self.detail, is_error) {
+            (Detail::Full, _) => TOOL_LINES,
+            (Detail::Lines, true) => 1,
+            (Detail::Lines, false) => return,
+        };
         let mark = if is_error { style.bad() } else { style.ok() };
         let (lines, chars) = (counted(line_count(output) as u64, "line"), output.chars().count());
         let arrow = if style.emoji { "←" } else { "<-" };
-        screen.line(&format!("{mark} Result {arrow} {name} ({lines}, {chars} chars)"));
+        screen.line(&format!("{indent}{mark} Result {arrow} {name} ({lines}, {chars} chars)"));
         let mut left = TOOL_CHARS;
-        for line in output.trim_end().lines().take(TOOL_LINES) {
+        for line in output.trim_end().lines().take(shown) {
             // A control sequence ends with its line at the latest, so a line can be cleaned alone.
             let clean = printable(first_bytes(line, TOOL_LINE_BYTES));
-            let shown = fit(&clean, (style.width - 4).min(left));
-            left = left.saturating_sub(shown.chars().count());
-            screen.line(&style.paint(Tone::Quiet, &format!("{}{shown}", style.under())));
+            let text = fit(&clean, style.width.saturating_sub(4 + indent.len()).min(left));
+            left = left.saturating_sub(text.chars().count());
+            screen.line(&style.paint(Tone::Quiet, &format!("{indent}{}{text}", style.under())));
             if left == 0 {
                 break;
             }

@@ -47,6 +47,29 @@ impl Style {
         if self.terminal { self.width } else { usize::MAX }
     }
 
+    /// How wide a line of a table may be: also a narrow screen has no room for more.
+    pub fn table_edge() -> usize {
+        let stdout = rustix::stdio::stdout();
+        match rustix::termios::tcgetwinsize(stdout).map(|size| usize::from(size.ws_col)) {
+            _ if !stdout.is_terminal() => usize::MAX,
+            Ok(0) | Err(_) => 80,
+            Ok(columns) => columns,
+        }
+    }
+
+    /// Columns and rows of the screen, if standard output is one that can be drawn on.
+    pub fn screen() -> Option<(usize, usize)> {
+        let stdout = rustix::stdio::stdout();
+        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let size = if stdout.is_terminal() && !dumb {
+            rustix::termios::tcgetwinsize(stdout).ok()?
+        } else {
+            return None;
+        };
+        let or = |cells: u16, other: usize| if cells == 0 { other } else { usize::from(cells) };
+        Some((or(size.ws_col, 80), or(size.ws_row, 24)))
+    }
+
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         if !self.color {
             return text.to_string();
@@ -96,7 +119,7 @@ impl Style {
     }
 }
 
-fn columns(fd: impl AsFd) -> usize {
+pub(super) fn columns(fd: impl AsFd) -> usize {
     match rustix::termios::tcgetwinsize(fd).map_or(0, |size| usize::from(size.ws_col)) {
         0 => 80,
         width => width.clamp(40, 200),
@@ -116,6 +139,16 @@ fn speaks_utf8() -> bool {
         .unwrap_or_default()
         .to_ascii_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// `950`, `45K`, `1.2M`.
+pub fn count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..10_000 => format!("{:.1}K", n as f64 / 1e3),
+        10_000..1_000_000 => format!("{}K", n / 1_000),
+        _ => format!("{:.1}M", n as f64 / 1e6),
+    }
 }
 
 /// Cuts a line to a width, counted as a terminal counts: wide characters take two.
@@ -151,6 +184,16 @@ pub fn fit_end(line: &str, width: usize) -> String {
         kept.push(c);
     }
     std::iter::once('…').chain(kept.into_iter().rev()).collect()
+}
+
+/// As `fit`, keeping the last word: how long something has taken stays.
+pub fn fit_middle(line: &str, width: usize) -> String {
+    match line.rsplit_once(' ') {
+        Some((head, last)) if line.width() > width && last.width() + 4 <= width => {
+            format!("{} {last}", fit(head, width - last.width() - 1))
+        }
+        _ => fit(line, width),
+    }
 }
 
 /// Breaks lines that are wider than an edge between their words. What follows hangs below; a word
@@ -200,6 +243,8 @@ mod tests {
         assert_eq!(fit("abcdefg", 6), "abcde…");
         assert_eq!(fit("日本語日本語", 6), "日本…");
         assert_eq!(fit_end("/a/long/path", 6), "…/path");
+        assert_eq!(fit_middle("Bash cargo test 1m40s", 16), "Bash carg… 1m40s");
+        assert_eq!(fit_middle("Bash cargo test 1m40s", 6), "Bash …");
         assert_eq!(fit_end("日本語日本語", 6), "…本語");
     }
 

@@ -112,6 +112,7 @@ fn command(agent: &AgentSpec) -> String {
         args: &args,
         model: model.as_deref(),
         autonomous: *autonomous,
+        sandboxed: false,
         wants: Wants::Events,
     };
     match command_line(*dialect, &invocation, "{prompt_file}", "{prompt}") {

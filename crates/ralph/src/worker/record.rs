@@ -81,7 +81,7 @@ pub struct WorkerState {
 }
 
 impl WorkerState {
-    fn of(name: &str, view: RunView) -> WorkerState {
+    pub fn of(name: &str, view: RunView) -> WorkerState {
         let precise = |at| local(at, "%Y-%m-%dT%H:%M:%S%.6f");
         let status = Status::of(&view);
         WorkerState {
@@ -149,11 +149,6 @@ impl Record {
         Ok(record)
     }
 
-    /// The state of a run that is no worker's.
-    pub fn state_of(run: &RunDir) -> Result<WorkerState, JournalError> {
-        Ok(WorkerState::of(&run.id(), journal::view(run)?))
-    }
-
     /// The lines of `iterations.log`, of a run that has no such file.
     pub fn events_of(run: &RunDir) -> Result<String, JournalError> {
         Record::of_run(run).map(|record| record.log)
@@ -171,10 +166,6 @@ impl Record {
 
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    pub fn state(&self) -> Option<&WorkerState> {
-        self.state.as_ref()
     }
 
     /// Returns what there is to say to who watches.

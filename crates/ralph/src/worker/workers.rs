@@ -4,14 +4,16 @@
 //! the projections, which cost the same whatever the length of a journal, wherever nothing can
 //! have kept them from being up to date; a command about one worker reads its journal.
 
-use super::record::{Record, Status, WorkerState};
+use super::record::{Status, WorkerState};
 use super::{WorkerError, WorkerRecord};
 use crate::catalog;
 use crate::fsx;
+use crate::journal;
 use crate::layout::{self, Home, RunDir, WorkerDir};
 use crate::lock::RunLock;
 use crate::similar;
 use crate::target::{Kind, Target};
+use ralph_loop::text::natural_order;
 use serde::de::Error as _;
 
 /// Every worker, by name. Those whose record cannot be read are named with why.
@@ -28,7 +30,7 @@ pub fn all(home: &Home) -> Result<(Vec<Target>, Vec<String>), WorkerError> {
     Ok((workers, problems))
 }
 
-/// The names of all workers, in order.
+/// The names of all workers, in order: `w2` is before `w10`.
 pub fn names(home: &Home) -> Result<Vec<String>, WorkerError> {
     let entries = match fs_err::read_dir(home.workers()) {
         Ok(entries) => entries,
@@ -39,7 +41,7 @@ pub fn names(home: &Home) -> Result<Vec<String>, WorkerError> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| layout::is_safe_name(name))
         .collect();
-    names.sort_unstable();
+    names.sort_unstable_by(|a, b| natural_order(a, b));
     Ok(names)
 }
 
@@ -69,7 +71,7 @@ pub fn look_for(home: &Home, name: &str) -> Result<Option<Target>, WorkerError> 
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
-    /// By the files, unless they may be out of date.
+    /// By what its loop has written beside the journal, unless that is out of date.
     Enough,
     /// By the journal.
     Exact,
@@ -86,22 +88,24 @@ fn look(home: &Home, name: &str, care: Care) -> Result<Option<Target>, WorkerErr
     let run_dir = home.run(&record.run);
     // Asked before the files are read: what a loop did last is in them once it is gone.
     let alive = RunLock::is_held(&run_dir);
-    let quick = if care == Care::Enough { projected(&dir, &run_dir, alive) } else { None };
-    let state = match quick {
-        Some(state) => state,
+    let (state, view) = match care {
         // Old runs are cleaned up; how the worker ended is still in its own files.
-        None if !run_dir.journal().exists() => match read(&dir) {
-            Some(state) => state,
-            None => return Ok(None),
+        _ if !run_dir.journal().exists() => (read(&dir), None),
+        Care::Enough => match journal::view(&run_dir) {
+            Ok(view) => (Some(WorkerState::of(name, view.clone())), Some(view)),
+            Err(cause) => (Some(projected(&dir, &run_dir, alive).ok_or(cause)?), None),
         },
-        None => {
-            let replayed = Record::replay(name, dir.clone(), &run_dir)?;
-            let Some(state) = replayed.state() else { return Ok(None) };
-            state.clone()
+        Care::Exact => {
+            let folded = journal::fold(&run_dir)?;
+            // What its agent is doing is only in what the loop has written.
+            let view = journal::written(&run_dir).unwrap_or_else(|| folded.clone());
+            (Some(WorkerState::of(name, folded)), Some(view))
         }
     };
+    let Some(state) = state else { return Ok(None) };
     let kind = Kind::Worker { dir, share_workspace: record.share_workspace };
-    Ok(Some(Target { name: name.to_string(), run: record.run, run_dir, alive, state, kind }))
+    let view = view.map(Box::new);
+    Ok(Some(Target { name: name.to_string(), run: record.run, run_dir, alive, state, view, kind }))
 }
 
 /// The projection, where it can be relied on: its loop is there to write it, or it was written

@@ -44,7 +44,7 @@ fn it_tells_what_is_there_with_versions_and_what_to_do_about_what_is_not() {
     assert_eq!(finding(&ran, "records")["found"], sandbox.home().to_str().unwrap());
     assert_eq!(
         finding(&ran, "bwrap")["advice"],
-        "apt-get install bubblewrap; needed to run checks on a clean copy"
+        "apt-get install bubblewrap; needed for a sandbox, and to run checks on a clean copy"
     );
 
     let ran =

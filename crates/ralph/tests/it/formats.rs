@@ -246,7 +246,7 @@ fn lists_are_asked_for_alike_everywhere() {
         assert_eq!(ask("names").stdout.lines().count(), lines.len());
     }
     let listed = sandbox.ralph(&["runs"]).stdout;
-    assert!(listed.lines().nth(1).unwrap().contains(" prompt completed "), "{listed}");
+    assert!(listed.lines().nth(1).unwrap().contains(" prompt completed x "), "{listed}");
     assert_eq!(sandbox.ralph(&["status", "--format", "json"]).exits(0).json(), json!([]));
 }
 

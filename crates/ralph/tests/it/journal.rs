@@ -261,6 +261,49 @@ fn a_journal_of_the_fifth_version_still_tells_what_was_proven() {
 }
 
 #[test]
+fn a_journal_of_the_sixth_version_still_tells_what_the_sandbox_broke() {
+    let sandbox = Sandbox::bare();
+    let journal = include_str!("fixtures/journal-v6-sandbox.jsonl");
+    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let id = first["fact"]["opened"]["id"].as_str().unwrap();
+    let dir = sandbox.home().join("runs").join(id);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["resumable"]), (&"sandbox_in_the_way".into(), &true.into()), "{run:#}");
+    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    assert!(shown["error"]["hint"].as_str().unwrap().contains("\"read\": [\"~/.foo\"]"), "{shown:#}");
+    for part in ["\"confinement\"", "baseline_outside", "\"named\":[\"home\"]", "\"needs\""] {
+        assert!(journal.contains(part), "{part} is part of it");
+    }
+    for lines in [6, 11, 14, 15, 17] {
+        let cut: String = journal.lines().take(lines).map(|line| format!("{line}\n")).collect();
+        fs::write(dir.join("journal.jsonl"), cut).unwrap();
+        let run = sandbox.listed();
+        assert_eq!((&run["status"], &run["resumable"]), (&"crashed".into(), &true.into()), "{run:#}");
+    }
+}
+
+#[test]
+fn a_journal_of_the_seventh_version_still_tells_what_the_network_was_used_for() {
+    let sandbox = Sandbox::bare();
+    let journal = include_str!("fixtures/journal-v7-network.jsonl");
+    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let id = first["fact"]["opened"]["id"].as_str().unwrap();
+    let dir = sandbox.home().join("runs").join(id);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    assert_eq!(shown["network"]["hosts"][0], "refused.example:80", "{shown:#}");
+    let network = sandbox.ralph(&["show", id, "--network", "--format", "json"]).exits(0).json();
+    assert_eq!(network["hosts"][0]["host"], "pypi.org:443", "{network:#}");
+    assert_eq!(network["hosts"][0]["connections"], 2, "{network:#}");
+    for part in ["\"mode\":\"allowlist\"", "\"refused\"", "\"traffic\"", "not_allowed"] {
+        assert!(journal.contains(part), "{part} is part of it");
+    }
+}
+
+#[test]
 fn what_an_agent_writes_into_the_journal_never_happened() {
     let sandbox = Sandbox::bare();
     let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";

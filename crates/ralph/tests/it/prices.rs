@@ -53,7 +53,7 @@ fn an_estimate_is_marked_wherever_people_see_it() {
         .exits(1)
         .says("[OK] Complete (cost: ~$0.2625, tokens: ")
         .says(
-            "the next iteration would cost about ~$0.2625, more than is left (2 iterations, cost: ~$0.5250, ",
+            "the next iteration would cost about ~$0.2625, more than is left (2 iterations, cost: ~$0.5250 of $0.7000, ",
         )
         .says("not done, ~$0.2625 spent");
     sandbox.ralph(&["runs"]).exits(0).says(" ~$0.5250 ");

@@ -51,16 +51,24 @@ impl Sandbox {
         sandbox
     }
 
-    /// Checks run in the workspace and only after agents, as most tests are about something else.
+    /// Checks run in the workspace and only after agents, and there is no sandbox, as most tests are about
+    /// something else.
     pub fn user_settings(&self, settings: &Value) {
         let mut settings = settings.clone();
         settings["proof"] = json!({"mode": "in-place", "baseline": false});
+        settings["sandbox"] = "none".into();
         fs::create_dir_all(self.user_settings_file().parent().unwrap()).unwrap();
         fs::write(self.user_settings_file(), settings.to_string()).unwrap();
     }
 
     /// Checks run as they do by default: before the first agent, and on what is delivered.
     pub fn proving(self) -> Sandbox {
+        fs::write(self.user_settings_file(), json!({"sandbox": "none"}).to_string()).unwrap();
+        self
+    }
+
+    /// Everything is as it is by default, sandbox included.
+    pub fn confined(self) -> Sandbox {
         fs::remove_file(self.user_settings_file()).unwrap();
         self
     }

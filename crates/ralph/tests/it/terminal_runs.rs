@@ -178,7 +178,7 @@ fn status_shows_runs_in_terminals_while_they_run() {
     assert_eq!((&one["name"], &one["run"], &one["status"]), (&json!(id), &json!(id), &json!("running")));
     assert_eq!((&one["loop_gone"], &one["tmux"]), (&json!(false), &Value::Null));
     assert_eq!((&one["metadata"]["ralph"], &one["workspace"]), (&json!(true), &json!(dir)));
-    stage.0.ralph(&["ls"]).exits(0).says("No workers.");
+    stage.0.ralph(&["ls"]).exits(0).says(&format!("\n{id} running iteration 1/1 sh "));
     stage.go(1);
     running.end().exits(1);
     assert_eq!(stage.0.ralph(&["status", "--format", "json"]).exits(0).json(), json!([]));
@@ -309,7 +309,7 @@ fn the_terminal_of_a_paused_run_shows_how_to_continue() {
     stage.0.ralph(&["pause"]).exits(0);
     until("the status line", || running.stdout().contains(", then paused"));
     stage.go(1);
-    until("how to continue", || running.stdout().contains("| paused, continue with: ralph resume"));
+    until("how to continue", || running.stdout().contains("paused, continue with: ralph resume"));
     stage.0.ralph(&["kill"]).exits(0);
     running.end();
 }
@@ -361,7 +361,7 @@ fn status_says_what_the_agent_is_doing() {
     sandbox.until_file("up");
     until("the last words", || {
         let status = sandbox.ralph(&["status", &sandbox.only_run()]).exits(0).stdout;
-        let now = status.lines().last().unwrap_or_default().to_string();
+        let now = status.lines().find(|line| line.starts_with("Now: ")).unwrap_or_default();
         now.starts_with("Now: claude ") && now.ends_with("s: Looking around.")
     });
     running.kill();

@@ -66,6 +66,7 @@ pub(in crate::dialect) struct Claude {
     renews_key: bool,
     /// It tries again, for minutes, with a key that the service has refused.
     refused_key: Option<RefusedKey>,
+    usage: TurnUsage,
 }
 
 #[derive(Debug)]
@@ -154,6 +155,8 @@ struct MessageBody<'a> {
     model: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "loose")]
     content: Content<'a>,
+    #[serde(deserialize_with = "loose")]
+    usage: Usage,
 }
 
 enum Message<'a> {
@@ -266,6 +269,42 @@ impl<'de> Object<'de> for OneModel {}
 impl<'de: 'a, 'a> Object<'de> for Denial<'a> {}
 impl<'de: 'a, 'a> Object<'de> for Todo<'a> {}
 
+impl Usage {
+    fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cache_read: self.cache_read_input_tokens,
+            cache_write: self.cache_creation_input_tokens,
+        }
+    }
+}
+
+/// What the answers of a turn have used. Each event of an answer repeats what the answer has used, so only
+/// the last one of each counts.
+#[derive(Debug, Default)]
+struct TurnUsage {
+    earlier: Tokens,
+    answer: String,
+    latest: Tokens,
+}
+
+impl TurnUsage {
+    /// The sum, if it has changed.
+    fn add(&mut self, answer: &str, tokens: Tokens) -> Option<Tokens> {
+        if answer != self.answer {
+            self.earlier += self.latest;
+            self.answer = answer.to_owned();
+        } else if tokens == self.latest {
+            return None;
+        }
+        self.latest = tokens;
+        let mut sum = self.earlier;
+        sum += tokens;
+        (tokens != Tokens::default()).then_some(sum)
+    }
+}
+
 impl Claude {
     pub(in crate::dialect) fn new(user_text: UserText, scanner: ClaimScanner) -> Claude {
         Claude {
@@ -278,6 +317,7 @@ impl Claude {
             user_text,
             renews_key: false,
             refused_key: None,
+            usage: TurnUsage::default(),
         }
     }
 
@@ -336,6 +376,9 @@ impl Claude {
             self.message.push_str(&message.id);
             self.scanner.boundary();
             count(&mut seen.steps);
+        }
+        if let Some(tokens) = self.usage.add(&message.id, message.usage.tokens()) {
+            sink(AgentEvent::Usage(tokens));
         }
         for block in message.content.0 {
             let parent = parent.clone();
@@ -479,12 +522,8 @@ impl Claude {
             self.scanner.boundary();
             self.scanner.feed(&event.result);
         }
-        let tokens = Tokens {
-            input: event.usage.input_tokens,
-            output: event.usage.output_tokens,
-            cache_read: event.usage.cache_read_input_tokens,
-            cache_write: event.usage.cache_creation_input_tokens,
-        };
+        let tokens = event.usage.tokens();
+        self.usage = TurnUsage::default();
         let cost = event.total_cost_usd.map(Usd::from_dollars);
         let error_kind = self.error_kind.take().or(word(&api_error.kind));
         self.refused_key = None;

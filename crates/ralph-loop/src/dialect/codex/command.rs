@@ -1,14 +1,15 @@
 //! `codex exec --json --sandbox workspace-write --skip-git-repo-check -`, the prompt on stdin.
 //!
-//! Outside a sandbox of ours Codex gets its own: it may write where it works, and does not ask.
+//! Outside a sandbox of ralph's Codex gets its own: it may write where it works, and does not ask.
+//! Inside one it gets none, as its own cannot be set up there.
 //! `--full-auto`, once the name for that, ends today's Codex with exit code 2. A user who writes
 //! it anyway has a Codex that knows it.
 
 use crate::dialect::Dialect;
 use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
-const SANDBOX: [&str; 5] =
-    ["--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto"];
+const BYPASS: &str = "--dangerously-bypass-approvals-and-sandbox";
+const SANDBOX: [&str; 5] = ["--sandbox", "-s", BYPASS, "--yolo", "--full-auto"];
 const JSON: [&str; 2] = ["--json", "--experimental-json"];
 const TRUST_HOOKS: &str = "--dangerously-bypass-hook-trust";
 const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
@@ -29,7 +30,10 @@ pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) ->
         answer = AnswerIn::File(theirs.unwrap_or(file).to_owned());
     }
     if invocation.autonomous && !chooses_sandbox(&user) {
-        ours.extend(["--sandbox", "workspace-write"]);
+        match invocation.sandboxed {
+            true => ours.push(BYPASS),
+            false => ours.extend(["--sandbox", "workspace-write"]),
+        }
     }
     // Codex refuses to work outside a repository, where ralph does work.
     if !user.has("--skip-git-repo-check") {
@@ -74,12 +78,13 @@ fn chooses_sandbox(user: &Flags) -> bool {
 }
 
 /// In each of its own sandboxes `.git` can only be read.
-pub(super) fn can_commit(user: &Flags) -> bool {
+pub(super) fn can_commit(user: &Flags, sandboxed: bool) -> bool {
     const ALL: &str = "danger-full-access";
     let config =
         |arg: &str| arg.trim_start_matches("--config=").starts_with("sandbox_mode") && arg.contains(ALL);
     let sandbox = user.value("--sandbox").or_else(|| user.value("-s"));
-    user.has_any(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"])
+    (sandboxed && !chooses_sandbox(user))
+        || user.has_any(&[BYPASS, "--yolo"])
         || sandbox == Some(ALL)
         || user.given().any(config)
 }
@@ -124,10 +129,19 @@ mod tests {
     }
 
     #[test]
+    fn in_a_sandbox_of_ralphs_codex_gets_none_of_its_own() {
+        let sandboxed = Ask { sandboxed: true, ..ASK };
+        codex(&sandboxed, &format!("codex exec --json {BYPASS} --skip-git-repo-check -"));
+        codex(&Ask { autonomous: false, ..sandboxed }, "codex exec --json --skip-git-repo-check -");
+        let own = Ask { args: &["--sandbox read-only"], ..sandboxed };
+        codex(&own, "codex exec --json --skip-git-repo-check --sandbox read-only -");
+    }
+
+    #[test]
     fn codex_can_commit_only_outside_of_its_sandbox() {
         let check = |flags: &[&str], wanted: bool| {
             let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-            assert_eq!(command::can_commit(Dialect::Codex, &flags), wanted, "{flags:?}");
+            assert_eq!(command::can_commit(Dialect::Codex, &flags, false), wanted, "{flags:?}");
         };
         check(&[], false);
         check(&["--full-auto"], false);
@@ -138,7 +152,12 @@ mod tests {
         check(&["-c sandbox_mode=\"danger-full-access\""], true);
         check(&["--yolo"], true);
         check(&["--dangerously-bypass-approvals-and-sandbox"], true);
-        assert!(command::can_commit(Dialect::Claude, &[]));
+        assert!(command::can_commit(Dialect::Claude, &[], false));
+        let sandboxed = |flags: &[&str]| {
+            let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            command::can_commit(Dialect::Codex, &flags, true)
+        };
+        assert!(sandboxed(&[]) && !sandboxed(&["--sandbox workspace-write"]));
     }
 
     #[test]

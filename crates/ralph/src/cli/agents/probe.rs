@@ -1,9 +1,9 @@
 //! A scratch project, a scratch home and a scripted model for one run of a real agent.
 //!
 //! The agent is driven by `ralph run` itself, so a probe tries the same code as everyday work.
-//! Invariants: nothing of the user's environment but `PATH` gets in, keys included, and for Claude
-//! whether it is in a sandbox; requests to
-//! other hosts go to the scripted model as to a proxy, which refuses them; everything ends.
+//! Invariants: nothing of the user's environment but `PATH` and the choice of a sandbox gets in, keys
+//! included, and for Claude whether it is in one already; requests to other hosts go to the scripted model
+//! as to a proxy, which refuses them; everything ends.
 
 use crate::error::CliError;
 use crate::fsx;
@@ -11,6 +11,7 @@ use crate::git;
 use crate::process::Exit;
 use crate::process::tool::{Tool, ToolError, ToolOutput};
 use crate::request::root;
+use crate::settings::SANDBOX;
 use ralph_loop::text::{clip, printable};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -151,7 +152,8 @@ impl Probe {
 
     /// A program in the scratch project and its environment.
     fn tool(&self, program: impl AsRef<OsStr>) -> Tool<'static> {
-        let names = std::env::vars_os().map(|(name, _)| name).filter(|name| name != "PATH");
+        let names =
+            std::env::vars_os().map(|(name, _)| name).filter(|name| name != "PATH" && name != SANDBOX);
         let tool = names.fold(Tool::new(program), Tool::env_remove).timeout(PATIENCE);
         let url = self.server.url();
         let tool = tool

@@ -139,13 +139,13 @@ fn ids(ids: &[StoryId]) -> String {
 }
 
 const COLUMNS: [Column; 7] = [
-    Column { head: "STORY", shape: Shape::Left },
-    Column { head: "TITLE", shape: Shape::Title },
-    Column { head: "STATUS", shape: Shape::UpTo(17) },
-    Column { head: "ATTEMPTS", shape: Shape::Right },
-    Column { head: "COST", shape: Shape::Right },
-    Column { head: "TIME", shape: Shape::Right },
-    Column { head: "DEPENDS ON", shape: Shape::UpTo(12) },
+    Column::kept("STORY", Shape::Left),
+    Column::kept("TITLE", Shape::Title),
+    Column::kept("STATUS", Shape::UpTo(17)),
+    Column::kept("ATTEMPTS", Shape::Right),
+    Column::kept("COST", Shape::Right),
+    Column::kept("TIME", Shape::Right),
+    Column::kept("DEPENDS ON", Shape::UpTo(12)),
 ];
 
 fn print_table(lines: &[StoryLine], errors: usize) {

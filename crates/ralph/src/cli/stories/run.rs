@@ -58,7 +58,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
     if let Some(warning) = stories::uncommitted(&requested.run, &project)? {
         say(&printable(&format!("ralph: warning: {warning}")));
     }
-    args.common.live(requested, &settings)
+    args.common.live(requested, &settings, |terms, settings| {
+        let request = StoriesRequest { terms, ..args.request() };
+        Ok(stories::build(&request, settings, &project)?.requested)
+    })
 }
 
 impl RunArgs {

@@ -100,13 +100,13 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, CliError> {
 }
 
 const COLUMNS: [Column; 7] = [
-    Column { head: "STORY", shape: Shape::Left },
-    Column { head: "TITLE", shape: Shape::Title },
-    Column { head: "STATUS", shape: Shape::UpTo(17) },
-    Column { head: "REVIEWS", shape: Shape::Right },
-    Column { head: "COST", shape: Shape::Right },
-    Column { head: "TIME", shape: Shape::Right },
-    Column { head: "DEPENDS ON", shape: Shape::UpTo(15) },
+    Column::kept("STORY", Shape::Left),
+    Column::kept("TITLE", Shape::Title),
+    Column::kept("STATUS", Shape::UpTo(17)),
+    Column::kept("REVIEWS", Shape::Right),
+    Column::kept("COST", Shape::Right),
+    Column::kept("TIME", Shape::Right),
+    Column::kept("DEPENDS ON", Shape::UpTo(15)),
 ];
 
 fn print_table(lines: &[TaskLine], list: &TaskList, reworded: &[Reworded], running: bool) {

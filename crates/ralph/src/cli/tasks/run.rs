@@ -29,22 +29,11 @@ pub struct RunArgs {
     /// Stay on the current branch, whatever branchName says
     #[arg(long)]
     stay: bool,
-    /// Must run in a sandbox, or not at all; offered once there is one
-    #[arg(long, hide = true, conflicts_with = "no_sandbox")]
-    sandbox: bool,
-    /// Run here, without a sandbox, as it is always done
-    #[arg(long, hide = true)]
-    no_sandbox: bool,
     #[command(flatten)]
     pub common: LoopArgs,
 }
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
-    if args.sandbox {
-        return Err(CliError::usage("sandboxes are not supported")
-            .cause("this version only runs agents directly on this machine")
-            .hint("drop --sandbox"));
-    }
     let project = args.common.project()?;
     let settings = args.common.settings(&project)?;
     let dir = TasksDir::at(project.dir().join(tasks::dir(args.ralph_dir.as_deref(), &project)?));
@@ -56,7 +45,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliError> {
         write(&import, &project, &dir)?;
         say(&format!("ralph: {}", import.summary(&dir, &project)));
     }
-    args.common.live(requested, &settings)
+    args.common.live(requested, &settings, |terms, settings| {
+        // What was imported is written by now.
+        let request = TasksRequest { terms, ..args.request() };
+        Ok(tasks::build(&request, settings, &project)?)
+    })
 }
 
 /// The list that another loop has left, written where ralph keeps its own.

@@ -257,7 +257,7 @@ fn a_damaged_record_is_named_and_can_be_removed() {
         .says("ralph: warning: worker 'agent': cannot read the record of worker 'agent'");
     yard.0.ralph(&["status", "agent"]).exits(1).says("ralph rm agent");
     yard.0.ralph(&["rm", "agent"]).exits(0);
-    yard.0.ralph(&["ls"]).exits(0).says("No workers.");
+    yard.0.ralph(&["ls"]).exits(0).says("No workers and no active runs.");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn clean_up_ralph_state() {
     // By hand, as people are used to.
     yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     fs::remove_dir_all(yard.0.home().join("workers/agent")).unwrap();
-    yard.0.ralph(&["ls"]).exits(0).says("No workers.");
+    yard.0.ralph(&["ls"]).exits(0).says("No workers and no active runs.");
     yard.spawn(&["-n", "1", "--wait"], &yard.0.sh_agent("cat")).exits(0);
     fs::remove_dir_all(yard.0.home().join("workers")).unwrap();
     yard.0.ralph(&["status"]).exits(0).says("No workers and no active runs.");

@@ -4,8 +4,10 @@
 //! off; the program ends without waiting for it.
 
 use crate::report::Out;
+use rustix::termios::{QueueSelector, tcflush};
 use std::io::{self, BufRead};
 use std::thread;
+use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -16,6 +18,13 @@ pub struct Stopped;
 
 pub type Answer<T> = Result<T, Stopped>;
 
+/// Why there is no answer to a question that does not wait for ever.
+#[derive(Debug)]
+pub enum NoAnswer {
+    Stopped,
+    Late,
+}
+
 pub struct Asker {
     runtime: Runtime,
     lines: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -25,7 +34,7 @@ pub struct Asker {
 
 impl Asker {
     pub fn new() -> io::Result<Asker> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
         let signals = [
             signal(SignalKind::interrupt())?,
@@ -58,12 +67,27 @@ impl Asker {
         loop {
             self.out.bytes(question.as_bytes());
             self.out.flush();
-            let line = self.next()?;
+            let line = self.next(None).map_err(|_| Stopped)?;
             match String::from_utf8(line) {
                 Ok(line) if !line.trim().chars().any(char::is_control) => return Ok(line.trim().to_string()),
                 _ => self.say("That line contains control characters. Please type it again."),
             }
         }
+    }
+
+    /// Forgets what was typed before there was a question.
+    pub fn forget_typed(&mut self) {
+        // What cannot be forgotten is taken for an answer.
+        let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+        while self.lines.try_recv().is_ok() {}
+    }
+
+    /// One answer, without the blanks around it, if it comes in time.
+    pub fn line_until(&mut self, question: &str, deadline: Instant) -> Result<String, NoAnswer> {
+        self.out.bytes(question.as_bytes());
+        self.out.flush();
+        let line = self.next(Some(deadline))?;
+        Ok(String::from_utf8_lossy(&line).trim().to_string())
     }
 
     /// Asks until there is an answer that can be read.
@@ -80,17 +104,23 @@ impl Asker {
         Ok(matches!(self.line(question)?.to_lowercase().as_str(), "y" | "yes"))
     }
 
-    fn next(&mut self) -> Answer<Vec<u8>> {
+    fn next(&mut self, deadline: Option<Instant>) -> Result<Vec<u8>, NoAnswer> {
         let Asker { runtime, lines, signals: [interrupt, terminate, hangup], .. } = self;
-        let line = runtime.block_on(async {
+        let late = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        runtime.block_on(async {
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => None,
-                _ = terminate.recv() => None,
-                _ = hangup.recv() => None,
-                line = lines.recv() => line,
+                _ = interrupt.recv() => Err(NoAnswer::Stopped),
+                _ = terminate.recv() => Err(NoAnswer::Stopped),
+                _ = hangup.recv() => Err(NoAnswer::Stopped),
+                line = lines.recv() => line.ok_or(NoAnswer::Stopped),
+                () = late => Err(NoAnswer::Late),
             }
-        });
-        line.ok_or(Stopped)
+        })
     }
 }
