@@ -7,7 +7,7 @@ NEEDED := git tmux bwrap
 # The oldest Rust that builds ralph.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: all demo test lint deny msrv docs fmt check-tools e2e bench faults fuzz install build clean
+.PHONY: all demo test lint deny msrv docs fmt check-tools e2e bench faults fuzz pictures install build clean
 
 all: lint test build
 
@@ -66,6 +66,11 @@ SECONDS ?= 1200
 TARGET ?= dialects
 fuzz:
 	@CARGO="$(CARGO)" sh scripts/fuzz $(SECONDS) $(TARGET)
+
+# The pictures of the README, from a real run and a real screen.
+pictures: build
+	@sh scripts/install-tools git tmux python3
+	python3 scripts/pictures
 
 install:
 	$(CARGO) install --locked --path crates/ralph
