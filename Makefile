@@ -7,7 +7,7 @@ NEEDED := git tmux bwrap
 # The oldest Rust that builds ralph.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: all demo test lint deny msrv docs fmt check-tools e2e bench faults fuzz pictures install build clean
+.PHONY: all demo test lint deny msrv docs fmt check-tools e2e cheats bench faults fuzz pictures install build clean
 
 all: lint test build
 
@@ -48,6 +48,10 @@ check-tools:
 # Whole loops of the real Claude Code and Codex, against a scripted model on loopback.
 e2e:
 	@CARGO="$(CARGO)" sh scripts/e2e
+
+# Every dishonest agent, also with the defence off, where it must be believed; `make test` does that with a quarter.
+cheats: check-tools
+	RALPH_ALL_CASES=1 $(CARGO) test --locked -p ralph --test cheats
 
 # Ratios against the floor, side by side in one run: docs/performance.md.
 bench:
