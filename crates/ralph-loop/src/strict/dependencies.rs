@@ -46,7 +46,7 @@ const NEEDS: &[&str] = &[
 
 /// Shortly before an id: the story says that it leaves something to that one.
 const LEAVES: &[&str] =
-    &["except", "instead", "later", "not", "scope", "separate", "separately", "unlike", "without"];
+    &["except", "instead", "later", "left", "not", "scope", "separate", "separately", "unlike", "without"];
 const SHORTLY: usize = 6;
 
 /// Between the words above and an id.
