@@ -36,7 +36,7 @@ fn one(item: &Item, criterion: &Placed) -> Option<Finding> {
         return text.trim().is_empty().then(|| fault("an empty criterion".to_owned()));
     }
     if let Some(end) = OPEN_ENDS.iter().find(|end| ends_with(&words, end)) {
-        return Some(warning(format!("open end (\"{end}\"): {}", quoted(text))));
+        return Some(warning(format!("criterion without an end (\"{end}\"): {}", quoted(text))));
     }
     if is_concrete(text) {
         return None;
@@ -46,7 +46,7 @@ fn one(item: &Item, criterion: &Placed) -> Option<Finding> {
         return Some(fault(format!("nobody can see whether this is done: {}", quoted(text))));
     }
     let vague = phrases::vague(&words)?;
-    let what = || format!("vague: {}", quoted(text));
+    let what = || format!("vague criterion: {}", quoted(text));
     Some(match vague {
         phrases::Vague::Surely => fault(what()),
         phrases::Vague::Maybe => warning(what()),
