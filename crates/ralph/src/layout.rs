@@ -589,6 +589,25 @@ pub fn user_settings() -> Option<PathBuf> {
     Some(config.join("ralph/settings.json"))
 }
 
+/// Where the plugin of an agent is written to: below `~/.local/share/ralph/plugin`, or where XDG says. Not in ralph's home,
+/// which can be another one for each project: the agent goes on reading it there.
+pub fn plugin(agent: &str) -> Option<PathBuf> {
+    let data = env::var_os("XDG_DATA_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")))?;
+    std::path::absolute(data.join("ralph/plugin").join(agent)).ok()
+}
+
+/// Settings that Claude Code puts above the user's.
+pub const CLAUDE_MANAGED_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
+
+/// The settings of Claude Code for a project, the most important first.
+pub fn claude_settings(project: &Path) -> Vec<PathBuf> {
+    let config = env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = config.or_else(|| env::home_dir().map(|home| home.join(".claude")));
+    let of_project = ["settings.local.json", "settings.json"].map(|name| project.join(".claude").join(name));
+    of_project.into_iter().chain(config.map(|config| config.join("settings.json"))).collect()
+}
+
 /// The name of a text or a place: SHA-256 in hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

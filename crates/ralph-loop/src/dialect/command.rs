@@ -46,6 +46,13 @@ pub struct Hooks<'a> {
     pub config: &'a [String],
 }
 
+impl Hooks<'_> {
+    /// Whether a command line tells the agent of them. One with settings of the user's own does not.
+    pub fn are_in(&self, argv: &[String]) -> bool {
+        argv.iter().any(|arg| arg == self.settings || self.config.contains(arg))
+    }
+}
+
 /// What the agent is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants<'a> {

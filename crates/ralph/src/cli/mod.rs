@@ -22,6 +22,7 @@ mod logs;
 mod loops;
 mod ls;
 mod own_commit;
+mod plugin;
 mod prove;
 mod resume;
 mod run;
@@ -148,6 +149,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Try the sandboxes that agents can run in, or look around in one
     Sandbox(sandbox::SandboxArgs),
+    /// Use ralph from inside Claude Code and Codex
+    Plugin(plugin::PluginArgs),
     /// Handle a hook call from an agent
     Hook(hook::HookArgs),
     /// Print a starter prompt
@@ -288,6 +291,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
         Command::Sandbox(args) => (Format::Human, sandbox::sandbox(args)),
         Command::Hook(args) => (Format::Human, hook::hook(args)),
+        Command::Plugin(args) => (Format::Human, plugin::plugin(args)),
         Command::Completions(args) => (Format::Human, completions::completions(args)),
         Command::Man(args) => (Format::Human, completions::man(args)),
         Command::Undo(args) => (Format::Human, undo::undo(args)),

@@ -30,6 +30,11 @@ use std::path::PathBuf;
 /// Set in the environment of every agent that ralph starts.
 const RUN: &str = "RALPH_RUN";
 
+/// Set in the environment of an agent in which the hooks of ralph's plugin are to do nothing: it has been given hooks by ralph
+/// itself, and each would be called twice, or it is to have none. The plugin's own script looks at it.
+pub const PLUGINS_HOOKS: &str = "RALPH_HOOKS";
+pub const OFF: &str = "off";
+
 /// Tokens in the agent's context, where they are not the usual number.
 const WINDOW: &str = "CLAUDE_CONTEXT_WINDOW";
 

@@ -10,9 +10,24 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// It is in no terminal, and no part of the run that it was started from.
-const NOT_ITS_OWN: &[&str] =
-    &["TMUX", "TMUX_PANE", "RALPH_RUN", "RALPH_ITERATION", "RALPH_MAX_ITERATIONS", "RALPH_STORY"];
+/// It is in no terminal, and no part of the run or of the agent's session that it was started from.
+const NOT_ITS_OWN: &[&str] = &[
+    "TMUX",
+    "TMUX_PANE",
+    "RALPH_RUN",
+    "RALPH_ITERATION",
+    "RALPH_MAX_ITERATIONS",
+    "RALPH_STORY",
+    "RALPH_HOOKS",
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PID",
+];
 
 /// A process on its way to a life of its own.
 #[derive(Debug)]

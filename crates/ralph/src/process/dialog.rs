@@ -93,6 +93,16 @@ mod tests {
         }
     }
 
+    /// Some programs end when they cannot complain.
+    #[test]
+    fn complaints_go_nowhere_and_do_no_harm() {
+        let mut dialog =
+            sh("trap '' PIPE; while read word; do echo complaint >&2 || exit; echo $word; done", LONG);
+        for word in ["a\n", "b\n"] {
+            assert_eq!(dialog.ask(word.as_bytes(), 100, whole).unwrap(), Reply::Whole(word.into()));
+        }
+    }
+
     #[test]
     fn more_than_a_pipe_holds_goes_through_in_both_directions() {
         let mut dialog = sh("cat", LONG);

@@ -155,15 +155,16 @@ impl<'a> Tool<'a> {
             (None, None) => Stdio::null(),
         };
         let input = self.stdin.unwrap_or_default();
-        self.spawn(stdin)?.finish(input)
+        self.spawn(stdin, Stdio::piped())?.finish(input)
     }
 
-    /// Starts a program that waits for its input. Its timeout begins with each question.
+    /// Starts a program that waits for its input. Its timeout begins with each question. Nothing reads what
+    /// it says beside its answers.
     pub(super) fn start(self) -> Result<Waiting, ToolError> {
-        self.spawn(Stdio::piped())
+        self.spawn(Stdio::piped(), Stdio::null())
     }
 
-    fn spawn(self, stdin: Stdio) -> Result<Waiting, ToolError> {
+    fn spawn(self, stdin: Stdio, stderr: Stdio) -> Result<Waiting, ToolError> {
         let Tool { command, sandbox, keep, timeout, .. } = self;
         let program = command.argv.first().cloned().unwrap_or_default();
         let role = sandbox.as_ref().map_or(Role::Commit, |(_, role)| *role);
@@ -176,7 +177,7 @@ impl<'a> Tool<'a> {
         let command = place::command(sandbox, &Inside::of(role), command);
         let wrapped = command.wrapper.is_some();
         let mut command = to_start(command);
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr).process_group(0);
         match spawn(&mut command) {
             Ok(child) => Ok(Waiting { program, child: Some(child), wrapped, keep, timeout }),
             Err(source) => Err(ToolError::NotStarted { program, source }),
@@ -209,10 +210,9 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Its input and its output. Nothing reads what it says beside that.
+    /// Its input and its output.
     pub(super) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         let child = self.child.as_mut()?;
-        drop(child.stderr.take());
         Some((child.stdin.take()?, child.stdout.take()?))
     }
 

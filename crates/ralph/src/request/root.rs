@@ -7,6 +7,7 @@
 //! Deliberately absent: programs of that name that are scripts around it, and which of its
 //! settings files wins if they disagree.
 
+use crate::layout::CLAUDE_MANAGED_SETTINGS;
 use ralph_loop::Run;
 use ralph_loop::dialect::{Dialect, claude_settings, skips_permissions};
 use ralph_loop::run::AgentSpec;
@@ -106,7 +107,7 @@ fn user_files() -> Vec<PathBuf> {
         (None, Some(home)) => vec![home.join(".claude/settings.json"), home.join(".claude.json")],
         (None, None) => Vec::new(),
     };
-    [of_user, vec!["/etc/claude-code/managed-settings.json".into()]].concat()
+    [of_user, vec![CLAUDE_MANAGED_SETTINGS.into()]].concat()
 }
 
 /// Whether a settings file sets the variable; `None` if that cannot be told.

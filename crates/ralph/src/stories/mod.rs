@@ -20,6 +20,7 @@ pub mod state_file;
 pub mod strict;
 
 pub use backlog::Backlog;
+pub use frontmatter::{Block, find as find_frontmatter};
 pub use new::{NewStory, NewStoryError};
 pub use problem::{Problem, Severity};
 pub use spec::Spec;

@@ -4,7 +4,7 @@ use crate::stage::{Real, Stage};
 use serde_json::{Value, json};
 use std::fs;
 
-fn story(fields: &Value) -> Value {
+pub fn story(fields: &Value) -> Value {
     let mut story = json!({
         "id": "US-001", "title": "Greet", "description": "", "acceptanceCriteria": ["It greets"], "priority": 1,
         "passes": false, "reviewStatus": null, "reviewCount": 0, "reviewFeedback": "", "notes": "greets",
@@ -17,20 +17,20 @@ fn story(fields: &Value) -> Value {
 }
 
 /// The model's order to write this list and commit.
-fn write_list(fields: &Value) -> Value {
+pub fn write_list(fields: &Value) -> Value {
     json!({"shell": format!(
         "cat > ralph/tasks.json <<'END'\n{}\nEND\ngit add -A && git commit -q -m work || echo cannot commit", story(fields)
     )})
 }
 
-fn lay_out(stage: &Stage) {
+pub fn lay_out(stage: &Stage) {
     fs::create_dir_all(stage.path("ralph")).unwrap();
     fs::write(stage.path("ralph/tasks.json"), story(&json!({})).to_string()).unwrap();
     stage.git(&["add", "."]);
     stage.git(&["commit", "-q", "-m", "tasks"]);
 }
 
-fn status(stage: &Stage) -> Value {
+pub fn status(stage: &Stage) -> Value {
     let list: Value = serde_json::from_str(&stage.read("ralph/tasks.json")).unwrap();
     list["userStories"][0]["reviewStatus"].clone()
 }
@@ -55,20 +55,25 @@ fn codex_obeys_the_stop_hook_inside_bubblewrap() {
     is_blocked_once_by_the_stop_hook_and_obeys("bwrap", Real::Codex);
 }
 
-/// An agent that approves itself hears of it before it can end, and takes it back.
 fn is_blocked_once_by_the_stop_hook_and_obeys(sandbox: &'static str, real: Real) {
+    if let Some(stage) = is_blocked_once(sandbox, real, |_| ()) {
+        stage.asked_only_the_model();
+    }
+}
+
+/// An agent that approves itself hears of it before it can end, and takes it back.
+pub fn is_blocked_once(sandbox: &'static str, real: Real, prepare: impl FnOnce(&Stage)) -> Option<Stage> {
     let cheat = write_list(&json!({"passes": true, "reviewStatus": "approved"}));
     let back = write_list(&json!({"reviewStatus": "needs_review"}));
-    let Some(stage) = Stage::set_inside(
+    let stage = Stage::set_inside(
         sandbox,
         real,
         &json!([{"steps": [
             {"text": "I do it.", "tools": [cheat]}, {"text": "All is done."},
             {"text": "I see.", "tools": [back]}, {"text": "Now a review may come."}]}]),
-    ) else {
-        return;
-    };
+    )?;
     lay_out(&stage);
+    prepare(&stage);
     let ran = stage.start(&["tasks", "--format", "json", "-n", "1"]).end();
     ran.stops(1, "max_iterations", 1);
     assert_eq!(status(&stage), "needs_review");
@@ -78,7 +83,7 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(sandbox: &'static str, real: Real)
     let blocked: Vec<bool> = heard.iter().map(|heard| heard.contains("The task list has errors")).collect();
     assert_eq!(blocked, [false, false, true, false], "{heard:#?}");
     assert!(heard[2].contains("Story US-001 had illegal transition: passes false → true."), "{}", heard[2]);
-    assert!(heard[2].contains("(Block 1 of 5.)"), "{}", heard[2]);
+    assert!(heard[2].contains("(Block 1 of 5.)") && !heard[2].contains("(Block 2 of 5.)"), "{}", heard[2]);
     // It was taken back in time, so that ralph had nothing to undo.
     let journal = stage.journal();
     assert!(!journal.contains("violations"), "{journal}");
@@ -91,8 +96,8 @@ fn is_blocked_once_by_the_stop_hook_and_obeys(sandbox: &'static str, real: Real)
     assert_eq!(last.trim(), if by_itself { "work" } else { "wip: [US-001] uncommitted work of iteration 1" });
     let opening = &stage.turns()[0].opening;
     assert_eq!(opening.contains("You cannot commit in your sandbox"), !by_itself, "{opening}");
-    stage.asked_only_the_model();
     assert_eq!(stage.alive(), []);
+    Some(stage)
 }
 
 #[test]

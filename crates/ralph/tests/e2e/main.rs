@@ -26,6 +26,9 @@ mod limits;
 mod loops;
 mod partial;
 mod permissions;
+mod plugin;
 mod processes;
+#[path = "../it/screen.rs"]
+mod screen;
 mod stage;
 mod verify;

@@ -140,8 +140,16 @@ impl Stage {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A path in the home of the user.
+    pub fn user(&self, name: &str) -> PathBuf {
+        self.root.join("user").join(name)
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut path = self.agents.join("node_modules/.bin").into_os_string();
+        path.push(":");
+        // What the plugin calls.
+        path.push(Path::new(RALPH).parent().unwrap());
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap());
         let mut command = Command::new(program);
@@ -180,7 +188,8 @@ impl Stage {
         command
     }
 
-    fn home(&self) -> PathBuf {
+    /// Where ralph keeps its records.
+    pub fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
@@ -228,8 +237,14 @@ impl Stage {
     /// The agent as a user runs it by hand, to its end; what it printed.
     #[track_caller]
     pub fn person(&self, args: &[&str]) -> String {
+        self.person_with(args, &[])
+    }
+
+    /// The same, with these variables.
+    #[track_caller]
+    pub fn person_with(&self, args: &[&str], env: &[(&str, &str)]) -> String {
         let mut command = self.command(self.real.program());
-        command.args(args);
+        command.args(args).envs(env.iter().copied());
         let ran = self.spawn(command).end();
         assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
         ran.stdout

@@ -50,6 +50,7 @@ mod lost_git;
 mod lost_ground;
 mod low_disk;
 mod map;
+mod plugin;
 mod prices;
 mod prints;
 mod prompts;

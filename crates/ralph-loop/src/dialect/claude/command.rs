@@ -92,6 +92,8 @@ mod tests {
         claude(&hooked, &format!("{STREAM} --settings /h.json"));
         let own = ["--settings", "mine.json"];
         claude(&Ask { args: &own, ..hooked }, &format!("{STREAM} --settings mine.json"));
+        let told_of_hooks = |ask: &Ask<'_>| hooked.hooks.unwrap().are_in(&build("claude", ask).unwrap().argv);
+        assert!(told_of_hooks(&hooked) && !told_of_hooks(&Ask { args: &own, ..hooked }));
         let own = ["--resume", "abc", "--max-budget-usd=9"];
         claude(&Ask { args: &own, ..ask }, &format!("{STREAM} --resume abc --max-budget-usd=9"));
     }

@@ -171,6 +171,8 @@ mod tests {
         codex(&Ask { args: &own, ..hooked }, &format!("{LINE} {ours} --dangerously-bypass-hook-trust -"));
         let none = Ask { hooks: Some(Hooks { settings: "/h.json", config: &[] }), ..ASK };
         codex(&none, &format!("{LINE} -"));
+        let told_of_hooks = |ask: &Ask<'_>| ask.hooks.unwrap().are_in(&build("codex", ask).unwrap().argv);
+        assert!(told_of_hooks(&hooked) && !told_of_hooks(&none));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod history;
 mod library;
 mod place;
+mod plugin;
 mod request;
 mod sandbox;
 mod session;
@@ -14,6 +15,7 @@ mod tmux;
 mod worker;
 
 pub use history::ALL_RUNS;
+pub use plugin::fix as plugin_fix;
 
 use crate::error::CliError;
 
@@ -36,6 +38,7 @@ by_value!(
     crate::journal::UnreadableRun,
     crate::lock::LockError,
     crate::place::PlaceError,
+    crate::plugin::PluginError,
     crate::request::RequestError,
     crate::request::prompt::PromptError,
     crate::request::root::RefusesRoot,

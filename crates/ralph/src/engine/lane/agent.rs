@@ -10,6 +10,7 @@ use crate::engine::raw_log::RawLog;
 use crate::engine::step::AgentStep;
 use crate::engine::streams::{LEAST_KEPT, Room};
 use crate::fsx;
+use crate::hook;
 use crate::layout::{self, RunDir};
 use crate::process::Stdio3;
 use crate::sandbox::{Inside, Role};
@@ -211,13 +212,18 @@ impl Lane {
             blocker_recorded: None,
             problem: None,
         };
+        let mut env = request.extra_env;
+        // Only where ralph's own hooks cannot be passed, those of the plugin take their place.
+        if request.hooks.is_none_or(|hooks| hooks.are_in(&line.argv)) {
+            env.push((hook::PLUGINS_HOOKS, hook::OFF.to_owned()));
+        }
         let argv = line.argv.into_iter().map(OsString::from).collect();
         let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
         if !matches!(run.plan, Plan::Prompt(_)) {
             // It also proves that there was an agent: see `session::resume`.
             step.raw_out.open()?;
         }
-        let told = Told::Run { iteration: request.iteration, extra: request.extra_env };
+        let told = Told::Run { iteration: request.iteration, extra: env };
         let files = RecordFiles::of(&shared.run_dir, prompt_file, &line.answer, shared.sandbox.is_some())?;
         let inside = Inside {
             reads: &files.reads,
