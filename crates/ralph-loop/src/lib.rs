@@ -37,6 +37,7 @@ pub mod signal;
 pub mod state;
 mod stop_reason;
 pub mod story_id;
+pub mod strict;
 pub mod summary;
 pub mod task_list;
 pub mod test_report;

@@ -18,7 +18,7 @@ mod story;
 
 pub use json::{Json, Object};
 pub use pick::{Blocked, Estimate, Mode, Pick, Stuck, Why, dead_ends, pick};
-pub use places::{story_lines, story_places};
+pub use places::{Places, story_lines, story_places};
 pub use schema::{Problem, TWICE};
 pub use story::{ReviewStatus, Story};
 

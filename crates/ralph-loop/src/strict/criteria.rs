@@ -1,0 +1,195 @@
+//! Acceptance criteria that can be seen from outside.
+//!
+//! A criterion is vague if it ends with a phrase that fits every story ("works correctly"). One
+//! that names something concrete (a number, a quote, a path, a name in code, details after a
+//! colon) is never vague, whatever else it says.
+
+mod phrases;
+
+use super::item::{Item, Placed};
+use super::words::{Word, find, normal, plain_words, quoted, words};
+use super::{Finding, Rule};
+use phrases::{CHECKS, INTENTIONS, OPEN_ENDS};
+
+const FIX: &str =
+    "say what can be observed: an input and its result, a text on the screen, a status code, a number";
+
+pub(super) fn check(item: &Item) -> Vec<Finding> {
+    let mut found: Vec<Finding> = item.criteria.iter().filter_map(|criterion| one(item, criterion)).collect();
+    if let [first, ..] = &item.criteria[..]
+        && item.criteria.iter().all(|criterion| is_check(&criterion.text))
+    {
+        let what = "the acceptance criteria only ask for checks to pass, which ralph verifies anyway";
+        let fix = "add what can be observed once this story is done";
+        found.push(item.warning(Rule::Criteria, first.line, what, fix));
+    }
+    found
+}
+
+fn one(item: &Item, criterion: &Placed) -> Option<Finding> {
+    let Placed { text, line } = criterion;
+    let fault = |what: String| item.fault(Rule::Criteria, *line, what, FIX);
+    let warning = |what: String| item.warning(Rule::Criteria, *line, what, FIX);
+    let words = words(text);
+    if words.is_empty() {
+        // Dots and dashes are a placeholder.
+        return text.trim().is_empty().then(|| fault("an empty criterion".to_owned()));
+    }
+    if let Some(end) = OPEN_ENDS.iter().find(|end| ends_with(&words, end)) {
+        return Some(warning(format!("open end (\"{end}\"): {}", quoted(text))));
+    }
+    if is_concrete(text) {
+        return None;
+    }
+    let begins = |phrase: &&&str| find(&words, phrase) == Some(0);
+    if INTENTIONS.iter().any(|phrase| begins(&phrase)) {
+        return Some(fault(format!("nobody can see whether this is done: {}", quoted(text))));
+    }
+    let vague = phrases::vague(&words)?;
+    let what = || format!("vague: {}", quoted(text));
+    Some(match vague {
+        phrases::Vague::Surely => fault(what()),
+        phrases::Vague::Maybe => warning(what()),
+    })
+}
+
+fn ends_with(words: &[Word], phrase: &str) -> bool {
+    let length = phrase.split(' ').count();
+    words.len() >= length && find(&words[words.len() - length..], phrase).is_some()
+}
+
+/// Whether it only says that checks pass: true of every story, and verified by ralph.
+fn is_check(criterion: &str) -> bool {
+    CHECKS.contains(&normal(criterion).as_str())
+}
+
+/// Whether a text names something that can be looked up or compared.
+fn is_concrete(text: &str) -> bool {
+    let marks = text.contains(|c: char| c.is_ascii_digit() || "`\"“”„«»=<>→%@#$€£".contains(c));
+    marks || text.split_whitespace().any(is_concrete_token) || has_details(text)
+}
+
+/// A flag, a path, a file, a name in code, something in single quotes.
+fn is_concrete_token(token: &str) -> bool {
+    let inner = token.trim_matches(|c: char| !c.is_alphanumeric());
+    let between = |c: char| {
+        let found = inner.find(c);
+        found.is_some_and(|at| at > 0 && inner[at + c.len_utf8()..].contains(char::is_alphanumeric))
+    };
+    let camel = inner.chars().zip(inner.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    // `and/or` is prose.
+    let path = token.starts_with('/') || (between('/') && !matches!(inner, "and/or" | "AND/OR"));
+    let quoted = token.starts_with(['\'', '‘']);
+    let flag = token.starts_with('-') && !inner.is_empty();
+    flag || path || camel || quoted || between('_') || between('.')
+}
+
+/// What follows a colon says what is meant.
+fn has_details(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(_, details)| plain_words(details).len() >= 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn level(criterion: &str) -> &'static str {
+        let words = words(criterion);
+        let intention = INTENTIONS.iter().any(|phrase| find(&words, phrase) == Some(0));
+        match phrases::vague(&words) {
+            _ if is_concrete(criterion) => "concrete",
+            _ if intention => "fault",
+            Some(phrases::Vague::Surely) => "fault",
+            Some(phrases::Vague::Maybe) => "warning",
+            None => "fine",
+        }
+    }
+
+    #[test]
+    fn phrases_that_fit_every_story_are_faults() {
+        for criterion in [
+            "Works correctly",
+            "The login form works correctly.",
+            "Everything works",
+            "It works!",
+            "Search works",
+            "Behaves as expected",
+            "The export should work as intended",
+            "Errors are handled gracefully",
+            "Handles all edge cases",
+            "The page is fast",
+            "The app should be very fast",
+            "Is user-friendly",
+            "The UI is intuitive and user friendly",
+            "The interface is easy to use",
+            "Code is clean",
+            "The code is clean and readable",
+            "Code follows best practices",
+            "The dashboard looks good",
+            "Good performance",
+            "Performance is acceptable",
+            "Proper error handling",
+            "Has good test coverage",
+            "No bugs",
+            "All requirements are met",
+            "Rate limiting is implemented",
+            "Fully functional",
+            "Consider adding a cache",
+            "Investigate why imports are slow",
+            "Users are happy",
+        ] {
+            assert_eq!(level(criterion), "fault", "{criterion}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_meant_precisely_is_a_warning() {
+        for criterion in [
+            "Totals are calculated correctly",
+            "The form works correctly and shows the saved values after a reload",
+            "The layout is responsive",
+            "Works as expected on mobile devices",
+            "The connection is secure",
+        ] {
+            assert_eq!(level(criterion), "warning", "{criterion}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_observed_is_fine() {
+        for criterion in [
+            "A wrong password is refused and the form keeps the name",
+            "A link in an old mail still works",
+            "The working tree is clean afterwards",
+            "The default difficulty is easy",
+            "The player loses a life when the timer ends",
+            "Lint is clean",
+            "Saving a draft does not send it",
+            "The list is empty once the last item is removed",
+            "Typecheck passes",
+            "The report is complete once all rows are imported and lists every failed row",
+        ] {
+            assert_eq!(level(criterion), "fine", "{criterion}");
+        }
+        for criterion in [
+            "Filter dropdown has options: All, Active, Done",
+            "Search is fast: under 200 ms for 10,000 rows",
+            "Errors are handled gracefully: the user sees the reason and can retry",
+            "`make test` works",
+            "Session cookies are httpOnly and secure",
+            "The import in src/csv.rs works correctly",
+            "Works as expected with --json",
+            "The label 'Saved' looks good",
+        ] {
+            assert_eq!(level(criterion), "concrete", "{criterion}");
+        }
+    }
+
+    #[test]
+    fn prose_is_not_concrete_by_its_punctuation() {
+        for text in ["It works and/or is fast.", "Don't be slow", "Works (mostly) well", "Fast, and: good"] {
+            assert!(!is_concrete(text), "{text}");
+        }
+    }
+}
