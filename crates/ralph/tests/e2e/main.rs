@@ -26,6 +26,10 @@ mod limits;
 mod loops;
 mod partial;
 mod permissions;
+mod plan;
+mod plan_talk;
 mod processes;
+#[path = "../it/screen.rs"]
+mod screen;
 mod stage;
 mod verify;

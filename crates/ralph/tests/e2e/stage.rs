@@ -140,7 +140,12 @@ impl Stage {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A path in the home of the user.
+    pub fn user(&self, name: &str) -> PathBuf {
+        self.root.join("user").join(name)
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut path = self.agents.join("node_modules/.bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap());

@@ -3,7 +3,7 @@
 //! Without a person to ask that is refused, so it needs no `--dangerously-skip-permissions` and works
 //! for root too.
 
-use super::command::command_line as in_a_loop;
+use super::command::{SKIP, command_line as in_a_loop};
 use crate::dialect::Dialect;
 use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 use crate::dialect::planning::{Conversation, Planning, PlanningSession, PlanningSpec, Talk};
@@ -15,6 +15,10 @@ fn command_line(planning: &Planning<'_>) -> Built {
     // With `=`, as these flags take all words that follow.
     let mut args = args.to_vec();
     args.push(format!("--add-dir={drafts}"));
+    // Its own default lets it run much without asking.
+    if !Flags::split(&args).has_any(&["--permission-mode", SKIP]) {
+        args.push("--permission-mode=default".to_owned());
+    }
     args.push(format!("--allowedTools=Edit(/{drafts}/**),Read(/{drafts}/**)"));
     if let Talk::Conversation(conversation) = talk {
         return Ok(conversation_line(program, &args, model, &conversation));
@@ -69,7 +73,7 @@ mod tests {
     use super::*;
     use crate::dialect::planning::tests::{ALONE, CONVERSATION, check};
 
-    const DRAFTS: &str = "--add-dir=/home/plan/draft \
+    const DRAFTS: &str = "--add-dir=/home/plan/draft --permission-mode=default \
         --allowedTools=Edit(//home/plan/draft/**),Read(//home/plan/draft/**)";
 
     #[test]

@@ -6,6 +6,7 @@
 mod history;
 mod library;
 mod place;
+mod planner;
 mod request;
 mod sandbox;
 mod session;
@@ -36,6 +37,7 @@ by_value!(
     crate::journal::UnreadableRun,
     crate::lock::LockError,
     crate::place::PlaceError,
+    crate::planner::PlannerError,
     crate::request::RequestError,
     crate::request::prompt::PromptError,
     crate::request::root::RefusesRoot,

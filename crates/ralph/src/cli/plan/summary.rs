@@ -1,0 +1,161 @@
+//! A plan as it is shown.
+
+use super::prepare::Prepared;
+use crate::cli::format::{Format, Shape};
+use crate::cli::{print_json, print_lines};
+use crate::error::with_causes;
+use crate::planner::drafts::Draft;
+use crate::planner::{Form, PlannerError, tried};
+use crate::report::{Out, Style, Tone, say};
+use ralph_loop::planner::prd::{self, QuestionAnswered};
+use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, summary};
+use ralph_loop::strict::{Finding, repairs};
+use ralph_loop::text::{counted, printable};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Debug, Serialize)]
+pub struct Planned {
+    /// Where everything about the session is.
+    pub record: PathBuf,
+    /// The files that were written, relative to the project.
+    pub files: Vec<PathBuf>,
+    #[serde(flatten)]
+    pub summary: PlanSummary,
+    pub warnings: Vec<Finding>,
+    /// Why a story does not get done, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Tries the checks. The draft is valid.
+pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> Result<Planned, PlannerError> {
+    let mut planned = Planned {
+        record: prepared.record.dir().to_path_buf(),
+        files: Vec::new(),
+        summary: PlanSummary { stories: draft.stories().to_vec(), ..PlanSummary::default() },
+        warnings: draft.findings().to_vec(),
+        why: None,
+    };
+    planned.summary.answers = answers.to_vec();
+    match draft {
+        Draft::Tasks(draft) => {
+            let list = &draft.merged.list;
+            planned.summary.removed = summary::removed(draft.old.as_ref(), list);
+            planned.summary.dropped.clone_from(&draft.merged.dropped);
+            planned.summary.assumptions = prd::assumptions(&draft.prd);
+            planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
+            let commands = list.verify_commands();
+            let Prepared { project, settings, home, record, .. } = prepared;
+            let tried = tried::try_checks(&commands, project, settings, home);
+            planned.summary.checks = match tried {
+                Ok(Some(tried)) => tried,
+                Ok(None) => return Err(PlannerError::Interrupted { drafts: record.drafts() }),
+                Err(error) => {
+                    say(&format!("ralph: warning: the checks were not tried: {}", with_causes(&error)));
+                    tried::untried(&commands)
+                }
+            };
+        }
+        Draft::Stories(draft) => planned.summary.assumptions.clone_from(&draft.assumptions),
+    }
+    Ok(planned)
+}
+
+/// In the format that was asked for.
+pub fn print(prepared: &Prepared, planned: &Planned, format: Format) {
+    match format.shape() {
+        Shape::Text => show(prepared, planned),
+        Shape::Value => print_json(planned),
+        Shape::Lines => print_lines([planned]),
+    }
+}
+
+/// For people.
+pub fn show(prepared: &Prepared, planned: &Planned) {
+    let (mut out, style) = (Out::stdout(), Style::of_stdout());
+    let mut line = |text: &str| out.text(&printable(text));
+    let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
+    let heading = |text: &str| style.paint(Tone::Strong, text);
+    if let Some(why) = &planned.why {
+        line("");
+        line(&heading("Why it does not get done"));
+        line(why);
+    }
+    line("");
+    line(&heading(&format!("Plan: {}", counted(stories.len() as u64, "story"))));
+    for (number, story) in (1..).zip(stories) {
+        let PlannedStory { id, title, depends_on, criteria, change } = story;
+        let after = match depends_on.is_empty() {
+            true => String::new(),
+            false => format!(" (after {})", depends_on.join(", ")),
+        };
+        line(&format!("{number:>3}. {id}  {title}{after}{}", word(*change)));
+        if matches!(change, StoryChange::Added | StoryChange::Changed) {
+            criteria.iter().for_each(|criterion| line(&format!("       - {criterion}")));
+        }
+    }
+    for id in removed {
+        line(&format!("     {id}  removed"));
+    }
+    if !checks.is_empty() {
+        line("");
+        line(&heading("Checks, each run once"));
+        for check in checks {
+            line(&format!(
+                "  {} {}: {}",
+                style.mark(check.outcome.works()),
+                check.command,
+                check.outcome.words()
+            ));
+        }
+    }
+    let mut list = |name: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            line("");
+            line(&heading(name));
+            items.iter().for_each(|item| line(&format!("  - {item}")));
+        }
+    };
+    list("Assumptions", assumptions.clone());
+    let answered = |answered: &QuestionAnswered| format!("{} {}", answered.question, answered.answer);
+    list("Answers", answers.iter().map(answered).collect());
+    list("Not taken over from the agent", dropped.iter().map(ToString::to_string).collect());
+    if !planned.warnings.is_empty() {
+        line("");
+        line(&heading("Worth a look"));
+        repairs(&planned.warnings).lines().for_each(|finding| line(&format!("  {finding}")));
+    }
+    if !planned.files.is_empty() {
+        let files: Vec<String> = planned.files.iter().map(|file| file.display().to_string()).collect();
+        line("");
+        line(&format!("Written: {}", files.join(", ")));
+        line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
+    }
+    out.flush();
+}
+
+fn word(change: StoryChange) -> &'static str {
+    match change {
+        StoryChange::Added => "",
+        StoryChange::Changed => "  [changed]",
+        StoryChange::Kept => "  [as before]",
+        StoryChange::Begun => "  [begun, as before]",
+        StoryChange::Done => "  [done]",
+    }
+}
+
+/// The command that works through the plan.
+pub fn command(prepared: &Prepared) -> Vec<String> {
+    let mut words = vec!["ralph".to_owned()];
+    match &prepared.spec.form {
+        Form::Stories => words.push("stories".to_owned()),
+        Form::Tasks { dir } => {
+            words.push("tasks".to_owned());
+            if *dir != prepared.project.usual_tasks_dir() {
+                words.extend(["--ralph-dir".to_owned(), dir.display().to_string()]);
+            }
+        }
+    }
+    words
+}
