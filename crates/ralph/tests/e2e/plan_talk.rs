@@ -195,3 +195,43 @@ fn questions_over_the_stream_are_asked_by_ralph_and_kept() {
     assert_eq!(stage.read("ralph/prd.md"), format!("{PRD}\n{answers}"));
     assert_eq!(stage.alive(), []);
 }
+
+#[test]
+fn codex_plans_in_a_conversation_that_can_be_continued() {
+    let mut vague = good();
+    vague["userStories"][1]["acceptanceCriteria"] = json!(["works correctly"]);
+    // It is told to read its instructions, which are beside the drafts.
+    let drafts = |list: &Value| {
+        let dir = "$(dirname {{after:Read }})/draft";
+        let list = list.to_string().replace('\'', "'\\''");
+        json!({"text": "I write.", "tools": [{"shell": format!("printf %s '{PRD}' > {dir}/prd.md; printf %s '{list}' > {dir}/tasks.json")}]})
+    };
+    let Some(stage) = Stage::set(
+        Real::Codex,
+        &json!([{"steps": [
+            drafts(&vague), {"text": "The first plan is written."},
+            drafts(&good()), {"text": "It is repaired."},
+            {"text": "I stay with it."},
+        ]}]),
+    ) else {
+        return;
+    };
+    // For a model of its own, Codex first advertises another one.
+    let mut screen = start(&stage, &["plan", "a script that greets people", "--model", "stub"]);
+    screen.shows("the plan is valid (2 stories)");
+    screen.keys(CTRL_D);
+    screen.shows("What next? [l]:");
+    screen.keys("c\n");
+    screen.shows("It is repaired.");
+    // An Enter that comes with the text would be part of it.
+    screen.keys("is it good?");
+    screen.shows("is it good?");
+    screen.keys("\r");
+    screen.shows("I stay with it.");
+    screen.keys(CTRL_D);
+    screen.until("the second question", |screen| screen.matches("What next? [l]:").count() == 2);
+    screen.keys("l\n");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(list(&stage), good());
+}
