@@ -36,7 +36,7 @@ fn one(item: &Item, criterion: &Placed) -> Option<Finding> {
         return text.trim().is_empty().then(|| fault("an empty criterion".to_owned()));
     }
     if let Some(end) = OPEN_ENDS.iter().find(|end| ends_with(&words, end)) {
-        return Some(warning(format!("open end (\"{end}\"): {}", quoted(text))));
+        return Some(warning(format!("criterion without an end (\"{end}\"): {}", quoted(text))));
     }
     if is_concrete(text) {
         return None;
@@ -46,7 +46,7 @@ fn one(item: &Item, criterion: &Placed) -> Option<Finding> {
         return Some(fault(format!("nobody can see whether this is done: {}", quoted(text))));
     }
     let vague = phrases::vague(&words)?;
-    let what = || format!("vague: {}", quoted(text));
+    let what = || format!("vague criterion: {}", quoted(text));
     Some(match vague {
         phrases::Vague::Surely => fault(what()),
         phrases::Vague::Maybe => warning(what()),
@@ -59,7 +59,7 @@ fn ends_with(words: &[Word], phrase: &str) -> bool {
 }
 
 /// Whether it only says that checks pass: true of every story, and verified by ralph.
-fn is_check(criterion: &str) -> bool {
+pub(super) fn is_check(criterion: &str) -> bool {
     CHECKS.contains(&normal(criterion).as_str())
 }
 
@@ -84,9 +84,11 @@ fn is_concrete_token(token: &str) -> bool {
     flag || path || camel || quoted || between('_') || between('.')
 }
 
-/// What follows a colon says what is meant.
+/// What follows a colon or is in brackets says what is meant.
 fn has_details(text: &str) -> bool {
-    text.split_once(": ").is_some_and(|(_, details)| plain_words(details).len() >= 2)
+    let after_colon = text.split_once(": ").map(|(_, details)| details);
+    let in_brackets = text.split_once('(').and_then(|(_, rest)| Some(rest.split_once(')')?.0));
+    [after_colon, in_brackets].into_iter().flatten().any(|details| plain_words(details).len() >= 2)
 }
 
 #[cfg(test)]
@@ -175,6 +177,7 @@ mod tests {
         for criterion in [
             "Filter dropdown has options: All, Active, Done",
             "Search is fast: under 200 ms for 10,000 rows",
+            "Handle errors gracefully (the order is kept if the mail fails)",
             "Errors are handled gracefully: the user sees the reason and can retry",
             "`make test` works",
             "Session cookies are httpOnly and secure",

@@ -22,32 +22,30 @@ const NEEDS: &[&str] = &[
     "defined in",
     "depend on",
     "depends on",
-    "extend",
-    "extends",
     "follows",
     "from",
     "introduced by",
     "introduced in",
     "made by",
     "made in",
-    "need",
-    "needs",
     "once",
     "relies on",
     "rely on",
-    "require",
-    "requires",
-    "use",
-    "uses",
-    "using",
     "written by",
     "written in",
 ];
 
 /// Shortly before an id: the story says that it leaves something to that one.
 const LEAVES: &[&str] =
-    &["except", "instead", "later", "not", "scope", "separate", "separately", "unlike", "without"];
+    &["except", "instead", "later", "left", "not", "scope", "separate", "separately", "unlike", "without"];
 const SHORTLY: usize = 6;
+
+/// Anywhere in the words before an id: what follows is needed.
+const USES: &[&str] =
+    &["extend", "extends", "need", "needs", "require", "requires", "reuse", "reuses", "use", "uses", "using"];
+
+/// Right before an id: the other story is only an example.
+const COMPARES: &[&str] = &["as", "like", "see"];
 
 /// Between the words above and an id.
 const FILLERS: &[&str] = &["of", "stories", "story", "task", "tasks", "the"];
@@ -137,14 +135,12 @@ fn how(before: &[Word]) -> Option<Mention> {
     if clause.clone().any(|word| LEAVES.contains(&word.text.as_str())) {
         return None;
     }
+    let uses = clause.clone().any(|word| USES.contains(&word.text.as_str()));
     let mut near = clause.map(|word| word.text.as_str()).skip_while(|word| FILLERS.contains(word));
     let (last, earlier) = (near.next().unwrap_or_default(), near.next().unwrap_or_default());
     let two = format!("{earlier} {last}");
-    Some(if NEEDS.contains(&last) || NEEDS.contains(&two.as_str()) {
-        Mention::Needed
-    } else {
-        Mention::Named
-    })
+    let needed = uses || NEEDS.contains(&last) || NEEDS.contains(&two.as_str());
+    Some(if needed && !COMPARES.contains(&last) { Mention::Needed } else { Mention::Named })
 }
 
 #[cfg(test)]
@@ -168,6 +164,8 @@ mod tests {
             ("Depends on", Some(Mention::Needed)),
             ("The table from", Some(Mention::Needed)),
             ("Uses the columns that were added in story", Some(Mention::Needed)),
+            ("Uses the session of story", Some(Mention::Needed)),
+            ("Uses a cache like", Some(Mention::Named)),
             ("Only after the tasks of", Some(Mention::Needed)),
             ("Same style as", Some(Mention::Named)),
             ("Sorting is out of scope, see", Some(Mention::Named)),

@@ -72,7 +72,7 @@ pub enum Rule {
     Dependencies,
     /// The list has checks, and they can fail.
     VerifyCommands,
-    /// A story that is not begun has nothing done and nothing reviewed.
+    /// A story that has not been started has nothing done and nothing reviewed.
     InitialFields,
     /// No two stories are the same.
     Duplicates,

@@ -9,7 +9,7 @@ use super::item::{Item, Stage, leads_to, needs};
 use super::{Finding, Rule};
 use layers::{Layer, layer, topic};
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 pub(super) fn check(items: &[Item]) -> Vec<Finding> {
     let needs = needs(items);
@@ -38,53 +38,68 @@ fn priorities(items: &[Item], needs: &[Vec<usize>]) -> Vec<Finding> {
     found
 }
 
+/// A story whose title names a layer.
+struct Known {
+    number: usize,
+    layer: Layer,
+    topic: Vec<String>,
+    turn: usize,
+}
+
 fn layers_in_order(items: &[Item], needs: &[Vec<usize>]) -> Vec<Finding> {
-    struct Known {
-        number: usize,
-        layer: Layer,
-        topic: Vec<String>,
-        turn: usize,
-    }
     let turns = turns(items, needs);
     let known = |(number, item): (usize, &Item)| {
         let layer = item.is_open().then(|| layer(&item.title.text)).flatten()?;
         Some(Known { number, layer, topic: topic(&item.title.text), turn: turns[number] })
     };
     let known: Vec<Known> = items.iter().enumerate().filter_map(known).collect();
-    let mut found = Vec::new();
-    for one in known.iter().filter(|one| !one.topic.is_empty()) {
-        let item = &items[one.number];
-        let about_it = |other: &&Known| {
+    let mut by_word: HashMap<&str, Vec<&Known>> = HashMap::new();
+    for one in &known {
+        one.topic.iter().for_each(|word| by_word.entry(word).or_default().push(one));
+    }
+    // Those of a later layer that are about all that a story is about.
+    let above = |one: &Known| {
+        let fewest =
+            one.topic.iter().filter_map(|word| by_word.get(word.as_str())).min_by_key(|known| known.len());
+        let about_it = |other: &&&Known| {
             one.layer < other.layer && one.topic.iter().all(|word| other.topic.contains(word))
         };
-        let before = known.iter().filter(about_it).find(|other| other.turn < one.turn);
-        if let Some(other) = before {
-            let what = format!(
-                "{} comes after {} {}, which is about the same",
-                one.layer.name(),
-                other.layer.name(),
-                items[other.number].id,
-            );
-            let fix = format!(
-                "order them schema, backend, API, frontend, integration: let {} depend on {}",
-                items[other.number].id, item.id
-            );
-            found.push(item.fault(Rule::Order, item.title.line, what, fix));
+        fewest.into_iter().flatten().filter(about_it).copied().collect::<Vec<&Known>>()
+    };
+    let mut found = Vec::new();
+    let mut told = vec![false; items.len()];
+    for one in &known {
+        let above = above(one);
+        if let Some(other) = above.iter().find(|other| other.turn < one.turn) {
+            found.push(too_late(one, other, items));
         }
-        for other in known.iter().filter(about_it).filter(|other| other.turn > one.turn) {
-            let dependent = &items[other.number];
-            if !leads_to(needs, other.number, one.number) {
-                let what = format!(
-                    "is about the same as {} ({}), but does not depend on it",
-                    item.id,
-                    one.layer.name()
-                );
-                let fix = format!("add {} to {} if it is needed", item.id, dependent.depends_on_field);
-                found.push(dependent.warning(Rule::Dependencies, dependent.line, what, fix));
+        for other in above.iter().filter(|other| other.turn > one.turn) {
+            if !told[other.number] && !leads_to(needs, other.number, one.number) {
+                told[other.number] = true;
+                found.push(depends_on_nothing(one, other, items));
             }
         }
     }
     found
+}
+
+fn too_late(one: &Known, other: &Known, items: &[Item]) -> Finding {
+    let (item, before) = (&items[one.number], &items[other.number].id);
+    let (layer, of) = (one.layer.name(), other.layer.name());
+    let what = format!("{layer} comes after the {of} story {before}, which is about the same");
+    let fix = format!(
+        "put it first: schema, backend, API, frontend, integration; let {before} depend on {}",
+        item.id
+    );
+    item.fault(Rule::Order, item.title.line, what, fix)
+}
+
+fn depends_on_nothing(one: &Known, other: &Known, items: &[Item]) -> Finding {
+    let (item, needed) = (&items[other.number], &items[one.number].id);
+    let what =
+        format!("is about the same as the {} story {needed}, but does not depend on it", one.layer.name());
+    let fix = format!("add {needed} to {} if it is needed", item.depends_on_field);
+    item.warning(Rule::Dependencies, item.title.line, what, fix)
 }
 
 /// For each story when its turn is: the smallest priority of those whose dependencies are done,

@@ -1,5 +1,6 @@
 //! One iteration per story: what cannot be described in two or three sentences is too big.
 
+use super::criteria::is_check;
 use super::item::Item;
 use super::sentences::sentences;
 use super::words::{plain_words, quoted};
@@ -20,7 +21,7 @@ pub(super) fn check(item: &Item) -> Vec<Finding> {
         ));
     }
     found.extend(description(item));
-    let criteria = item.criteria.len();
+    let criteria = item.criteria.iter().filter(|criterion| !is_check(&criterion.text)).count();
     if criteria > MOST_CRITERIA {
         let line = item.criteria[0].line;
         let what = format!("{criteria} acceptance criteria are many for one iteration");

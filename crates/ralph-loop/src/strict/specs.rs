@@ -1,8 +1,8 @@
 //! The rules applied to the specs of stories.
 //!
 //! A spec is free text. Its description is the section `Story` (or one that is called similarly),
-//! else what comes before the first section; its criteria are the items of the section
-//! `Acceptance criteria`.
+//! else the first paragraph; its criteria are the items of the section
+//! `Acceptance criteria`, else whatever can be ticked.
 
 use super::item::{Item, Placed, Stage, shared_rules};
 use super::sentences::item as list_item;
@@ -65,9 +65,11 @@ const STORY: &[&str] = &[
     "what",
 ];
 
-/// Names of the section that says when it is done, apart from those with `acceptance`.
-const CRITERIA: &[&str] =
-    &["criteria", "definition of done", "done when", "requirements", "success criteria"];
+/// Names of the section that says when it is done.
+const CRITERIA: &[&str] = &["definition of done", "done when", "requirements"];
+
+/// Parts of such names.
+const OF_CRITERIA: &[&str] = &["acceptance", "akzeptanz", "criteria", "criterios", "critères", "critérios"];
 
 struct Section<'t> {
     /// How many `#`; 0 for what comes before the first heading.
@@ -129,35 +131,50 @@ impl<'t> Body<'t> {
     }
 
     fn description(&self) -> Placed {
-        let named =
-            self.sections.iter().find(|section| section.level > 1 && STORY.contains(&section.name.as_str()));
-        let untitled = || {
-            let before = self.sections.iter().take_while(|section| section.level < 2);
-            before.filter(|section| section.lines.iter().any(says_something)).last()
-        };
-        let Some(section) = named.or_else(untitled) else { return Placed { text: String::new(), line: 1 } };
-        let first = section.lines.iter().find(|line| says_something(line));
-        let prose = section.lines.iter().filter(|(_, _, code)| !code).map(|(_, line, _)| *line);
-        Placed {
-            text: prose.collect::<Vec<_>>().join("\n").trim().to_owned(),
-            line: first.map_or(section.line, |(number, ..)| *number),
+        let named = |section: &&Section<'_>| section.level > 1 && STORY.contains(&section.name.as_str());
+        let prose = |section: &&Section<'_>| section.prose().any(says_something) && !section.is_criteria();
+        if let Some(section) = self.sections.iter().find(named) {
+            return placed(section.prose(), section.line);
         }
+        // Under another name, or none, the rest of a section may be about anything.
+        let Some(section) = self.sections.iter().find(prose) else {
+            return Placed { text: String::new(), line: 1 };
+        };
+        let blank = |line: &(usize, &str)| !says_something(*line);
+        placed(section.prose().skip_while(blank).take_while(|line| !blank(line)), section.line)
     }
 
     fn criteria(&self) -> Vec<Placed> {
-        let is_criteria = |section: &Section<'_>| {
-            section.level > 0
-                && (section.name.contains("acceptance") || CRITERIA.contains(&section.name.as_str()))
+        let Some(at) = self.sections.iter().position(Section::is_criteria) else {
+            return self.sections.iter().flat_map(boxes).collect();
         };
-        let Some(at) = self.sections.iter().position(is_criteria) else { return Vec::new() };
         let within =
             self.sections[at + 1..].iter().take_while(|section| section.level > self.sections[at].level);
         std::iter::once(&self.sections[at]).chain(within).flat_map(criteria_of).collect()
     }
 }
 
-fn says_something(line: &(usize, &str, bool)) -> bool {
-    !line.1.trim().is_empty()
+impl<'t> Section<'t> {
+    fn is_criteria(&self) -> bool {
+        CRITERIA.contains(&self.name.as_str()) || OF_CRITERIA.iter().any(|part| self.name.contains(part))
+    }
+
+    /// Without blocks of code.
+    fn prose(&self) -> impl Iterator<Item = (usize, &'t str)> {
+        self.lines.iter().filter(|(_, _, code)| !code).map(|(number, line, _)| (*number, *line))
+    }
+}
+
+fn says_something((_, line): (usize, &str)) -> bool {
+    !line.trim().is_empty()
+}
+
+/// Lines as one text, at the first of them that says something.
+fn placed<'t>(lines: impl Iterator<Item = (usize, &'t str)>, otherwise: usize) -> Placed {
+    let lines: Vec<(usize, &str)> = lines.collect();
+    let first = lines.iter().copied().find(|line| says_something(*line));
+    let text = lines.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+    Placed { text: text.trim().to_owned(), line: first.map_or(otherwise, |(number, _)| number) }
 }
 
 /// The level and the normalized name of a heading.
@@ -179,7 +196,8 @@ fn criteria_of(section: &Section<'_>) -> Vec<Placed> {
         }
         match list_item(line).filter(|_| !code) {
             Some(text) => {
-                criteria.push(Placed { text: without_box(text).trim_end().to_owned(), line: *number });
+                criteria
+                    .push(Placed { text: in_box(text).unwrap_or(text).trim_end().to_owned(), line: *number });
             }
             // What introduces a list is no criterion.
             None if has_items && criteria.is_empty() => continue,
@@ -196,7 +214,13 @@ fn criteria_of(section: &Section<'_>) -> Vec<Placed> {
     criteria
 }
 
-/// Without `[ ]` or `[x]`.
-fn without_box(item: &str) -> &str {
-    ["[ ]", "[x]", "[X]"].iter().find_map(|ticked| item.strip_prefix(ticked)).unwrap_or(item).trim_start()
+/// What can be ticked is a criterion, wherever it is.
+fn boxes(section: &Section<'_>) -> Vec<Placed> {
+    let ticked = |line: &str| list_item(line).and_then(in_box).map(|text| text.trim().to_owned());
+    section.prose().filter_map(|(line, text)| Some(Placed { text: ticked(text)?, line })).collect()
+}
+
+/// What follows `[ ]` or `[x]`.
+fn in_box(item: &str) -> Option<&str> {
+    ["[ ]", "[x]", "[X]"].iter().find_map(|ticked| item.strip_prefix(ticked)).map(str::trim_start)
 }

@@ -120,17 +120,17 @@ fn initial_fields(number: usize, story: &Story, item: &Item, places: &Places<'_>
         })
         .collect();
     if let Some(count @ 1..) = story.review_count() {
-        let what = format!("reviewCount is {count}, but the story is not begun");
+        let what = format!("reviewCount is {count}, but the story has not been started");
         found.push(item.fault(rule, line(field::REVIEW_COUNT), what, "set it to 0"));
     }
     if !story.review_feedback().trim().is_empty() {
-        let what = "reviewFeedback has text, but the story is not begun";
+        let what = "reviewFeedback has text, but the story has not been started";
         found.push(item.fault(rule, line(field::REVIEW_FEEDBACK), what, "set it to \"\""));
     }
     if !story.notes().trim().is_empty() {
-        let what = "notes has text, but the story is not begun";
+        let what = "notes has text, but the story has not been started";
         let fix =
-            "leave notes to the agents; what must be done belongs into description and acceptanceCriteria";
+            "leave notes to the agents; what must be done belongs in description and acceptanceCriteria";
         found.push(item.warning(rule, line(field::NOTES), what, fix));
     }
     found
@@ -142,7 +142,7 @@ fn no_texts(number: usize, story: &Story, item: &Item, places: &Places<'_>) -> V
     let no_text = criteria.iter().enumerate().filter(|(_, json)| json.as_str().is_none());
     let finding = |(element, _): (usize, &Json)| {
         let line = places.story_element(number, field::ACCEPTANCE_CRITERIA, element).unwrap_or(item.line);
-        let what = format!("criterion number {} is no text", element + 1);
+        let what = format!("criterion number {} is not text", element + 1);
         item.fault(Rule::Criteria, line, what, "write each criterion as a string")
     };
     no_text.map(finding).collect()

@@ -1,10 +1,9 @@
 //! What is wrong with a plan, for the agent that wrote it and for the user: the findings of `check --strict`, as far as
 //! they are the planner's.
 
-use crate::fsx;
 use crate::layout::Project;
 use crate::placeholder;
-use crate::stories::{Problem, Severity, backlog};
+use crate::stories::{self, Problem, Severity, backlog};
 use ralph_loop::planner::{PlannedStory, StoryChange};
 use ralph_loop::strict::{self, Finding, Level, Rule};
 use std::io;
@@ -73,28 +72,7 @@ pub fn of_stories(project: &Project, specs: &[&Path]) -> io::Result<Vec<Finding>
         fix: problem.hint.clone(),
     };
     let mut findings: Vec<Finding> = backlog.problems.iter().map(problem).collect();
-    let texts: Vec<(String, String)> = backlog
-        .specs
-        .iter()
-        .map(|spec| {
-            let content = fsx::read_regular(&project.dir().join(&spec.path)).unwrap_or_default();
-            (spec.path.display().to_string(), String::from_utf8_lossy(&content).into_owned())
-        })
-        .collect();
-    let read: Vec<strict::Spec<'_>> = backlog
-        .specs
-        .iter()
-        .zip(&texts)
-        .map(|(spec, (file, text))| strict::Spec {
-            file,
-            id: spec.id,
-            title: &spec.title,
-            depends_on: spec.depends_on.iter().map(|id| (*id, 1)).collect(),
-            text,
-            done: false,
-        })
-        .collect();
-    findings.extend(strict::specs(&read));
+    findings.extend(stories::strict::findings(project, &backlog, &[], &[]));
     findings.retain(|found| specs.contains(&Path::new(&found.file)));
     Ok(findings)
 }

@@ -17,6 +17,7 @@ mod problem;
 pub mod progress_txt;
 mod spec;
 pub mod state_file;
+pub mod strict;
 
 pub use backlog::Backlog;
 pub use new::{NewStory, NewStoryError};

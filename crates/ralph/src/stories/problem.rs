@@ -1,6 +1,7 @@
 //! What is wrong with a story, and where.
 
 use ralph_loop::story_id::StoryId;
+use ralph_loop::strict::Rule;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ impl SpecProblem {
 
     pub fn of_file(self, file: PathBuf, stories: Vec<StoryId>) -> Problem {
         let SpecProblem { severity, at: Place { line, column }, text, hint } = self;
-        Problem { severity, file, line, column, text, hint, stories, unless_done: None }
+        Problem { severity, file, line, column, text, hint, stories, rule: None, unless_done: None }
     }
 }
 
@@ -71,6 +72,8 @@ pub struct Problem {
     pub hint: String,
     /// The stories that cannot be run because of it, and those only.
     pub stories: Vec<StoryId>,
+    /// Of `check --strict`, what it breaks.
+    pub rule: Option<Rule>,
     /// It is no problem once this story is done, which then needs no spec.
     #[serde(skip)]
     pub unless_done: Option<StoryId>,

@@ -34,6 +34,12 @@ impl Spec {
         Spec::from_content(project.shown(path), id, slug, content)
     }
 
+    /// What it depends on, with the lines that name them.
+    pub(super) fn dependencies(&self) -> impl Iterator<Item = (StoryId, usize)> {
+        let lines = self.dependency_places.iter().map(|at| at.line as usize);
+        self.depends_on.iter().copied().zip(lines)
+    }
+
     fn from_content(path: PathBuf, id: StoryId, slug: &str, content: io::Result<Vec<u8>>) -> Spec {
         let title = || title_of(id, slug);
         let content = match content {

@@ -72,6 +72,7 @@ mod signals;
 mod stories_files;
 mod stories_run;
 mod streams;
+mod strict;
 mod support;
 mod surroundings;
 mod tasks_cheats;

@@ -18,11 +18,11 @@ impl Layer {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Layer::Schema => "the schema story",
-            Layer::Backend => "the backend story",
-            Layer::Api => "the API story",
-            Layer::Frontend => "the frontend story",
-            Layer::Integration => "the integration story",
+            Layer::Schema => "schema",
+            Layer::Backend => "backend",
+            Layer::Api => "API",
+            Layer::Frontend => "frontend",
+            Layer::Integration => "integration",
         }
     }
 
@@ -140,6 +140,9 @@ const OTHER_PAGES: &[&str] = &[
 
 pub(super) fn layer(title: &str) -> Option<Layer> {
     let words = words(title);
+    if words.iter().any(|word| REMOVES.contains(&word.text.as_str())) {
+        return None;
+    }
     let calls = title.split_whitespace().zip(title.split_whitespace().skip(1)).any(|(method, path)| {
         matches!(method, "GET" | "POST" | "PUT" | "PATCH" | "DELETE") && path.starts_with('/')
     });
@@ -159,11 +162,44 @@ pub(super) fn topic(title: &str) -> Vec<String> {
     topic
 }
 
-/// Words of a layer that do not decide it.
+/// Words of a layer that do not decide it, and those that stand for everything.
 const OF_ANY: &[&str] = &[
-    "column", "delete", "field", "get", "model", "patch", "post", "put", "record", "return", "service",
-    "store", "table", "test", "view",
+    "app",
+    "application",
+    "base",
+    "basic",
+    "column",
+    "core",
+    "data",
+    "delete",
+    "each",
+    "feature",
+    "field",
+    "foundation",
+    "get",
+    "initial",
+    "list",
+    "main",
+    "management",
+    "model",
+    "patch",
+    "post",
+    "project",
+    "put",
+    "record",
+    "return",
+    "service",
+    "setup",
+    "simple",
+    "store",
+    "system",
+    "table",
+    "test",
+    "view",
 ];
+
+/// What removes something comes last, whatever layer it is in.
+const REMOVES: &[&str] = &["clean", "deprecate", "drop", "legacy", "old", "remove", "retire", "unused"];
 
 #[cfg(test)]
 mod tests {
@@ -182,6 +218,7 @@ mod tests {
             ("Publish a JSON schema of the settings", None),
             ("Cursor and page size of lists", None),
             ("Order page and its endpoint", None),
+            ("Drop the old migration of orders", None),
             ("Parse the arguments", None),
         ] {
             assert_eq!(layer(title), expected, "{title}");
@@ -191,7 +228,7 @@ mod tests {
     #[test]
     fn the_topic_is_the_same_in_all_layers() {
         assert_eq!(topic("Add a status column to the tasks table"), ["status", "task"]);
-        assert_eq!(topic("Show a status badge on each task"), ["each", "status", "task"]);
+        assert_eq!(topic("Show a status badge on each task"), ["status", "task"]);
         assert_eq!(topic("Add GET /orders"), ["order"]);
     }
 }

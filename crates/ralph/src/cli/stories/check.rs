@@ -6,7 +6,7 @@ use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::{CliError, Code};
 use crate::report::Out;
-use crate::stories::{Problem, Severity};
+use crate::stories::{Problem, Severity, strict};
 use clap::Args;
 use ralph_loop::text::{counted, printable};
 use serde::Serialize;
@@ -17,11 +17,26 @@ use std::process::ExitCode;
 Stories with warnings (no frontmatter, or frontmatter that is not YAML) still run. Stories with errors \
 do not: wrong types, cycles, unknown dependencies, two files for one story, placeholder text.
 
+With --strict, these are errors too, in stories that are not done:
+  one-iteration    no text under `## Story`, or more than three sentences
+  criteria         none, or nothing to observe: \"works correctly\", \"is fast\"
+  order            not schema, backend, API, frontend, integration
+  dependencies     needs the result of a story that is not in depends_on
+  verify-commands  one in stories.verify that cannot fail: `npm test || true`
+  duplicates       the same title or description twice
+  placeholder      text that nobody has written yet: TODO, TBD, <title>
+What may be intended (many criteria, similar titles) is a warning. `ralph stories` runs stories \
+with such errors all the same.
+
 Exit codes: 0 no errors, 2 errors.
 
-Example:
+Examples:
+  ralph stories check --strict
   ralph stories check --format json | jq '.problems[].file'")]
 pub struct CheckArgs {
+    /// Also check whether the stories are good ones: small, with observable criteria, in order
+    #[arg(long)]
+    strict: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
@@ -30,27 +45,33 @@ pub struct CheckArgs {
 }
 
 #[derive(Serialize)]
-struct Checked<'p> {
+struct Checked {
     stories: usize,
     errors: usize,
     warnings: usize,
-    problems: &'p [Problem],
+    problems: Vec<Problem>,
 }
 
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
-    let stories = Stories::read(&args.project)?;
-    let problems = &stories.backlog.problems;
+    let Stories { project, settings, order, state, backlog } = Stories::read(&args.project)?;
+    let mut problems = Vec::new();
+    if args.strict {
+        let mut found = strict::findings(&project, &backlog, &order, &state.completed_stories);
+        found.extend(strict::in_settings(&project, &settings));
+        problems.extend(found.into_iter().map(strict::problem));
+    }
+    let stories = backlog.specs.len();
+    problems.extend(backlog.problems);
+    let place = |problem: &Problem| (problem.file.clone(), problem.line, problem.column);
+    // Of --strict there may be many: first what must be fixed.
+    problems.sort_by_key(|problem| (args.strict && problem.severity == Severity::Warning, place(problem)));
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
-    let checked = Checked {
-        stories: stories.backlog.specs.len(),
-        errors: count(Severity::Error),
-        warnings: count(Severity::Warning),
-        problems,
-    };
+    let checked =
+        Checked { stories, errors: count(Severity::Error), warnings: count(Severity::Warning), problems };
     match args.format.shape() {
         Shape::Text => print(&checked),
         Shape::Value => print_json(&checked),
-        Shape::Lines => print_lines(problems),
+        Shape::Lines => print_lines(&checked.problems),
     }
     Ok(match checked.errors {
         0 => ExitCode::SUCCESS,
@@ -58,11 +79,12 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-fn print(checked: &Checked<'_>) {
+fn print(checked: &Checked) {
     let mut out = Out::stdout();
-    for problem in checked.problems {
-        let Problem { severity, file, line, column, text, hint, .. } = problem;
-        let message = format!("{}:{line}:{column}: {}: {text}", file.display(), severity.word());
+    for problem in &checked.problems {
+        let Problem { severity, file, line, column, text, hint, rule, .. } = problem;
+        let rule = rule.map_or_else(String::new, |rule| format!(" [{rule}]"));
+        let message = format!("{}:{line}:{column}: {}: {text}{rule}", file.display(), severity.word());
         out.text(&printable(&message));
         out.text(&printable(&format!("  hint: {hint}")));
     }

@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::layout::Project;
 use crate::report::say;
 use crate::request::stories::{StoriesError, order, read_backlog};
+use crate::settings::Settings;
 use crate::stories::Backlog;
 use crate::stories::state_file::{self, StoryState};
 use clap::{Args, Subcommand};
@@ -31,7 +32,7 @@ Examples:
   ralph stories -n 10 -t 1h           # ten attempts of at most an hour each
   ralph stories -s 8.3                # this story, done or not
   ralph stories new \"Log in with a passkey\" --epic 8 --depends-on 8.1
-  ralph stories check
+  ralph stories check --strict
   ralph stories list")]
 pub struct StoriesArgs {
     #[command(subcommand)]
@@ -79,6 +80,7 @@ pub fn stories(args: &StoriesArgs) -> Result<ExitCode, CliError> {
 /// Everything that a command here wants to know of a project.
 struct Stories {
     project: Project,
+    settings: Settings,
     order: Vec<StoryId>,
     state: StoryState,
     backlog: Backlog,
@@ -88,13 +90,14 @@ impl Stories {
     /// Reads it all and touches nothing: a run may be at work here.
     fn read(args: &ProjectArgs) -> Result<Stories, CliError> {
         let project = Project::at(args.dir()?);
-        let order = order(&load(&project, None)?.settings)?;
+        let settings = load(&project, None)?.settings;
+        let order = order(&settings)?;
         let mut backlog = read_backlog(&project, &order)?;
         let loaded = state_file::look(&project).map_err(StoriesError::CannotReadState)?;
         for note in &loaded.notes {
             say(&format!("ralph: warning: {}", printable(note)));
         }
         backlog.forgive_done(&loaded.state.completed_stories);
-        Ok(Stories { project, order, state: loaded.state, backlog })
+        Ok(Stories { project, settings, order, state: loaded.state, backlog })
     }
 }

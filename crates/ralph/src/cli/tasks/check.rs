@@ -11,11 +11,13 @@ use crate::report::Out;
 use crate::similar;
 use crate::tasks::import;
 use clap::Args;
-use ralph_loop::review::{DEFAULT_REVIEW_CAP, ReviewRules, standing};
-use ralph_loop::task_list::{Mode, Story, TWICE, TaskList, Unreadable, dead_ends, field, story_lines};
-use ralph_loop::text::printable;
+use ralph_loop::review::{DEFAULT_REVIEW_CAP, ReviewRules};
+use ralph_loop::strict::{
+    self, Finding, Level, ListError, PLACEHOLDER_BRANCH, Rule, StoryLines, list_errors,
+};
+use ralph_loop::task_list::{Mode, TaskList, Unreadable, field};
+use ralph_loop::text::{counted, printable};
 use serde::Serialize;
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,11 +28,27 @@ An error keeps `ralph tasks` from running, or a story from ever being done: fiel
 duplicate ids, contradictory passes and reviewStatus, dependencies on missing stories or on the story \
 itself, a prd.md without a summary.
 
+With --strict, these are errors too, in stories that have not been started:
+  one-iteration    no description, or more than three sentences: split the story
+  criteria         nothing to observe: \"works correctly\", \"code is clean\"
+  order            not schema, backend, API, frontend, integration
+  dependencies     needs the result of a story that is not in dependsOn
+  verify-commands  none, or one that cannot fail: `true`, `npm test || true`
+  initial-fields   missing, or reviewCount or reviewFeedback is set
+  duplicates       the same title or description twice
+  placeholder      text that nobody has written yet: TODO, TBD, <title>
+What may be intended (many criteria, notes, similar titles) is a warning. `ralph tasks` runs a list \
+with such errors all the same.
+
 Exit codes: 0 no errors, 2 errors or no list.
 
-Example:
+Examples:
+  ralph tasks check --strict
   ralph tasks check --format json | jq -r '.problems[].text'")]
 pub struct CheckArgs {
+    /// Also check whether it is a good list: small stories, observable criteria, real checks
+    #[arg(long)]
+    strict: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
@@ -61,20 +79,44 @@ struct Problem {
     line: Option<usize>,
     story: Option<String>,
     text: String,
+    /// Of `--strict`, what it breaks and a way out.
+    rule: Option<Rule>,
+    hint: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Severity {
     Error,
     Warning,
 }
 
-/// What a story without an id goes by, before its number.
-const NUMBER: &str = "number ";
+impl Problem {
+    fn error(file: &Path, error: ListError) -> Problem {
+        let ListError { line, story, text } = error;
+        let file = file.to_path_buf();
+        Problem { severity: Severity::Error, file, line, story, text, rule: None, hint: None }
+    }
 
-/// What `ralph init tasks` writes if no feature is named.
-const PLACEHOLDER_BRANCH: &str = "ralph/feature-name";
+    fn warning(file: &Path, line: Option<usize>, story: Option<&str>, text: String) -> Problem {
+        let story = story.map(String::from);
+        Problem { severity: Severity::Warning, ..Problem::error(file, ListError { line, story, text }) }
+    }
+
+    fn found(file: &Path, finding: Finding) -> Problem {
+        let Finding { line, story, rule, level, what, fix, .. } = finding;
+        let severity = match level {
+            Level::Fault => Severity::Error,
+            Level::Warning => Severity::Warning,
+        };
+        let text = match &story {
+            Some(story) => format!("Story {story}: {what}"),
+            None => format!("The task list: {what}"),
+        };
+        let problem = Problem::error(file, ListError { line: Some(line), story, text });
+        Problem { severity, rule: Some(rule), hint: Some(fix), ..problem }
+    }
+}
 
 /// What any list is held against, whatever iteration comes next.
 pub fn rules(skip_review: bool, review_cap: u32) -> ReviewRules<'static> {
@@ -87,17 +129,19 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let filled = list.as_mut().map(|list| list.fill_missing(&project.name())).unwrap_or_default();
     let rules = rules(args.skip_review, args.review_cap.unwrap_or(DEFAULT_REVIEW_CAP));
     let file = project.shown(&dir.list());
-    let mut problems = errors(&list, &rules, &file);
-    if let Ok(list) = &list {
-        problems.extend(warnings(list, &file));
-    }
-    if !filled.is_empty() {
-        let text = format!("The task list: missing fields, which a run adds: {}", filled.join(", "));
-        let file = file.clone();
-        problems.push(Problem { severity: Severity::Warning, file, line: None, story: None, text });
-    }
-    place(&mut problems, &list, &text);
+    let errors = list_errors(&list, &text, &rules).into_iter();
+    let mut problems: Vec<Problem> = errors.map(|error| Problem::error(&file, error)).collect();
     problems.extend(in_prd(&project, &dir));
+    if let Ok(list) = &list {
+        problems.extend(misspellings(list, &text, &file));
+        if args.strict {
+            let found = strict::task_rules(&file.display().to_string(), &text);
+            problems.extend(found.into_iter().map(|finding| Problem::found(&file, finding)));
+        } else {
+            problems.extend(warnings(list, &filled, &text, &file));
+        }
+    }
+    problems.sort_by(|a, b| (a.severity, &a.file, a.line).cmp(&(b.severity, &b.file, b.line)));
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let checked = Checked {
         file,
@@ -129,111 +173,52 @@ fn read(project: &Project, dir: &TasksDir) -> Result<(Result<TaskList, Unreadabl
     }
 }
 
-/// Finds the lines that the problems are in, as far as they are about a place in the text.
-fn place(problems: &mut [Problem], list: &Result<TaskList, Unreadable>, text: &str) {
-    let lines = story_lines(text);
-    let line = match list {
-        Ok(list) => {
-            let stories = || list.stories.iter().map(Story::id).zip(lines.iter().copied());
-            let first: HashMap<&str, usize> = stories().rev().collect();
-            let last: HashMap<&str, usize> = stories().collect();
-            for problem in problems {
-                let found = if problem.text.ends_with(TWICE) { &last } else { &first };
-                problem.line = problem.story.as_deref().and_then(|story| match story.strip_prefix(NUMBER) {
-                    Some(number) => lines.get(number.parse::<usize>().ok()?.checked_sub(1)?).copied(),
-                    None => found.get(story).copied(),
-                });
-            }
-            return;
-        }
-        Err(Unreadable::StoryNotAnObject { number, .. }) => lines.get(number - 1).copied(),
-        Err(Unreadable::Syntax(why)) => syntax_line(why),
-        Err(
-            Unreadable::Missing
-            | Unreadable::NotAnObject
-            | Unreadable::NoStories
-            | Unreadable::StoriesNotAList { .. }
-            | Unreadable::Denied(_),
-        ) => None,
-    };
-    problems.iter_mut().for_each(|problem| problem.line = line);
-}
-
-/// The parser's words end with ` at line 3 column 5`.
-fn syntax_line(why: &str) -> Option<usize> {
-    why.rsplit_once(" at line ")?.1.split(' ').next()?.parse().ok()
-}
-
-fn errors(list: &Result<TaskList, Unreadable>, rules: &ReviewRules<'_>, file: &Path) -> Vec<Problem> {
-    let error = |story: Option<String>, text| Problem {
-        severity: Severity::Error,
-        file: file.to_path_buf(),
-        line: None,
-        story,
-        text,
-    };
-    let standing = standing(list.as_ref(), rules);
-    let mut problems: Vec<Problem> =
-        standing.into_iter().map(|violation| error(violation.story, violation.message)).collect();
-    if let Ok(list) = list {
-        if list.stories.is_empty() {
-            problems.push(error(None, "The task list has no stories.".to_string()));
-        }
-        let stuck = dead_ends(list, rules.skip_review);
-        let dead_end = |stuck: &ralph_loop::task_list::Blocked<'_>| {
-            error(Some(stuck.story.to_string()), format!("Story {stuck}: it can never start."))
-        };
-        problems.extend(stuck.iter().map(dead_end));
-    }
-    problems
-}
-
 /// Sections of the PRD that still have the template's text.
 fn in_prd(project: &Project, dir: &TasksDir) -> Vec<Problem> {
     let prd = fsx::read_regular(&dir.prd()).unwrap_or_default();
     let found = placeholder::in_prd(&String::from_utf8_lossy(&prd)).into_iter();
-    let error = |found: Placeholder| Problem {
-        severity: Severity::Error,
-        file: project.shown(&dir.prd()),
-        line: Some(found.line),
-        story: None,
-        text: found.text,
-    };
-    found.map(error).collect()
+    let file = project.shown(&dir.prd());
+    let error = |Placeholder { line, text }| ListError { line: Some(line), story: None, text };
+    found.map(|found| Problem::error(&file, error(found))).collect()
 }
 
-fn warnings(list: &TaskList, file: &Path) -> Vec<Problem> {
-    let warning = |story: Option<&str>, text: String| Problem {
-        severity: Severity::Warning,
-        file: file.to_path_buf(),
-        line: None,
-        story: story.map(String::from),
-        text,
-    };
+/// What `--strict` has rules for.
+fn warnings(list: &TaskList, filled: &[&str], text: &str, file: &Path) -> Vec<Problem> {
+    let of_the_list = |text: String| Problem::warning(file, None, None, format!("The task list: {text}"));
     let mut problems = Vec::new();
     if list.verify_commands().is_empty() {
-        let text = "The task list: verifyCommands is empty, so approvals depend on the reviewer alone.";
-        problems.push(warning(None, text.to_string()));
+        let text = "verifyCommands is empty, so approvals depend on the reviewer alone.";
+        problems.push(of_the_list(text.to_string()));
     }
     if list.branch_name() == PLACEHOLDER_BRANCH {
-        let text =
-            format!("The task list: branchName is still {PLACEHOLDER_BRANCH}; the run works on that branch.");
-        problems.push(warning(None, text));
+        let text = format!("branchName is still {PLACEHOLDER_BRANCH}; the run works on that branch.");
+        problems.push(of_the_list(text));
     }
+    let lines = StoryLines::of(list, text);
     let untitled = list.stories.iter().filter(|story| story.title().trim().is_empty());
-    problems.extend(
-        untitled.map(|story| warning(Some(story.id()), format!("Story {}: title is empty.", story.id()))),
-    );
+    problems.extend(untitled.map(|story| {
+        let text = format!("Story {}: title is empty.", story.id());
+        Problem::warning(file, lines.first(story.id()), Some(story.id()), text)
+    }));
+    if !filled.is_empty() {
+        problems.push(of_the_list(format!("missing fields, which a run adds: {}", filled.join(", "))));
+    }
+    problems
+}
+
+fn misspellings(list: &TaskList, text: &str, file: &Path) -> Vec<Problem> {
     let (of_a_story, of_a_list) = field::ALL.split_at(field::OF_A_STORY);
     let names: Vec<&str> = list.fields().map(|(name, _)| name).collect();
-    for slip in misspelled(&names, of_a_list) {
-        problems.push(warning(None, format!("The task list: {slip}")));
-    }
+    let slips = misspelled(&names, of_a_list).into_iter();
+    let mut problems: Vec<Problem> =
+        slips.map(|slip| Problem::warning(file, None, None, format!("The task list: {slip}"))).collect();
+    let lines = StoryLines::of(list, text);
     for story in &list.stories {
         let names: Vec<&str> = story.fields().map(|(name, _)| name).collect();
-        for slip in misspelled(&names, of_a_story) {
-            problems.push(warning(Some(story.id()), format!("Story {}: {slip}", story.id())));
-        }
+        problems.extend(misspelled(&names, of_a_story).into_iter().map(|slip| {
+            let text = format!("Story {}: {slip}", story.id());
+            Problem::warning(file, lines.first(story.id()), Some(story.id()), text)
+        }));
     }
     problems
 }
@@ -251,18 +236,21 @@ fn misspelled(names: &[&str], known: &[&str]) -> Vec<String> {
 
 fn print(checked: &Checked) {
     let mut out = Out::stdout();
-    for Problem { severity, file, line, text, .. } in &checked.problems {
+    for Problem { severity, file, line, text, rule, hint, .. } in &checked.problems {
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let at = line.map_or_else(String::new, |line| format!(":{line}"));
-        out.text(&printable(&format!("{}{at}: {word}: {text}", file.display())));
+        let rule = rule.map_or_else(String::new, |rule| format!(" [{rule}]"));
+        out.text(&printable(&format!("{}{at}: {word}: {text}{rule}", file.display())));
+        if let Some(hint) = hint {
+            out.text(&printable(&format!("  hint: {hint}")));
+        }
     }
-    let counted =
-        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    let stories = counted(checked.stories, "story", "stories");
-    let errors = counted(checked.errors, "error", "errors");
-    out.text(&format!("{stories}, {errors}, {}", counted(checked.warnings, "warning", "warnings")));
+    let Checked { stories, errors, warnings, .. } = *checked;
+    let [stories, errors, warnings] = [(stories, "story"), (errors, "error"), (warnings, "warning")]
+        .map(|(count, thing)| counted(count as u64, thing));
+    out.text(&format!("{stories}, {errors}, {warnings}"));
     out.flush();
 }
