@@ -548,6 +548,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn several_files_are_replaced_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two, nowhere] = ["one", "two", "no/where"].map(|name| dir.path().join(name));
+        write_whole(&one, b"old").unwrap();
+        let files = [(one.clone(), b"new".to_vec()), (nowhere.clone(), b"x".to_vec())];
+        assert_eq!(replace_all(&files).unwrap_err().0, nowhere);
+        assert_eq!(fs::read(&one).unwrap(), b"old");
+        // A directory can be written beside, and not replaced.
+        dir_with_file(&two);
+        let files = [(one.clone(), b"new".to_vec()), (two.clone(), b"x".to_vec())];
+        assert_eq!(replace_all(&files).unwrap_err().0, two);
+        assert_eq!(fs::read(&one).unwrap(), b"old");
+        fs::remove_dir_all(&two).unwrap();
+        replace_all(&files).unwrap();
+        assert_eq!((fs::read(&one).unwrap(), fs::read(&two).unwrap()), (b"new".to_vec(), b"x".to_vec()));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    fn dir_with_file(path: &Path) {
+        dir(path).unwrap();
+        write_whole(&path.join("file"), b"").unwrap();
+    }
+
+    #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("progress.md");

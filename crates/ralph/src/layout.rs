@@ -680,6 +680,12 @@ pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A UUID that only this name has, as agents want their sessions called.
+pub fn uuid(name: &[u8]) -> String {
+    let hash = hash(name);
+    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+}
+
 /// Names that become paths, branches or tmux targets.
 pub fn is_safe_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');

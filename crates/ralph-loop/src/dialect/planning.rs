@@ -5,7 +5,7 @@
 //! wrote wins.
 
 use super::Dialect;
-use super::command::{CommandLine, CommandLineError};
+use super::command::{CommandLine, CommandLineError, Invocation, Wants};
 
 /// What is asked of an agent that plans, in no agent's words.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,23 @@ pub struct Planning<'a> {
     /// The directory that it writes to. It is outside of the project.
     pub drafts: &'a str,
     pub talk: Talk<'a>,
+}
+
+impl<'a> Planning<'a> {
+    /// The same as in a loop, with these arguments, for an agent without a terminal.
+    pub(super) fn invocation(&self, args: &'a [String], autonomous: bool) -> Invocation<'a> {
+        Invocation {
+            program: self.program,
+            args,
+            model: self.model,
+            autonomous,
+            sandboxed: false,
+            wants: Wants::Events,
+            session: None,
+            budget: None,
+            hooks: None,
+        }
+    }
 }
 
 /// How it talks with the user.

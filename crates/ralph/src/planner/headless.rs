@@ -15,6 +15,7 @@ use ralph_loop::run::AgentSpec;
 use ralph_loop::text::clip;
 use std::fs::File;
 use std::io::Write as _;
+use std::time::Duration;
 
 /// What is said to a planner that wants to do anything but read and write drafts.
 const ONLY_DRAFTS: &str = "You are planning: read the project, and write only the drafts.";
@@ -35,6 +36,8 @@ pub struct Round<'a> {
     pub asks: bool,
     pub number: u32,
     pub prompt: &'a str,
+    /// How long it may take.
+    pub limit: Option<Duration>,
 }
 
 /// How one agent has ended.
@@ -74,7 +77,7 @@ impl Round<'_> {
         let mut logs = [self.record.stdout(self.number), self.record.stderr(self.number)]
             .map(|path| fsx::appending(&path));
         let mut runner =
-            Runner::start(&command, input, None).map_err(|cause| not_started(cause.to_string()))?;
+            Runner::start(&command, input, self.limit).map_err(|cause| not_started(cause.to_string()))?;
         if self.asks {
             runner.send(&user_message(self.prompt));
         }
@@ -98,8 +101,12 @@ impl Round<'_> {
                 Happened::Stderr(bytes) => heard.stderr(&bytes, self.agent.dialect),
                 Happened::Ended(Ended::Exit(exit)) => break exit,
                 Happened::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
-                Happened::Ended(Ended::Interrupted | Ended::TimedOut) => {
+                Happened::Ended(Ended::Interrupted) => {
                     return Err(PlannerError::Interrupted { drafts: self.record.drafts() });
+                }
+                Happened::Ended(Ended::TimedOut) => {
+                    let why = "it did not end within the time limit (timeout in the settings)".to_owned();
+                    return Err(PlannerError::AgentFailed { why, record: self.record.dir().to_path_buf() });
                 }
             }
         };

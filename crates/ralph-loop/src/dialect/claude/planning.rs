@@ -5,7 +5,7 @@
 
 use super::command::{SKIP, command_line as in_a_loop};
 use crate::dialect::Dialect;
-use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
+use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Prompt, PromptVia};
 use crate::dialect::planning::{Conversation, Planning, PlanningSession, PlanningSpec, Talk};
 
 pub(super) const SPEC: PlanningSpec = PlanningSpec { command_line, asks: true };
@@ -26,18 +26,7 @@ fn command_line(planning: &Planning<'_>) -> Built {
     if let Talk::Asks = talk {
         args.extend(["--input-format", "stream-json", "--permission-prompt-tool", "stdio"].map(String::from));
     }
-    let invocation = Invocation {
-        program,
-        args: &args,
-        model,
-        autonomous: false,
-        sandboxed: false,
-        wants: Wants::Events,
-        session: None,
-        budget: None,
-        hooks: None,
-    };
-    in_a_loop(&invocation, &Prompt { text: "", file: "" })
+    in_a_loop(&planning.invocation(&args, false), &Prompt { text: "", file: "" })
 }
 
 fn conversation_line(

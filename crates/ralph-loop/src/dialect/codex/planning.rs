@@ -3,7 +3,7 @@
 
 use super::command::command_line as in_a_loop;
 use crate::dialect::Dialect;
-use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
+use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Prompt, PromptVia};
 use crate::dialect::planning::{Conversation, Planning, PlanningSession, PlanningSpec, Talk};
 
 pub(super) const SPEC: PlanningSpec = PlanningSpec { command_line, asks: false };
@@ -15,18 +15,7 @@ fn command_line(planning: &Planning<'_>) -> Built {
     }
     let mut args = args.to_vec();
     args.extend(["--cd".to_owned(), drafts.to_owned()]);
-    let invocation = Invocation {
-        program,
-        args: &args,
-        model,
-        autonomous: true,
-        sandboxed: false,
-        wants: Wants::Events,
-        session: None,
-        budget: None,
-        hooks: None,
-    };
-    in_a_loop(&invocation, &Prompt { text: "", file: "" })
+    in_a_loop(&planning.invocation(&args, true), &Prompt { text: "", file: "" })
 }
 
 fn conversation_line(

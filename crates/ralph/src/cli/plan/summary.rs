@@ -8,7 +8,7 @@ use crate::planner::drafts::Draft;
 use crate::planner::{Form, PlannerError, tried};
 use crate::report::{Out, Style, Tone, say};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
-use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, summary};
+use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, TriedCheck, summary};
 use ralph_loop::strict::{Finding, repairs};
 use ralph_loop::text::{counted, printable};
 use serde::Serialize;
@@ -64,75 +64,88 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
 
 /// In the format that was asked for.
 pub fn print(prepared: &Prepared, planned: &Planned, format: Format) {
+    #[derive(Serialize)]
+    struct Event<'a> {
+        r#type: &'static str,
+        #[serde(flatten)]
+        planned: &'a Planned,
+    }
     match format.shape() {
         Shape::Text => show(prepared, planned),
         Shape::Value => print_json(planned),
-        Shape::Lines => print_lines([planned]),
+        Shape::Lines => print_lines([Event { r#type: "plan", planned }]),
     }
 }
 
-/// For people.
-pub fn show(prepared: &Prepared, planned: &Planned) {
-    let (mut out, style) = (Out::stdout(), Style::of_stdout());
-    let mut line = |text: &str| out.text(&printable(text));
-    let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
-    let heading = |text: &str| style.paint(Tone::Strong, text);
-    if let Some(why) = &planned.why {
-        line("");
-        line(&heading("Why it does not get done"));
-        line(why);
+/// What is printed, piece by piece. Words of agents never get control sequences to the terminal.
+struct Page {
+    out: Out,
+    style: Style,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.out.text(&printable(text));
     }
-    line("");
-    line(&heading(&format!("Plan: {}", counted(stories.len() as u64, "story"))));
-    for (number, story) in (1..).zip(stories) {
+
+    fn heading(&mut self, text: &str) {
+        self.line("");
+        self.out.text(&self.style.paint(Tone::Strong, text));
+    }
+
+    /// Nothing at all without items.
+    fn list<T: AsRef<str>>(&mut self, heading: &str, items: impl IntoIterator<Item = T>) {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_some() {
+            self.heading(heading);
+            items.for_each(|item| self.line(&format!("  - {}", item.as_ref())));
+        }
+    }
+
+    fn story(&mut self, number: usize, story: &PlannedStory) {
         let PlannedStory { id, title, depends_on, criteria, change } = story;
         let after = match depends_on.is_empty() {
             true => String::new(),
             false => format!(" (after {})", depends_on.join(", ")),
         };
-        line(&format!("{number:>3}. {id}  {title}{after}{}", word(*change)));
+        self.line(&format!("{number:>3}. {id}  {title}{after}{}", word(*change)));
         if matches!(change, StoryChange::Added | StoryChange::Changed) {
-            criteria.iter().for_each(|criterion| line(&format!("       - {criterion}")));
+            criteria.iter().for_each(|criterion| self.line(&format!("       - {criterion}")));
         }
     }
-    for id in removed {
-        line(&format!("     {id}  removed"));
+}
+
+/// For people.
+pub fn show(prepared: &Prepared, planned: &Planned) {
+    let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
+    let mut page = Page { out: Out::stdout(), style: Style::of_stdout() };
+    if let Some(why) = &planned.why {
+        page.heading("Why it does not get done");
+        page.line(why);
     }
+    page.heading(&format!("Plan: {}", counted(stories.len() as u64, "story")));
+    stories.iter().enumerate().for_each(|(at, story)| page.story(at + 1, story));
+    removed.iter().for_each(|id| page.line(&format!("     {id}  removed")));
     if !checks.is_empty() {
-        line("");
-        line(&heading("Checks, each run once"));
-        for check in checks {
-            line(&format!(
-                "  {} {}: {}",
-                style.mark(check.outcome.works()),
-                check.command,
-                check.outcome.words()
-            ));
+        page.heading("Checks, each run once");
+        for TriedCheck { command, outcome } in checks {
+            let mark = page.style.mark(outcome.works());
+            page.out.text(&format!("  {mark} {}: {}", printable(command), outcome.words()));
         }
     }
-    let mut list = |name: &str, items: Vec<String>| {
-        if !items.is_empty() {
-            line("");
-            line(&heading(name));
-            items.iter().for_each(|item| line(&format!("  - {item}")));
-        }
-    };
-    list("Assumptions", assumptions.clone());
+    page.list("Assumptions", assumptions);
     let answered = |answered: &QuestionAnswered| format!("{} {}", answered.question, answered.answer);
-    list("Answers", answers.iter().map(answered).collect());
-    list("Not taken over from the agent", dropped.iter().map(ToString::to_string).collect());
-    if !planned.warnings.is_empty() {
-        line("");
-        line(&heading("Worth a look"));
-        repairs(&planned.warnings).lines().for_each(|finding| line(&format!("  {finding}")));
-    }
+    page.list("Answers", answers.iter().map(answered));
+    page.list("Not taken over from the agent", dropped.iter().map(ToString::to_string));
+    let warnings = repairs(&planned.warnings);
+    page.list("Worth a look", warnings.lines().map(|line| line.trim_start_matches("- ")));
     if !planned.files.is_empty() {
         let files: Vec<String> = planned.files.iter().map(|file| file.display().to_string()).collect();
-        line("");
-        line(&format!("Written: {}", files.join(", ")));
-        line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
+        page.line("");
+        page.line(&format!("Written: {}", files.join(", ")));
+        page.line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
     }
-    out.flush();
+    page.out.flush();
 }
 
 fn word(change: StoryChange) -> &'static str {

@@ -4,10 +4,11 @@
 
 use super::menu;
 use super::prepare::Prepared;
-use super::summary::{self, Planned};
+use super::summary;
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
 use crate::hook::{self, HookSet};
+use crate::layout::uuid;
 use crate::lock::WorkspaceLock;
 use crate::planner::drafts;
 use crate::planner::{PLAN, PlannerError, install};
@@ -18,15 +19,17 @@ use ralph_loop::run::AgentSpec;
 use ralph_loop::strict::repairs;
 use ralph_loop::text::{clip, printable};
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What the user wants once they have left the agent.
-enum Choice {
-    Run,
+enum Next {
+    /// Nothing is put in place.
+    Stop,
+    /// The same conversation goes on.
     Change,
-    Later,
-    /// Nothing of it: the drafts stay where they are.
-    Drop,
+    Keep,
+    Run,
 }
 
 pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, PlannerError> {
@@ -36,27 +39,28 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
     let settings = hook::claude_settings(&ralph, HookSet::Planning).to_string();
     fsx::write_private(&record.settings(), settings.as_bytes()).map_err(failed)?;
     let config = hook::codex_config(&ralph, HookSet::Planning);
+    let stopped = || PlannerError::Interrupted { drafts: record.drafts() };
     let mut session = None;
     loop {
         let ended = converse(prepared, session.as_deref(), &config)?;
         if ended.told {
-            return Err(PlannerError::Interrupted { drafts: record.drafts() });
+            return Err(stopped());
         }
-        session = known_session(prepared).or(session);
+        session = known_session(prepared);
         match after(prepared, ended.exit)? {
-            (Choice::Change, _) if session.is_some() => {}
-            (Choice::Change, _) => {
-                say("ralph: this conversation cannot be continued: the agent has not named it");
-                return Err(PlannerError::Interrupted { drafts: record.drafts() });
+            Next::Stop => return Err(stopped()),
+            Next::Change if session.is_none() => {
+                say("ralph: the conversation cannot be continued: the agent has not named it");
+                return Err(stopped());
             }
-            (Choice::Drop, _) => return Err(PlannerError::Interrupted { drafts: record.drafts() }),
-            (Choice::Later, planned) => {
-                put_in_place(prepared, planned)?;
+            Next::Change => {}
+            Next::Keep => {
+                put_in_place(prepared)?;
                 return Ok(ExitCode::SUCCESS);
             }
-            (Choice::Run, planned) => {
-                let planned = put_in_place(prepared, planned)?;
-                commit(prepared, &planned);
+            Next::Run => {
+                let files = put_in_place(prepared)?;
+                commit(prepared, &files);
                 drop(lock);
                 return Ok(run(prepared));
             }
@@ -75,7 +79,7 @@ fn converse(
     let record = &prepared.record;
     let [drafts, instructions, settings] =
         [record.drafts(), record.instructions(), record.settings()].map(|path| path.display().to_string());
-    let (new, opening) = (new_session(prepared), opening(prepared));
+    let (new, opening) = (uuid(record.dir().as_os_str().as_encoded_bytes()), opening(prepared));
     let conversation = Conversation {
         session: session.map_or(PlanningSession::New(&new), PlanningSession::Resumed),
         instructions: &instructions,
@@ -116,12 +120,6 @@ fn restore_screen() {
     out.flush();
 }
 
-/// A UUID for the first session.
-fn new_session(prepared: &Prepared) -> String {
-    let hash = crate::layout::hash(prepared.record.dir().as_os_str().as_encoded_bytes());
-    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
-}
-
 /// The session that the agent has told its hook.
 fn known_session(prepared: &Prepared) -> Option<String> {
     let bytes = fsx::read_regular(&prepared.record.session()).ok()?;
@@ -139,82 +137,63 @@ fn opening(prepared: &Prepared) -> String {
 }
 
 /// Shows what there is, and asks.
-fn after(prepared: &Prepared, exit: Exit) -> Result<(Choice, Option<Planned>), PlannerError> {
+fn after(prepared: &Prepared, exit: Exit) -> Result<Next, PlannerError> {
+    let (record, name) = (&prepared.record, &prepared.agent.name);
     if !exit.is_success() {
-        say(&format!("ralph: {} ended with {exit}", prepared.agent.name));
+        say(&format!("ralph: {name} ended with {exit}"));
     }
-    let record = &prepared.record;
-    let draft = drafts::read(&prepared.spec, record, &[])?;
-    match draft {
-        None if !exit.is_success() && known_session(prepared).is_none() => {
-            let why = format!("{} ended with {exit}", prepared.agent.name);
-            Err(PlannerError::AgentFailed { why, record: record.dir().to_path_buf() })
+    let Some(draft) = drafts::read(&prepared.spec, record, &[])? else {
+        if !exit.is_success() && known_session(prepared).is_none() {
+            let why = format!("{name} ended with {exit}");
+            return Err(PlannerError::AgentFailed { why, record: record.dir().to_path_buf() });
         }
-        None => {
-            say("ralph: no plan was written yet");
-            Ok((
-                choose("c  go on talking, q  stop [q]: ", &[("c", Choice::Change), ("q", Choice::Drop)])?,
-                None,
-            ))
-        }
-        Some(draft) if !draft.is_valid() => {
-            say("ralph: the plan is not valid yet:");
-            repairs(draft.findings()).lines().for_each(|line| say(&printable(&format!("  {line}"))));
-            Ok((
-                choose("c  go on talking, q  stop [q]: ", &[("c", Choice::Change), ("q", Choice::Drop)])?,
-                None,
-            ))
-        }
-        Some(draft) => {
-            let planned = summary::of(prepared, &draft, &[])?;
-            summary::show(prepared, &planned);
-            let question = "\nr  commit it and run it\nc  change something\nl  keep it for later\n\
-                            q  drop it\nWhat next? [l]: ";
-            let choices =
-                [("r", Choice::Run), ("c", Choice::Change), ("q", Choice::Drop), ("l", Choice::Later)];
-            Ok((choose(question, &choices)?, Some(planned)))
-        }
+        say("ralph: no plan was written yet");
+        return choose(UNFINISHED, &['c', 'q']);
+    };
+    if !draft.is_valid() {
+        say("ralph: the plan is not valid yet:");
+        repairs(draft.findings()).lines().for_each(|line| say(&printable(&format!("  {line}"))));
+        return choose(UNFINISHED, &['c', 'q']);
     }
+    summary::show(prepared, &summary::of(prepared, &draft, &[])?);
+    choose(FINISHED, &['r', 'c', 'q', 'l'])
 }
 
-/// Enter takes the last one.
-fn choose(question: &str, choices: &[(&str, Choice)]) -> Result<Choice, PlannerError> {
+const UNFINISHED: &str = "c  go on talking\nq  stop\nWhat next? [q]: ";
+const FINISHED: &str =
+    "\nr  commit it and run it\nc  change something\nl  keep it for later\nq  drop it\nWhat next? [l]: ";
+
+/// Enter takes the last key.
+fn choose(question: &str, keys: &[char]) -> Result<Next, PlannerError> {
     let unread = |cause: io::Error| PlannerError::CannotRead { file: "/dev/tty".into(), cause };
     loop {
-        let Some(line) = menu::line(question).map_err(unread)? else { return Ok(Choice::Drop) };
-        let key = line.to_lowercase();
-        let chosen = match key.as_str() {
-            "" => choices.last(),
-            key => choices.iter().find(|(name, _)| *name == key),
-        };
-        match chosen {
-            Some((_, Choice::Run)) => return Ok(Choice::Run),
-            Some((_, Choice::Change)) => return Ok(Choice::Change),
-            Some((_, Choice::Later)) => return Ok(Choice::Later),
-            Some((_, Choice::Drop)) => return Ok(Choice::Drop),
-            None => say(&format!("Please type one of: {}", names(choices))),
+        let Some(line) = menu::line(question).map_err(unread)? else { return Ok(Next::Stop) };
+        let typed = line.to_lowercase();
+        let key =
+            if typed.is_empty() { keys.last() } else { keys.iter().find(|key| typed == key.to_string()) };
+        match key {
+            Some('r') => return Ok(Next::Run),
+            Some('c') => return Ok(Next::Change),
+            Some('l') => return Ok(Next::Keep),
+            Some(_) => return Ok(Next::Stop),
+            None => {
+                let keys: Vec<String> = keys.iter().map(char::to_string).collect();
+                say(&format!("Please type one of: {}", keys.join(", ")));
+            }
         }
     }
 }
 
-fn names(choices: &[(&str, Choice)]) -> String {
-    choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-}
-
-fn put_in_place(prepared: &Prepared, planned: Option<Planned>) -> Result<Planned, PlannerError> {
+/// The files that were written, relative to the project.
+fn put_in_place(prepared: &Prepared) -> Result<Vec<PathBuf>, PlannerError> {
     let files = install::install(&prepared.spec, &prepared.record, &prepared.home, &[])?;
     let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     say(&format!("ralph: written: {}", shown.join(", ")));
-    let Some(mut planned) = planned else {
-        let drafts = prepared.record.drafts();
-        return Err(PlannerError::Interrupted { drafts });
-    };
-    planned.files = files;
-    Ok(planned)
+    Ok(files)
 }
 
 /// A run switches to the branch of the list only if nothing is uncommitted.
-fn commit(prepared: &Prepared, planned: &Planned) {
+fn commit(prepared: &Prepared, written: &[PathBuf]) {
     let dir = prepared.project.dir();
     let repository = match Repository::find(dir) {
         Ok(repository) => repository,
@@ -223,7 +202,7 @@ fn commit(prepared: &Prepared, planned: &Planned) {
             return say(&format!("ralph: warning: the plan is not committed: {cause}"));
         }
     };
-    let mut files: Vec<_> = planned.files.iter().map(|file| dir.join(file)).collect();
+    let mut files: Vec<_> = written.iter().map(|file| dir.join(file)).collect();
     if let Some(tasks) = prepared.spec.tasks() {
         // All that was laid out belongs to the list.
         files.extend([

@@ -12,6 +12,7 @@ use crate::report::{Display, Human, HumanOptions, Ndjson, Reporter, Silent, Styl
 use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::strict::{Finding, Rule};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// So many agents get to work on a plan: the first, and those that repair it.
 const ROUNDS: u32 = 4;
@@ -78,6 +79,7 @@ fn round(
         asks: prepared.talk == Talk::Asks,
         number,
         prompt: &prompt,
+        limit: prepared.settings.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
     };
     let mut asker = None;
     let mut answer = |asked: &_| questions::ask(&mut asker, asked);
