@@ -388,3 +388,20 @@ fn a_list_that_a_run_works_on_is_not_planned() {
     sandbox.write("../go", "");
     running.end();
 }
+
+#[test]
+fn the_checks_of_a_plan_are_tried_in_the_sandbox_of_a_run() {
+    let sandbox = Sandbox::git().confined();
+    give(&sandbox, "prd.md", PRD);
+    let mut draft = list(&[story("US-001", "Hello")]);
+    draft["verifyCommands"] =
+        json!(["touch ../escaped \"$HOME/escaped\"; echo seen > seen; test -f greet.sh"]);
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "greet", "--format", "json"]).exits(0).json();
+    assert_eq!(planned["checks"][0]["outcome"], "red");
+    assert!(sandbox.has("seen"), "it ran in the project");
+    for path in ["escaped", "user/escaped"] {
+        assert!(!sandbox.root().join(path).exists(), "{path}");
+    }
+}
