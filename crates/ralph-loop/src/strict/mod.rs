@@ -125,3 +125,71 @@ fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by(|a, b| (&a.file, a.line, a.level, a.rule).cmp(&(&b.file, b.line, b.level, b.rule)));
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::story_id::StoryId;
+    use proptest::prelude::*;
+
+    /// Words that the rules look for, with whatever people type around them.
+    fn text() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            Just("works"),
+            Just("correctly."),
+            Just("US-001"),
+            Just("after"),
+            Just("story 1.1"),
+            Just("TODO:"),
+            Just("e.g."),
+            Just("ies"),
+            Just("# Story"),
+            Just("- [ ]"),
+            Just("---"),
+            Just("```"),
+            Just("<!--"),
+            Just("é…"),
+            Just("(x"),
+            Just("\n"),
+            Just("||"),
+            Just("'"),
+            Just("\"a"),
+            Just("…s"),
+            Just("schema"),
+            Just("page"),
+            Just("is fast"),
+        ];
+        let words = proptest::collection::vec(prop_oneof![word.prop_map(str::to_owned), ".{0,6}"], 0..12);
+        words.prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd_for_a_task_list(one in text(), other in text(), command in text()) {
+            let story = |id: &str, text: &str| serde_json::json!({
+                "id": id, "title": text, "description": text, "acceptanceCriteria": [text, one], "dependsOn": [other],
+            });
+            let list = serde_json::json!({
+                "verifyCommands": [command], "userStories": [story("US-001", &one), story("US-002", &other)],
+            });
+            let text = format!("{list:#}");
+            let lines = text.lines().count();
+            for finding in tasks("tasks.json", &text) {
+                prop_assert!((1..=lines).contains(&finding.line), "{finding:?}");
+            }
+            tasks("tasks.json", &one);
+        }
+
+        #[test]
+        fn no_text_is_too_odd_for_a_spec(one in text(), other in text()) {
+            let spec = |story: u32, text| {
+                let id = StoryId { epic: 1, story };
+                Spec { file: "spec.md", id, title: text, depends_on: Vec::new(), text, done: false }
+            };
+            let lines = one.lines().count().max(other.lines().count()).max(1);
+            for finding in specs(&[spec(1, &one), spec(2, &other)]) {
+                prop_assert!((1..=lines).contains(&finding.line), "{finding:?}");
+            }
+        }
+    }
+}

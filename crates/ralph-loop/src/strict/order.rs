@@ -71,33 +71,34 @@ fn layers_in_order(items: &[Item], needs: &[Vec<usize>]) -> Vec<Finding> {
     for one in &known {
         let above = above(one);
         if let Some(other) = above.iter().find(|other| other.turn < one.turn) {
-            found.push(too_late(one, other, items));
+            found.push(too_late(one, other, items, needs));
         }
         for other in above.iter().filter(|other| other.turn > one.turn) {
             if !told[other.number] && !leads_to(needs, other.number, one.number) {
                 told[other.number] = true;
-                found.push(depends_on_nothing(one, other, items));
+                found.push(undeclared(one, other, items));
             }
         }
     }
     found
 }
 
-fn too_late(one: &Known, other: &Known, items: &[Item]) -> Finding {
+fn too_late(one: &Known, other: &Known, items: &[Item], needs: &[Vec<usize>]) -> Finding {
     let (item, before) = (&items[one.number], &items[other.number].id);
-    let (layer, of) = (one.layer.name(), other.layer.name());
-    let what = format!("{layer} comes after the {of} story {before}, which is about the same");
-    let fix = format!(
-        "put it first: schema, backend, API, frontend, integration; let {before} depend on {}",
-        item.id
-    );
+    let (layer, later) = (one.layer.name(), other.layer.name());
+    let what = format!("comes after {before}, which is about the same thing: {layer} belongs before {later}");
+    let turn_around = match leads_to(needs, one.number, other.number) {
+        true => format!("do not depend on {before}, and "),
+        false => String::new(),
+    };
+    let fix = format!("{turn_around}let {before} depend on {}", item.id);
     item.fault(Rule::Order, item.title.line, what, fix)
 }
 
-fn depends_on_nothing(one: &Known, other: &Known, items: &[Item]) -> Finding {
+fn undeclared(one: &Known, other: &Known, items: &[Item]) -> Finding {
     let (item, needed) = (&items[other.number], &items[one.number].id);
-    let what =
-        format!("is about the same as the {} story {needed}, but does not depend on it", one.layer.name());
+    let layer = one.layer.name();
+    let what = format!("is about the same thing as {needed} ({layer}), but does not depend on it");
     let fix = format!("add {needed} to {} if it is needed", item.depends_on_field);
     item.warning(Rule::Dependencies, item.title.line, what, fix)
 }

@@ -9,6 +9,7 @@ use super::sentences::item as list_item;
 use super::words::normal;
 use super::{Finding, Rule, sorted};
 use crate::story_id::StoryId;
+use std::ops::Range;
 
 /// A spec as it was read.
 #[derive(Clone, Debug)]
@@ -132,49 +133,58 @@ impl<'t> Body<'t> {
 
     fn description(&self) -> Placed {
         let named = |section: &&Section<'_>| section.level > 1 && STORY.contains(&section.name.as_str());
-        let prose = |section: &&Section<'_>| section.prose().any(says_something) && !section.is_criteria();
         if let Some(section) = self.sections.iter().find(named) {
             return placed(section.prose(), section.line);
         }
-        // Under another name, or none, the rest of a section may be about anything.
-        let Some(section) = self.sections.iter().find(prose) else {
+        let criteria = self.criteria_sections();
+        let others = self.sections.iter().enumerate().filter(|(number, _)| !criteria.contains(number));
+        let begins_with_text = |section: &&Section<'_>| {
+            section.prose().find(says_something).is_some_and(|(_, line)| list_item(line.trim()).is_none())
+        };
+        let Some(section) = others.map(|(_, section)| section).find(begins_with_text) else {
             return Placed { text: String::new(), line: 1 };
         };
-        let blank = |line: &(usize, &str)| !says_something(*line);
-        placed(section.prose().skip_while(blank).take_while(|line| !blank(line)), section.line)
+        // Under another name, or none, the rest of a section may be about anything.
+        let from_text = section.prose().skip_while(|line| !says_something(line));
+        placed(from_text.take_while(says_something), section.line)
     }
 
     fn criteria(&self) -> Vec<Placed> {
-        let Some(at) = self.sections.iter().position(Section::is_criteria) else {
-            return self.sections.iter().flat_map(boxes).collect();
+        match self.criteria_sections() {
+            sections if sections.is_empty() => self.sections.iter().flat_map(boxes).collect(),
+            sections => self.sections[sections].iter().flat_map(criteria_of).collect(),
+        }
+    }
+
+    /// The section with the criteria and those below it; empty if there is none.
+    fn criteria_sections(&self) -> Range<usize> {
+        let is_criteria = |section: &Section<'_>| {
+            let name = section.name.as_str();
+            CRITERIA.contains(&name) || OF_CRITERIA.iter().any(|part| name.contains(part))
         };
-        let within =
-            self.sections[at + 1..].iter().take_while(|section| section.level > self.sections[at].level);
-        std::iter::once(&self.sections[at]).chain(within).flat_map(criteria_of).collect()
+        let Some(start) = self.sections.iter().position(is_criteria) else { return 0..0 };
+        let (first, after) = (&self.sections[start], &self.sections[start + 1..]);
+        start..start + 1 + after.iter().take_while(|section| section.level > first.level).count()
     }
 }
 
 impl<'t> Section<'t> {
-    fn is_criteria(&self) -> bool {
-        CRITERIA.contains(&self.name.as_str()) || OF_CRITERIA.iter().any(|part| self.name.contains(part))
-    }
-
     /// Without blocks of code.
     fn prose(&self) -> impl Iterator<Item = (usize, &'t str)> {
         self.lines.iter().filter(|(_, _, code)| !code).map(|(number, line, _)| (*number, *line))
     }
 }
 
-fn says_something((_, line): (usize, &str)) -> bool {
+fn says_something((_, line): &(usize, &str)) -> bool {
     !line.trim().is_empty()
 }
 
 /// Lines as one text, at the first of them that says something.
 fn placed<'t>(lines: impl Iterator<Item = (usize, &'t str)>, otherwise: usize) -> Placed {
     let lines: Vec<(usize, &str)> = lines.collect();
-    let first = lines.iter().copied().find(|line| says_something(*line));
+    let first = lines.iter().find(|line| says_something(line));
     let text = lines.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
-    Placed { text: text.trim().to_owned(), line: first.map_or(otherwise, |(number, _)| number) }
+    Placed { text: text.trim().to_owned(), line: first.map_or(otherwise, |(number, _)| *number) }
 }
 
 /// The level and the normalized name of a heading.
@@ -186,30 +196,29 @@ fn heading(line: &str) -> Option<(usize, String)> {
 
 /// The items of a list with what is indented below them; without a list, each paragraph.
 fn criteria_of(section: &Section<'_>) -> Vec<Placed> {
-    let has_items = section.lines.iter().any(|(_, line, code)| !code && list_item(line).is_some());
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let items = section.prose().filter(|(_, line)| list_item(line.trim_start()).is_some());
+    let outermost = items.map(|(_, line)| indent(line)).min();
     let mut criteria: Vec<Placed> = Vec::new();
     let mut open = false;
     for (number, line, code) in &section.lines {
-        if line.trim().is_empty() {
-            open &= has_items;
-            continue;
-        }
-        match list_item(line).filter(|_| !code) {
-            Some(text) => {
-                criteria
-                    .push(Placed { text: in_box(text).unwrap_or(text).trim_end().to_owned(), line: *number });
+        let text = line.trim();
+        let item = list_item(text).filter(|_| !code && Some(indent(line)) == outermost);
+        match (item, criteria.last_mut()) {
+            _ if text.is_empty() => open &= outermost.is_some(),
+            (Some(item), _) => {
+                let text = in_box(item).unwrap_or(item).to_owned();
+                criteria.push(Placed { text, line: *number });
+                open = true;
             }
+            (None, Some(last)) if open => last.text = format!("{} {text}", last.text),
             // What introduces a list is no criterion.
-            None if has_items && criteria.is_empty() => continue,
-            None if !open => criteria.push(Placed { text: line.trim().to_owned(), line: *number }),
-            None => {
-                if let Some(last) = criteria.last_mut() {
-                    last.text.push(' ');
-                    last.text.push_str(line.trim());
-                }
+            (None, _) if outermost.is_some() => {}
+            (None, _) => {
+                criteria.push(Placed { text: text.to_owned(), line: *number });
+                open = true;
             }
         }
-        open = true;
     }
     criteria
 }
@@ -223,4 +232,42 @@ fn boxes(section: &Section<'_>) -> Vec<Placed> {
 /// What follows `[ ]` or `[x]`.
 fn in_box(item: &str) -> Option<&str> {
     ["[ ]", "[x]", "[X]"].iter().find_map(|ticked| item.strip_prefix(ticked)).map(str::trim_start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, description: (&str, usize), criteria: &[(&str, usize)]) {
+        let body = Body::of(text);
+        let found = body.description();
+        assert_eq!((found.text.as_str(), found.line), description, "{text}");
+        let found = body.criteria();
+        let found: Vec<(&str, usize)> =
+            found.iter().map(|placed| (placed.text.as_str(), placed.line)).collect();
+        assert_eq!(found, criteria, "{text}");
+    }
+
+    #[test]
+    fn the_story_and_its_criteria_are_found_however_they_are_written() {
+        check("", ("", 1), &[]);
+        check("# Title\n\n\nOne\ntwo\n\nthree\n", ("One\ntwo", 4), &[]);
+        check(
+            "---\ntitle: x\n---\n## Context\nc\n## Story\n\na\n\nb\n## Acceptance Criteria\n\nAll of:\n- [ ] x\n  more\n\n- y",
+            ("a\n\nb", 8),
+            &[("x more", 14), ("y", 17)],
+        );
+        check(
+            "What\n## Done when\n\nfirst\nand on\n\nsecond\n```\n# third\n```\n",
+            ("What", 1),
+            &[("first and on", 4), ("second # third", 7)],
+        );
+        check(
+            "### AC\n## Criteria\n  1. a\n     - b\n  2. c\n### More\n- d\n## Notes\n- e",
+            ("", 1),
+            &[("a - b", 3), ("c", 5), ("d", 7)],
+        );
+        check("x\n- [x] a\n<!-- - [ ] b\n-->\n* [ ] c", ("x\n- [x] a\n* [ ] c", 1), &[("a", 2), ("c", 5)]);
+    }
 }

@@ -3,7 +3,7 @@
 use super::commands::no_check;
 use super::item::{Item, Placed, Stage, shared_rules};
 use super::placeholder::is_placeholder;
-use super::structure::list_errors;
+use super::structure::{ListError, list_errors};
 use super::words::quoted;
 use super::{Finding, Level, Rule, sorted};
 use crate::review::{DEFAULT_REVIEW_CAP, ReviewRules};
@@ -26,18 +26,26 @@ pub fn tasks(file: &str, text: &str) -> Vec<Finding> {
         // Missing fields are found by the rules.
         list.fill_missing("");
     }
-    let errors = list_errors(&list, text, &rules).into_iter().map(|error| Finding {
-        file: file.to_owned(),
-        line: error.line.unwrap_or(1),
-        story: error.story,
-        rule: Rule::Valid,
-        level: Level::Fault,
-        what: error.text,
-        fix: "correct it".to_owned(),
-    });
-    let mut found: Vec<Finding> = errors.collect();
+    let errors = list_errors(&list, text, &rules).into_iter();
+    let mut found: Vec<Finding> = errors.map(|error| invalid(file, error)).collect();
     found.extend(task_rules(file, text));
     sorted(found)
+}
+
+/// An error as a finding, which names its story apart.
+fn invalid(file: &str, error: ListError) -> Finding {
+    let ListError { line, story, text } = error;
+    let name = story.as_ref().map_or_else(|| "The task list".to_owned(), |story| format!("Story {story}"));
+    let what = text.strip_prefix(&name).map_or(text.as_str(), |rest| rest.trim_start_matches([':', ' ']));
+    Finding {
+        file: file.to_owned(),
+        line: line.unwrap_or(1),
+        rule: Rule::Valid,
+        level: Level::Fault,
+        what: what.trim_end_matches('.').to_owned(),
+        fix: "make the list valid: see `ralph tasks check`".to_owned(),
+        story,
+    }
 }
 
 /// What breaks the rules of a good list, without what `ralph tasks check` finds anyway. Nothing if

@@ -1,14 +1,7 @@
 //! Phrases that fit every story, and so say nothing about one.
 
+use super::super::Level;
 use super::super::words::{Word, find};
-
-/// How sure it is that a reader cannot verify a criterion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vague {
-    Surely,
-    /// More is said beside the phrase, or the phrase has a precise meaning for some.
-    Maybe,
-}
 
 /// Criteria that name no limit.
 pub(super) const OPEN_ENDS: &[&str] = &["etc", "and so on", "and so forth", "and more", "and the like"];
@@ -267,17 +260,19 @@ const SHORT: usize = 4;
 /// So many words after a phrase may say what it means.
 const FEW: usize = 3;
 
-pub(super) fn vague(words: &[Word]) -> Option<Vague> {
+/// Whether a criterion says nothing. A phrase with more beside it, or with a precise meaning for some, is
+/// a warning.
+pub(super) fn vague(words: &[Word]) -> Option<Level> {
     let last = words.last()?;
     if words.len() <= SHORT && matches!(last.text.as_str(), "works" | "work" | "working") {
-        return Some(Vague::Surely);
+        return Some(Level::Fault);
     }
     let phrases = PHRASES.iter().filter_map(|phrase| Some(find(words, phrase)? + length(phrase)));
     let judgements = (0..words.len()).filter_map(|at| judged(words, at));
     let ends: Vec<usize> = phrases.chain(judgements).collect();
     if !ends.is_empty() {
         let surely = ends.into_iter().any(|end| says_no_more(words, end));
-        return Some(if surely { Vague::Surely } else { Vague::Maybe });
+        return Some(if surely { Level::Fault } else { Level::Warning });
     }
     let maybe = (0..words.len()).any(|at| {
         let opinion =
@@ -285,7 +280,7 @@ pub(super) fn vague(words: &[Word]) -> Option<Vague> {
         let to_the_end = opinion.is_some_and(|length| at + 1 + length == words.len());
         to_the_end || starts(&words[at..], ADVERBS, &[]).is_some_and(|length| at + length == words.len())
     });
-    maybe.then_some(Vague::Maybe)
+    maybe.then_some(Level::Warning)
 }
 
 /// Where a judgement ends that begins at a word.
