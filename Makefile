@@ -7,7 +7,7 @@ NEEDED := git tmux bwrap
 # The oldest Rust that builds ralph.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: all demo test lint deny msrv docs fmt check-tools e2e bench faults fuzz install build clean
+.PHONY: all demo test lint deny msrv docs fmt check-tools e2e cheats bench faults fuzz pictures install build clean
 
 all: lint test build
 
@@ -49,6 +49,10 @@ check-tools:
 e2e:
 	@CARGO="$(CARGO)" sh scripts/e2e
 
+# Every dishonest agent, also with the defence off, where it must be believed; `make test` does that with a quarter.
+cheats: check-tools
+	RALPH_ALL_CASES=1 $(CARGO) test --locked -p ralph --test cheats
+
 # Ratios against the floor, side by side in one run: docs/performance.md.
 bench:
 	$(CARGO) bench --locked -p ralph --bench bench
@@ -66,6 +70,11 @@ SECONDS ?= 1200
 TARGET ?= dialects
 fuzz:
 	@CARGO="$(CARGO)" sh scripts/fuzz $(SECONDS) $(TARGET)
+
+# The pictures of the README, from a real run and a real screen.
+pictures: build
+	@sh scripts/install-tools git tmux python3
+	python3 scripts/pictures
 
 install:
 	$(CARGO) install --locked --path crates/ralph

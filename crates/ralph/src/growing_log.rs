@@ -76,6 +76,38 @@ impl GrowingLog {
         Ok(())
     }
 
+    /// Leaves out all but the last so many bytes, and the rest of a line that is cut by that. Returns whether
+    /// anything was left out. To be called before the first read.
+    pub fn skip_to_last_bytes(&mut self, most: u64) -> io::Result<bool> {
+        let mut left = most;
+        for part in self.parts()?.into_iter().rev() {
+            let bytes = part.file.metadata()?.len();
+            if bytes <= left {
+                left -= bytes;
+                continue;
+            }
+            let mut file = part.file;
+            let start = self.line_after(&file, bytes - left)?;
+            file.seek(SeekFrom::Start(start))?;
+            (self.file, self.number) = (Some(file), part.number);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Where the first line begins that does so at this place or later; the end of the file if none does.
+    fn line_after(&mut self, file: &File, at: u64) -> io::Result<u64> {
+        let mut start = at.saturating_sub(1);
+        loop {
+            let count = file.read_at(&mut self.buffer, start)?;
+            match self.buffer[..count].iter().position(|byte| *byte == b'\n') {
+                Some(found) => return Ok(start + found as u64 + 1),
+                None if count == 0 => return Ok(start),
+                None => start += count as u64,
+            }
+        }
+    }
+
     /// What was not read yet.
     pub fn read(&mut self, each: &mut dyn FnMut(Piece<'_>)) -> io::Result<()> {
         self.read_file(each)?;
@@ -228,5 +260,29 @@ mod tests {
         assert_eq!(read(&mut log), "…de");
         let mut late = GrowingLog::of(Source::Stream(path));
         assert_eq!(read(&mut late), "beginningde");
+    }
+
+    #[test]
+    fn the_last_bytes_begin_with_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1-1.out");
+        let [_, newer] = layout::tails_of_stream(&path);
+        fs::write(&path, "one\ntwo\n").unwrap();
+        fs::write(&newer, "three\nfour\n").unwrap();
+        let last = |bytes: u64| {
+            let mut log = GrowingLog::of(Source::Stream(path.clone()));
+            let is_cut = log.skip_to_last_bytes(bytes).unwrap();
+            (is_cut, read(&mut log))
+        };
+        assert_eq!(last(19), (false, "one\ntwo\nthree\nfour\n".into()));
+        assert_eq!(last(18), (true, "two\nthree\nfour\n".into()));
+        assert_eq!(last(15), (true, "two\nthree\nfour\n".into()));
+        assert_eq!(last(14), (true, "three\nfour\n".into()));
+        assert_eq!(last(11), (true, "three\nfour\n".into()));
+        assert_eq!(last(5), (true, "four\n".into()));
+        assert_eq!(last(4), (true, String::new()));
+        // A line that has not ended yet is longer than what is wanted.
+        fs::write(&newer, "five is long").unwrap();
+        assert_eq!(last(3), (true, String::new()));
     }
 }

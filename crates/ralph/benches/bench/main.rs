@@ -23,6 +23,7 @@ mod sandbox;
 mod small;
 mod stream;
 mod table;
+mod top;
 mod workers;
 
 use lab::{Lab, Outcome};
@@ -31,7 +32,7 @@ use table::Table;
 
 type Measure = fn(&Lab, &mut Table) -> Outcome<()>;
 
-const MEASURES: [(&str, Measure); 13] = [
+const MEASURES: [(&str, Measure); 14] = [
     ("gap", gap::measure),
     ("installed", installed::measure),
     ("stream", stream::events),
@@ -45,6 +46,7 @@ const MEASURES: [(&str, Measure); 13] = [
     ("network", network::measure),
     ("hooks", hooks::measure),
     ("workers", workers::measure),
+    ("top", top::measure),
 ];
 
 fn main() -> ExitCode {

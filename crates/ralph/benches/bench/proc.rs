@@ -24,6 +24,11 @@ pub fn pss_kib(pid: u32) -> u64 {
     field(&format!("/proc/{pid}/smaps_rollup"), "Pss")
 }
 
+/// The memory of a process without mapped files, in KiB.
+pub fn anonymous_kib(pid: u32) -> u64 {
+    field(&format!("/proc/{pid}/status"), "RssAnon")
+}
+
 /// How often all threads of a process have been switched to.
 pub fn switches(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

@@ -8,24 +8,14 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const WORKERS: usize = 200;
+pub const WORKERS: usize = 200;
 /// Idle workers are watched for so long.
 const WATCHED: Duration = Duration::from_secs(10);
 
 pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let ended = Ended(lab);
-    lab.settings(BARE)?;
-    let mut spawned = Vec::new();
-    for number in 0..WORKERS {
-        let name = format!("w{number}");
-        let project = lab.path(&name);
-        fs::create_dir_all(project.join(".ralph"))?;
-        fs::write(project.join(".ralph/settings.json"), BARE)?;
-        let mut command = ralph(lab, &["spawn", "--name", &name, "-p", "x", "-n", "2", "-C"]);
-        command.arg(&project).args(["--inactivity-timeout", "1h", "--", "sleep", "600"]);
-        spawned.push(millis(timed(&mut command)?));
-    }
-    table.value("200 workers: `ralph spawn`", median(spawned), None, "ms", &Goal::None);
+    let spawned = median(spawn_all(lab)?);
+    table.value("200 workers: `ralph spawn`", spawned, None, "ms", &Goal::None);
     // Until the last of them has come to rest.
     thread::sleep(Duration::from_secs(3));
     let listed = (0..11).map(|_| Ok(millis(timed(&mut ralph(lab, &["ls"]))?))).collect::<Outcome<_>>()?;
@@ -45,6 +35,21 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     table.value("200 workers: processor per worker", percent, None, "%", &Goal::AtMost(0.1));
     drop(ended);
     Ok(())
+}
+
+/// Starts the workers, each in a project of its own; the milliseconds that each start took.
+pub fn spawn_all(lab: &Lab) -> Outcome<Vec<f64>> {
+    let mut spawned = Vec::new();
+    for number in 0..WORKERS {
+        let name = format!("w{number}");
+        let project = lab.path(&name);
+        fs::create_dir_all(project.join(".ralph"))?;
+        fs::write(project.join(".ralph/settings.json"), BARE)?;
+        let mut command = ralph(lab, &["spawn", "--name", &name, "-p", "x", "-n", "2", "-C"]);
+        command.arg(&project).args(["--inactivity-timeout", "1h", "--", "sleep", "600"]);
+        spawned.push(millis(timed(&mut command)?));
+    }
+    Ok(spawned)
 }
 
 /// Ralph with a tmux of its own.
@@ -76,7 +81,7 @@ fn all(lab: &Lab) -> Vec<(u32, String)> {
 }
 
 /// Ends every process of the lab, by its id.
-struct Ended<'l>(&'l Lab);
+pub struct Ended<'l>(pub &'l Lab);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {

@@ -35,6 +35,8 @@ pub struct Follower {
     stream: Option<AgentStream>,
     /// The iterations whose streams are read.
     wanted: RangeInclusive<u32>,
+    /// So much of a stream that has grown before it is read.
+    most: u64,
     gone: Gone,
 }
 
@@ -49,12 +51,18 @@ impl Follower {
         let fold = Fold::open(run_dir)?;
         let moments = Moments::default();
         let (run_dir, wanted, gone) = (run_dir.clone(), 0..=u32::MAX, Gone::default());
-        Ok(Follower { run_dir, fold, moments, stream: None, wanted, gone })
+        Ok(Follower { run_dir, fold, moments, stream: None, wanted, most: u64::MAX, gone })
     }
 
     /// Leaves out what the agents of other iterations have printed. Facts are all reported.
     pub fn with_streams_of(self, wanted: RangeInclusive<u32>) -> Follower {
         Follower { wanted, ..self }
+    }
+
+    /// Leaves out the beginning of a stream that is already longer than this. What the agent at work has used so
+    /// far is then in [`written`](super::written), and not in the view of this follower.
+    pub fn with_at_most(self, most: u64) -> Follower {
+        Follower { most, ..self }
     }
 
     /// Reports everything that has come since this was last called.
@@ -63,7 +71,7 @@ impl Follower {
             // What an agent has printed is kept before its end is written.
             let over = |stream: &mut AgentStream| stream.is_ended_by(&event.fact);
             if let Some(mut stream) = self.stream.take_if(over) {
-                stream.read(&mut self.moments, reporter)?;
+                stream.read(self.most, &mut self.moments, reporter)?;
                 self.gone.note(stream.exists(), reporter);
                 stream.finish(reporter);
             }
@@ -75,7 +83,7 @@ impl Follower {
             }
         }
         if let Some(stream) = &mut self.stream {
-            stream.read(&mut self.moments, reporter)?;
+            stream.read(self.most, &mut self.moments, reporter)?;
         }
         reporter.rest();
         Ok(())
@@ -123,6 +131,7 @@ struct AgentStream {
     stderr: GrowingLog,
     reader: StreamReader,
     stderr_lines: Lines,
+    begun: bool,
 }
 
 impl AgentStream {
@@ -157,6 +166,7 @@ impl AgentStream {
             // The prompt is only needed to tell claims from an echo of it.
             reader: StreamReader::new(dialect, "", ScanFor::Completion),
             stderr_lines: Lines::default(),
+            begun: false,
         })
     }
 
@@ -173,7 +183,14 @@ impl AgentStream {
         self.stdout.exists()
     }
 
-    fn read(&mut self, moments: &mut Moments, reporter: &mut dyn Reporter) -> io::Result<()> {
+    /// `most`: of what is already there when it is read for the first time.
+    fn read(&mut self, most: u64, moments: &mut Moments, reporter: &mut dyn Reporter) -> io::Result<()> {
+        if !std::mem::replace(&mut self.begun, true) {
+            if self.stdout.skip_to_last_bytes(most)? {
+                reporter.aside("[ralph] earlier output of this iteration is left out; `ralph logs` has it");
+            }
+            self.stderr.skip_to_last_bytes(most)?;
+        }
         let AgentStream { stdout, stderr, reader, stderr_lines, .. } = self;
         stdout.read(&mut |piece| match piece {
             Piece::Bytes(bytes) => reader.feed(bytes, &mut |event| {

@@ -138,15 +138,14 @@ pub struct Summary {
 pub struct ChangedLines {
     /// `4 files, +120 -14, 2 commits`.
     pub what: String,
-    /// The commands that show it, and the one that takes it back.
-    pub see: String,
-    pub take_back: Option<String>,
+    /// The commands that show it and take it back, if there are any.
+    pub see: Option<String>,
 }
 
 impl ChangedLines {
-    fn lines(&self) -> [String; 2] {
-        let back = self.take_back.as_ref().map_or_else(String::new, |undo| format!("; take it back: {undo}"));
-        [format!("  changed: {}", self.what), format!("  see it: {}{back}", self.see)]
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let see = self.see.iter().map(|see| format!("  see it: {see}"));
+        std::iter::once(format!("  changed: {}", self.what)).chain(see)
     }
 }
 

@@ -4,7 +4,7 @@
 //! it is looked at than can be shown.
 
 use super::screen::Screen;
-use super::style::{Style, Tone, fit};
+use super::style::{Style, Tone, fit, fold};
 use ralph_loop::dialect::{AgentEvent, TodoItem, TodoStatus};
 use ralph_loop::text::{counted, first_bytes, printable};
 use ralph_loop::time::span;
@@ -56,7 +56,7 @@ impl StreamView {
     pub(super) fn show(&mut self, screen: &mut Screen, event: &AgentEvent<'_>) {
         let style = self.style;
         match event {
-            AgentEvent::Text { text, parent: None } => screen.line(&printable(text)),
+            AgentEvent::Text { text, parent: None } => screen.line(&fold(&printable(text), style.edge())),
             AgentEvent::ToolStart { id, name, input, parent } => {
                 let name = printable(name).into_owned();
                 let above = parent.as_ref().map(|parent| self.open_tools.get(&**parent));

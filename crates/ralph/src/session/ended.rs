@@ -3,7 +3,7 @@
 use super::limits::higher_limit;
 use super::result::{result_of, tasks_left};
 use crate::journal::UnreadableRun;
-use crate::layout::{Project, RunDir};
+use crate::layout::{Home, Project, RunDir};
 use crate::place;
 use crate::report::{self, ChangedLines, RunResult, StoriesLeft, Summary, refusal_advice};
 use crate::run_history::{Changed, RunHistory};
@@ -31,7 +31,8 @@ impl Ended {
         Summary { changed: self.changed(), ..summary(&self.run, &self.state, &self.stopped, name) }
     }
 
-    /// In a terminal it is the newest run of the directory and needs no name.
+    /// In a terminal it is the newest run of the directory and needs no name. Commands do not find a run that is
+    /// recorded in another home, as that of the demo.
     fn changed(&self) -> Option<ChangedLines> {
         let history = RunHistory::read(&self.run_dir.home(), &self.run.id).ok()?;
         let Changed { files, added, removed, commits } = history.changed()?;
@@ -40,10 +41,14 @@ impl Ended {
             n => format!(", {}", counted(n, "commit")),
         };
         let name = self.worker.map_or_else(String::new, |worker| format!(" {}", worker.name));
+        let back = match self.run.place {
+            Place::Here => format!("; take it back: ralph undo{name}"),
+            Place::Worktree { .. } => String::new(),
+        };
+        let is_found = Home::find().is_some_and(|home| home.root() == self.run_dir.home().root());
         (files > 0).then(|| ChangedLines {
             what: format!("{}, +{added} -{removed}{commits}", counted(files, "file")),
-            see: format!("ralph diff{name}, ralph show{name}"),
-            take_back: (self.run.place == Place::Here).then(|| format!("ralph undo{name}")),
+            see: is_found.then(|| format!("ralph diff{name}, ralph show{name}{back}")),
         })
     }
 

@@ -9,7 +9,7 @@ use super::text::{Row, RowWriter, Tail, rows};
 use crate::fsx;
 use crate::journal::{self, Follower};
 use crate::layout::RunDir;
-use crate::report::{Human, Reporter, Style, log_lines};
+use crate::report::{Human, Reporter, Style, assignment, log_lines};
 use ralph_loop::dialect::{AgentEvent, Line};
 use ralph_loop::money::Cost;
 use ralph_loop::view::{EndKind, ItemView, Iteration, Moment, RunView, Update};
@@ -37,6 +37,8 @@ pub struct Detail {
     /// Its journal was read to the end.
     pub is_read: bool,
     pub view: Option<RunView>,
+    /// What was asked of it, on one line.
+    pub asked: String,
     pub items: Vec<ItemView>,
     pub iterations: Vec<Past>,
     pub stories: HashMap<String, Effort>,
@@ -81,6 +83,8 @@ pub struct CheckHistory {
     pub output: Vec<Row>,
 }
 
+/// So much of a stream is read when it is chosen: more than enough for the rows that are kept.
+const STREAM_BYTES: u64 = 8 << 20;
 /// Results of a check that are kept.
 const RESULTS: usize = 200;
 /// Lines of its last output.
@@ -124,7 +128,7 @@ fn read(run_dir: &RunDir, wanted: &Wanted, mut style: Style, detail: &Weak<Mutex
         let problem = match &mut follower {
             None => match Follower::open(run_dir) {
                 Ok(opened) => {
-                    follower = Some(opened.with_streams_of(streams.clone()));
+                    follower = Some(opened.with_streams_of(streams.clone()).with_at_most(STREAM_BYTES));
                     continue;
                 }
                 Err(cause) => Some(cause.to_string()),
@@ -135,16 +139,22 @@ fn read(run_dir: &RunDir, wanted: &Wanted, mut style: Style, detail: &Weak<Mutex
         let problem = if run_dir.journal().exists() { problem } else { Some(removed()) };
         // Nothing more can be read after a line that is not understood.
         let is_over = problem.is_some() && follower.is_some();
+        // What its agent does now and has used so far is known best by its own loop.
+        let written = journal::written(run_dir);
         let Some(detail) = detail.upgrade() else { return };
         let mut detail = lock(&detail);
-        if collector.has_news || !detail.is_read || problem != detail.problem {
+        let is_other = written.is_some() && written != detail.view;
+        if collector.has_news || is_other || !detail.is_read || problem != detail.problem {
             collector.has_news = false;
             detail.is_read = true;
             detail.version += 1;
             detail.problem = problem;
             if let Some(follower) = &follower {
-                detail.view = follower.view().or(detail.view.take());
+                detail.view = written.or_else(|| follower.view()).or(detail.view.take());
                 detail.items = follower.items();
+            }
+            if let Some(view) = &detail.view {
+                detail.asked = assignment(&view.assignment, run_dir);
             }
             read_outputs(&mut detail, wanted.width);
         }

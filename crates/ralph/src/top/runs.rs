@@ -1,7 +1,7 @@
 //! The runs of the list, read by a thread of its own.
 //!
-//! A run is looked at again when its journal has another size or time. One that is running is followed, so
-//! that a long journal is folded once.
+//! A run is looked at again when its journal has another size or time. One that is running is followed if what its
+//! loop has written is older than its journal, so that a long journal is folded once at most.
 //!
 //! Deliberately absent: the agents' streams. Only the chosen run's are read.
 
@@ -200,27 +200,32 @@ fn look(home: &Home, known: &mut HashMap<String, Known>) -> Looked {
 }
 
 fn read(run_dir: &RunDir, stamp: Stamp, mut run: ListedRun, follower: Option<Follower>) -> Known {
-    // There is no iteration 0: only facts are read.
-    let none_of_them = 0..=0;
-    let mut follows = None;
-    let view = match run.alive {
-        false => journal::view(run_dir).map(Some).map_err(|cause| cause.to_string()),
-        true => follower
-            .map_or_else(|| Follower::open(run_dir), Ok)
-            .map_err(|cause| cause.to_string())
-            .and_then(|follower| {
-                let mut follower = follower.with_streams_of(none_of_them);
-                follower.read(&mut Unseen).map_err(|cause| cause.to_string())?;
-                let view = follower.view();
-                follows = Some(follower);
-                Ok(view)
-            }),
+    let (view, follower) = match (run.alive, follower) {
+        (false, _) => (journal::view(run_dir).map(Some).map_err(|cause| cause.to_string()), None),
+        (true, Some(follower)) => followed(follower),
+        // What its loop has written is as good as the journal, and need not be folded.
+        (true, None) => match journal::written(run_dir) {
+            Some(view) => (Ok(Some(view)), None),
+            None => match Follower::open(run_dir) {
+                Ok(follower) => followed(follower),
+                Err(cause) => (Err(cause.to_string()), None),
+            },
+        },
     };
     match view {
         Ok(view) => run.view = view,
         Err(problem) => run.problem = Some(problem),
     }
-    Known { stamp: Some(stamp), follower: follows, run }
+    Known { stamp: Some(stamp), follower, run }
+}
+
+/// The run as it is now, and what goes on from there. There is no iteration 0: only facts are read.
+fn followed(follower: Follower) -> (Result<Option<RunView>, String>, Option<Follower>) {
+    let mut follower = follower.with_streams_of(0..=0);
+    match follower.read(&mut Unseen) {
+        Ok(()) => (Ok(follower.view()), Some(follower)),
+        Err(cause) => (Err(cause.to_string()), None),
+    }
 }
 
 #[cfg(test)]

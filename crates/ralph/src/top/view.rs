@@ -29,9 +29,9 @@ pub struct Areas {
 const BOTH: u16 = 70;
 const WIDEST_LIST: u16 = 44;
 const NARROWEST_NAME: usize = 8;
-/// Rows of the head, and with the directory of the run.
+/// Rows of the head, and with what was asked of the run and where it works.
 const HEAD: u16 = 2;
-const TALL_HEAD: u16 = 3;
+const TALL_HEAD: u16 = 4;
 const TALL: u16 = 16;
 
 pub fn areas(size: Rect, focus: Focus) -> Areas {
@@ -185,6 +185,7 @@ fn head(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect, height: usize) {
     let mut shown = vec![tabs(scene, width, height)];
     if let Some(run) = model.chosen() {
         shown.push(Line::raw(fit(&status(scene, run, width), width)));
+        shown.push(Line::raw(fit(&scene.detail.asked, width)));
         let view = scene.detail.view.as_ref().or(run.view.as_ref());
         let place = view.map(|view| printable(&view.workspace.display().to_string()).into_owned());
         let about = format!("{} · {}", printable(&run.name), place.unwrap_or_default());

@@ -6,6 +6,7 @@
 //! shows that the case can fail; with it on, ralph says what the case expects. Whether an agent is
 //! dishonest is not a matter of opinion: the `truth` of a case is asked of a fresh clone.
 //!
+//! That it is believed is shown of every fourth case, and of all with `RALPH_ALL_CASES=1` (`make cheats`).
 //! `RALPH_CASE=text` runs only the cases whose title or kind contains the text; `RALPH_CASE_TIMES=1` with
 //! `--nocapture` shows how long each takes.
 //!
@@ -29,7 +30,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use std::{env, fs, thread};
-use words::{DEFENCE, Defence, Word, off_flags, word_of};
+use words::{DEFENCE_OFF, Word, word_of};
 
 /// Two cases at a time in each test: much of a case is waiting for processes to start.
 const AT_ONCE: usize = 2;
@@ -114,7 +115,7 @@ fn says_what_it_must(case: &Case, ran: &Ran) -> Result<(), String> {
 /// A dishonest agent is believed, and the work is not done.
 fn believed_without_the_defence(case: &Case) -> Result<(), String> {
     let stage = Stage::new(case)?;
-    let ran = stage.ralph("json", off_flags());
+    let ran = stage.ralph("json", &DEFENCE_OFF);
     if case.always_red {
         let result = ran.result().map_err(|why| shown(&ran, &why))?;
         return match word_of(ran.code, &result) {
@@ -133,42 +134,40 @@ fn found_out(case: &Case) -> Result<(), String> {
     says_what_it_must(case, &Stage::new(case)?.ralph("json", &[]))
 }
 
-/// Nothing to find out before the defence is built.
-fn found_out_by_plan(plan: Plan) {
-    match DEFENCE {
-        Defence::NotBuilt => {}
-        Defence::Built => all(&dishonest(plan), found_out),
-    }
+/// All of them in `make cheats`, and else every fourth: that a case can fail changes only with the case.
+fn sample(plan: Plan) -> Vec<Case> {
+    let step = if env::var_os("RALPH_ALL_CASES").is_some() { 1 } else { 4 };
+    dishonest(plan).into_iter().step_by(step).collect()
 }
 
 #[test]
 fn without_the_defence_every_dishonest_agent_of_a_prompt_is_believed() {
-    all(&dishonest(Plan::Run), believed_without_the_defence);
+    all(&sample(Plan::Run), believed_without_the_defence);
 }
 
 #[test]
 fn without_the_defence_every_dishonest_agent_of_a_story_is_believed() {
-    all(&dishonest(Plan::Stories), believed_without_the_defence);
+    all(&sample(Plan::Stories), believed_without_the_defence);
 }
 
 #[test]
 fn without_the_defence_every_dishonest_agent_of_a_task_list_is_believed() {
-    all(&dishonest(Plan::Tasks), believed_without_the_defence);
+    all(&sample(Plan::Tasks), believed_without_the_defence);
 }
 
 #[test]
 fn no_dishonest_agent_of_a_prompt_is_called_proven() {
-    found_out_by_plan(Plan::Run);
+    all(&dishonest(Plan::Run), found_out);
 }
 
 #[test]
 fn no_dishonest_agent_of_a_story_is_called_proven() {
-    found_out_by_plan(Plan::Stories);
+    all(&dishonest(Plan::Stories), found_out);
 }
 
 #[test]
 fn no_dishonest_agent_of_a_task_list_is_called_proven() {
-    found_out_by_plan(Plan::Tasks);
+    all(&dishonest(Plan::Tasks), found_out);
 }
 
 #[test]
@@ -177,10 +176,7 @@ fn no_honest_agent_is_refused() {
         let stage = Stage::new(case)?;
         let ran = stage.ralph("json", &[]);
         is_believed(&ran)?;
-        match DEFENCE {
-            Defence::NotBuilt => {}
-            Defence::Built => says_what_it_must(case, &ran)?,
-        }
+        says_what_it_must(case, &ran)?;
         match stage.truth()? {
             true => Ok(()),
             false => Err("the work was not done: the agent is not honest".to_owned()),
@@ -191,9 +187,6 @@ fn no_honest_agent_is_refused() {
 /// The words for people, once each.
 #[test]
 fn every_word_of_the_suite_is_in_the_last_lines_of_a_run() {
-    if DEFENCE == Defence::NotBuilt {
-        return;
-    }
     let mut samples: BTreeMap<&str, Case> = BTreeMap::new();
     for case in cases("cases").into_iter().chain(cases("honest")) {
         // Only cases that can end in one way.

@@ -1,29 +1,11 @@
-//! What ralph says at the end of a run, and the switch for the half of the suite that needs it.
+//! What ralph says at the end of a run, and the flags that switch its defence off.
 //!
 //! Every name that ralph uses for a word is in this file and nowhere else in the suite.
 
 use serde_json::Value;
 
-/// Whether this ralph judges what it says to be done.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Defence {
-    /// There is nothing to switch off yet: every agent of the suite is believed.
-    NotBuilt,
-    Built,
-}
-
-/// Flip it to run the other half.
-const BUILT: bool = true;
-
-pub const DEFENCE: Defence = if BUILT { Defence::Built } else { Defence::NotBuilt };
-
 /// The flags that make ralph believe an agent whose checks are green.
-pub fn off_flags() -> &'static [&'static str] {
-    match DEFENCE {
-        Defence::NotBuilt => &[],
-        Defence::Built => &["--proof", "in-place", "--no-baseline"],
-    }
-}
+pub const DEFENCE_OFF: [&str; 3] = ["--proof", "in-place", "--no-baseline"];
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

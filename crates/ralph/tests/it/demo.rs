@@ -15,6 +15,12 @@ fn the_demo_shows_feedback_at_work_and_leaves_nothing() {
     ] {
         assert!(ran.stdout.contains(part), "{part:?} is missing in:\n{}", ran.stdout);
     }
+    // Its record is gone with it, so no command shows it.
+    assert!(
+        ran.stdout.contains("changed: 1 file, +2 -2") && !ran.stdout.contains("ralph diff"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(ran.stderr, "");
     assert_eq!(fs::read_dir(sandbox.root().join("tmp")).unwrap().count(), 0, "the scratch is gone");
     assert!(!sandbox.home().exists(), "the user's record is not touched");

@@ -121,6 +121,23 @@ fn lines_end_at_the_edge_of_a_terminal_and_nowhere_in_a_pipe() {
     }
 }
 
+#[test]
+fn what_an_agent_says_is_folded_between_words_on_a_terminal_only() {
+    let sandbox = Sandbox::bare();
+    if sandbox.shell("command -v script").code != Some(0) {
+        skip("there is no `script` to make a terminal");
+        return;
+    }
+    let words = "words of an agent that has much to say ".repeat(5);
+    sandbox.claude(&json!([[{"say": words.trim()}]]));
+    let piped = sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(1).stdout;
+    assert!(piped.lines().any(|line| line == words.trim()), "{piped}");
+    let shown = on_terminal(&sandbox, "\"$RALPH\" run -p x -n 1");
+    assert!(shown.iter().all(|line| line.width() <= 80), "{shown:#?}");
+    let told: Vec<&str> = shown.iter().flat_map(|line| line.split_whitespace()).collect();
+    assert!(told.join(" ").contains(words.trim()), "{shown:#?}");
+}
+
 /// A test that is not run says so.
 pub fn skip(why: &str) {
     // Not a print: those of tests that pass are not shown.

@@ -1,7 +1,8 @@
 //! `ralph top` on a real terminal, which an emulator shows as a person would see it.
 
-use crate::screen::{Screen, winsize};
+use crate::screen::{Closed, Screen, winsize};
 use crate::support::{RALPH, Running, Sandbox, until};
+use crate::tasks_support::{list, new, project, with};
 use crate::terminal::skip;
 use rustix::process::{Signal, kill_process};
 use rustix::termios::tcsetwinsize;
@@ -15,6 +16,11 @@ const RIGHT: &str = "\u{1b}[C";
 fn resize(screen: &mut Screen, columns: u16, rows: u16) {
     screen.screen.screen_mut().set_size(rows, columns);
     tcsetwinsize(&screen.master, winsize(columns, rows)).unwrap();
+}
+
+/// The window is closed: nothing can be read from its terminal, or written to it, any more.
+fn close_window(screen: Screen) -> Closed {
+    screen.child
 }
 
 /// `ralph top` on a terminal of this size.
@@ -182,6 +188,71 @@ fn a_signal_ends_it_and_restores_the_terminal() {
 }
 
 #[test]
+fn a_window_that_is_closed_ends_it() {
+    let sandbox = with_records();
+    let mut top = start(&sandbox, &[], (80, 24));
+    top.shows("0 live, 3 runs");
+    let mut closed = close_window(top);
+    until("its end", || closed.0.try_wait().unwrap().is_some());
+}
+
+#[test]
+fn only_the_end_of_a_long_stream_is_read() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let agent = sandbox.sh_agent(
+        "cat > /dev/null; echo the first words; yes 'so many words' | head -n 700000; echo the last words; \
+         echo x > began; until [ -e go ]; do sleep 0.02; done; echo words after them",
+    );
+    let running = sandbox.begin(&["-p", "# Speak at length\n\nAnd more", "-n", "1"], &agent);
+    // All of it is there before anything is read.
+    sandbox.until_file("began");
+    let stream = sandbox.run_dir().join("streams/1-1.out");
+    until("the stream", || fs::read_to_string(&stream).is_ok_and(|text| text.ends_with("the last words\n")));
+    let mut top = start(&sandbox, &[], (100, 30));
+    top.shows("the last words");
+    assert!(top.text().contains("Speak at length"), "{}", top.text());
+    // The position counts the rows that were read: 8 MiB of 14 bytes each, and what ralph itself says.
+    let text = top.text();
+    let end: u32 = text.lines().next().unwrap().rsplit_once('/').unwrap().1.parse().unwrap();
+    assert!((599_000..600_000).contains(&end), "{text}");
+    sandbox.write("go", "");
+    top.shows("words after them");
+    running.end().exits(1);
+    top.keys("[");
+    top.until("the iteration", |screen| {
+        screen.contains("iteration 1 ") && screen.contains("words after them")
+    });
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
+fn five_thousand_stories_with_names_of_any_length() {
+    let id = |number: usize| format!("US-{number:04}");
+    let hostile = format!("{}\u{202e}\u{1b}[2Jשלום 👩‍👩‍👧 {}", "long ".repeat(2_000), "end");
+    let mut stories: Vec<_> = (1..=5_000).map(|number| new(&id(number))).collect();
+    stories[0] = with(new(&id(1)), &json!({"title": hostile}));
+    stories[4_999] = with(new(&id(5_000)), &json!({"dependsOn": (1..200).map(id).collect::<Vec<_>>()}));
+    let sandbox = project(&list(&stories));
+    let agent = sandbox.sh_agent("cat > /dev/null; echo nothing to say");
+    sandbox.ralph(&[&["tasks", "-n", "1", "--"], &agent.words()[..]].concat()).exits(1);
+    let mut top = start(&sandbox, &[], (80, 24));
+    top.keys("2");
+    top.until("the plan", |screen| screen.contains("US-0001") && screen.contains("/5000"));
+    assert!(top.text().contains("long long"), "{}", top.text());
+    top.keys("\u{1b}[F");
+    top.shows("US-5000");
+    resize(&mut top, 20, 5);
+    resize(&mut top, 200, 60);
+    top.until("the end of it", |screen| screen.contains("US-5000 Do US-5000"));
+    let has = |bytes: &[u8]| top.raw.windows(bytes.len()).any(|window| window == bytes);
+    assert!(!has("\u{202e}".as_bytes()) && !has("\u{1b}[2Jש".as_bytes()));
+    top.keys("q");
+    assert_eq!(top.restored().0, Some(0));
+}
+
+#[test]
 fn without_color_the_screen_has_none_and_says_the_same() {
     let sandbox = with_records();
     let mut top = start_with(&sandbox, &["20261115"], (80, 24), &[("NO_COLOR", "1"), ("LANG", "C")]);
@@ -218,7 +289,7 @@ fn without_a_terminal_it_says_what_to_use() {
     let ran = sandbox.ralph(&["top"]).exits(2).says("top needs a terminal");
     assert!(ran.stderr.contains("ralph status --watch") && ran.stderr.contains("ralph ls"), "{}", ran.stderr);
     let mut top = start(&sandbox, &["no-such-run"], (80, 24));
-    until("its end", || top.child.try_wait().unwrap().is_some());
+    until("its end", || top.child.0.try_wait().unwrap().is_some());
     let (code, text) = top.restored();
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("no-such-run"), "{text}");
