@@ -23,6 +23,7 @@ pub mod money;
 mod needed;
 mod next;
 pub mod plan;
+pub mod planner;
 pub mod price;
 pub mod progress;
 pub mod prompt;

@@ -115,6 +115,92 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Planning sessions, a directory each.
+    pub fn plans(&self) -> PathBuf {
+        self.root.join("plans")
+    }
+
+    pub fn plan(&self, id: &str) -> PlanDir {
+        PlanDir { dir: self.plans().join(id) }
+    }
+}
+
+/// Everything that is kept of one planning session.
+#[derive(Clone, Debug)]
+pub struct PlanDir {
+    dir: PathBuf,
+}
+
+impl PlanDir {
+    pub fn at(dir: PathBuf) -> PlanDir {
+        PlanDir { dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What is planned, and for which project.
+    pub fn spec(&self) -> PathBuf {
+        self.dir.join("plan.json")
+    }
+
+    /// What the agent is told.
+    pub fn instructions(&self) -> PathBuf {
+        self.dir.join("instructions.md")
+    }
+
+    /// The settings that tell the agent of the hook.
+    pub fn settings(&self) -> PathBuf {
+        self.dir.join("settings.json")
+    }
+
+    /// The only directory that the agent writes to.
+    pub fn drafts(&self) -> PathBuf {
+        self.dir.join("draft")
+    }
+
+    /// The drafts as a project of their own.
+    pub fn drafted(&self) -> Project {
+        Project::at(self.drafts())
+    }
+
+    /// The draft of a task list.
+    pub fn drafted_tasks(&self) -> TasksDir {
+        TasksDir::at(self.drafts())
+    }
+
+    /// Why a story does not get done, in the words of the agent.
+    pub fn why(&self) -> PathBuf {
+        self.drafts().join("why.md")
+    }
+
+    /// The files of the project that were replaced.
+    pub fn before(&self) -> PathBuf {
+        self.dir.join("before")
+    }
+
+    /// What an agent printed, as it was; the first has number 1.
+    pub fn stdout(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("agent-{number}.out"))
+    }
+
+    pub fn stderr(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("agent-{number}.err"))
+    }
+
+    /// The session of the agent in a conversation.
+    pub fn session(&self) -> PathBuf {
+        self.dir.join("session")
+    }
+
+    /// What the hook has said last about the drafts.
+    pub fn told(&self) -> PathBuf {
+        self.dir.join("told.json")
+    }
+}
+
 const OUTPUT: &str = "output.log";
 
 /// What is kept of one worker beside its run.
@@ -611,6 +697,12 @@ pub fn claude_settings(project: &Path) -> Vec<PathBuf> {
 /// The name of a text or a place: SHA-256 in hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A UUID that only this name has, as agents want their sessions called.
+pub fn uuid(name: &[u8]) -> String {
+    let hash = hash(name);
+    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
 }
 
 /// Names that become paths, branches or tmux targets.

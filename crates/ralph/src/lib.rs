@@ -46,6 +46,7 @@ mod lock;
 mod notify;
 mod place;
 mod placeholder;
+mod planner;
 mod plugin;
 pub mod process;
 mod proof;

@@ -32,6 +32,9 @@ pub const TASKS_PRD: &str = include_str!("../templates/tasks/prd.md");
 pub const TASKS_LIST: &str = include_str!("../templates/tasks/tasks.json");
 pub const TASKS_PROGRESS: &str = include_str!("../templates/tasks/progress.txt");
 
+/// What an agent that plans is told.
+pub const PLAN: &str = include_str!("../templates/plan.md");
+
 #[derive(Debug, Error)]
 #[error("{}{}", message, line.map(|line| format!(" (line {line})")).unwrap_or_default())]
 pub struct TemplateError {
@@ -115,7 +118,8 @@ pub fn check_story(template: &str) -> Result<(), TemplateError> {
     story(template, &plan, &gaps).map(drop)
 }
 
-fn render(template: &str, gaps: Value) -> Result<String, TemplateError> {
+/// Fills in a template of ralph's own.
+pub fn render(template: &str, gaps: Value) -> Result<String, TemplateError> {
     Ok(environment()?.render_str(template, gaps)?)
 }
 

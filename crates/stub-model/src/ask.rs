@@ -41,6 +41,8 @@ pub(crate) struct Ask {
     pub(crate) last_user: String,
     /// All that was said since the model last spoke, also by the client itself.
     pub(crate) heard: String,
+    /// All that the model was told so far, its instructions first.
+    pub(crate) told: String,
     pub(crate) assistant_turns: usize,
     /// The client's own name for the conversation, if it sends one.
     pub(crate) session: Option<String>,
@@ -77,8 +79,11 @@ impl Ask {
         let spoke = turns.iter().rposition(|(role, _)| matches!(role, Role::Assistant));
         let since = &turns[spoke.map_or(0, |at| at + 1)..];
         let heard: Vec<&str> = since.iter().map(|(_, text)| text.as_str()).collect();
+        let told: Vec<&str> = turns.iter().map(|(_, text)| text.as_str()).collect();
+        let told = [text_of(&body["system"]), text_of(&body["instructions"]), told.join("\n")];
         Ask {
             protocol,
+            told: told.join("\n"),
             model: body["model"].as_str().unwrap_or_default().to_owned(),
             stream: body["stream"] == true,
             side: is_side(body, &tools, &opening),

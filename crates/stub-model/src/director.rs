@@ -116,6 +116,7 @@ mod tests {
             opening: opening.into(),
             last_user: String::new(),
             heard: String::new(),
+            told: String::new(),
             assistant_turns,
             session: Some(session.to_owned()).filter(|session| !session.is_empty()),
             side: false,

@@ -100,7 +100,17 @@ fn filled(text: &str, turn: &Turn, ask: &Ask) -> String {
     }
     let run = turn.run.map_or_else(|| "none".to_owned(), |run| run.to_string());
     let text = text.replace("{{run}}", &run).replace("{{step}}", &turn.at.to_string());
-    text.replace("{{last_user}}", &ask.last_user)
+    with_words_after(&text.replace("{{last_user}}", &ask.last_user), &ask.told)
+}
+
+/// Fills in `{{after:WORDS}}`: the word that follows these where the model was first told them.
+fn with_words_after(text: &str, told: &str) -> String {
+    const GAP: &str = "{{after:";
+    let Some((before, rest)) = text.split_once(GAP) else { return text.to_owned() };
+    let Some((words, after)) = rest.split_once("}}") else { return text.to_owned() };
+    let word =
+        told.split_once(words).and_then(|(_, rest)| rest.split_whitespace().next()).unwrap_or_default();
+    format!("{before}{word}{}", with_words_after(after, told))
 }
 
 fn filled_call(call: &Call, fill: &dyn Fn(&str) -> String) -> Call {
@@ -112,5 +122,18 @@ fn filled_call(call: &Call, fill: &dyn Fn(&str) -> String) -> Call {
             Call::Write { write }
         }
         Call::Raw { .. } => call.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_words_after;
+
+    #[test]
+    fn a_word_that_the_model_was_told_can_be_used() {
+        let told = "write to /tmp/a b, not to /tmp/c";
+        assert_eq!(with_words_after("{{after:write to }}/x {{after:not to }}", told), "/tmp/a/x /tmp/c");
+        assert_eq!(with_words_after("{{after:never}}/x", told), "/x");
+        assert_eq!(with_words_after("{{after:open", told), "{{after:open");
     }
 }

@@ -65,7 +65,8 @@ pub enum OnExhausted {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Step {
-    /// `{{run}}`, `{{step}}` and `{{last_user}}` are filled in.
+    /// `{{run}}`, `{{step}}`, `{{last_user}}` and `{{after:WORDS}}` are filled in: the last is the word that
+    /// follows these where the model was told them first.
     pub text: Text,
     pub thinking: Text,
     pub tools: Vec<Call>,

@@ -107,6 +107,7 @@ mod tests {
             opening: String::new(),
             last_user: String::new(),
             heard: String::new(),
+            told: String::new(),
             assistant_turns: 0,
             session: None,
             side: false,

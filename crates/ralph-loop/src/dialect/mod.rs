@@ -20,6 +20,8 @@ mod json;
 mod lines;
 mod loose;
 mod plain;
+mod planning;
+mod questions;
 mod refusal;
 mod spec;
 mod stream_summary;
@@ -32,6 +34,11 @@ pub use command::{
 };
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
+pub use planning::{Conversation, Planning, PlanningSession, Talk, can_ask, can_plan, planning_command};
+pub use questions::{
+    Control, PermissionAsked, Question, QuestionChoice, QuestionsAsked, allow_answers, control_request, deny,
+    user_message,
+};
 pub use refusal::{Blocker, Complaint, Refusal, complaint};
 pub use spec::{DialectSpec, OutputKind};
 pub use stream_summary::{Answer, Exit, StreamSummary, Tokens, answer};

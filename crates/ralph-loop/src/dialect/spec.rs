@@ -7,6 +7,7 @@
 use super::Reader;
 use super::claim_scanner::{ClaimScanner, ScanFor};
 use super::command::{Built, Flags, Invocation, Prompt};
+use super::planning::PlanningSpec;
 use super::refusal::Refusal;
 use crate::done_pattern::DonePattern;
 
@@ -46,6 +47,8 @@ pub struct DialectSpec {
     pub(super) skips_permissions: Option<fn(&Flags, bool) -> bool>,
     /// Whether it can commit with these flags, and in ralph's sandbox or not; always, without a function.
     pub(super) can_commit: Option<fn(&Flags, bool) -> bool>,
+    /// How it plans; not at all, without one.
+    pub(super) planning: Option<PlanningSpec>,
     pub(super) reader: fn(Listener<'_>) -> Reader,
 }
 

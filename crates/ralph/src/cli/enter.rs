@@ -1,8 +1,10 @@
-//! `ralph __enter`: what is started in place of a program that is to be restricted.
+//! `ralph __enter` and `ralph __foreground`: what is started in place of a program that is to be restricted, or
+//! that gets the terminal.
 
 use super::fail;
 use super::format::Format;
 use crate::error::{CliError, with_causes};
+use crate::process::foreground_main;
 use crate::report::say;
 use crate::sandbox::enter::{EnterError, Entry};
 use ralph_loop::text::printable;
@@ -19,6 +21,14 @@ pub(super) fn main(args: &[OsString]) -> ExitCode {
     let error = entry.enter(program, args);
     say(&printable(&format!("ralph: error: {}", with_causes(&error))));
     ExitCode::from(exit_code(&error))
+}
+
+/// `ralph __foreground`: what is started in place of a program that gets the terminal.
+pub(super) fn foreground(args: &[OsString]) -> ExitCode {
+    let error = foreground_main(args);
+    let program = args.get(1).map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    say(&printable(&format!("ralph: error: cannot start {program}: {error}")));
+    ExitCode::from(127)
 }
 
 /// As shells, `env` and `timeout` have them.

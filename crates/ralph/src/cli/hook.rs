@@ -40,6 +40,11 @@ Example:
 Example:
   ralph hook stop < call.json")]
     Stop,
+    /// Check the drafts after a turn of a planning conversation
+    #[command(after_help = "\
+Example:
+  ralph hook plan-stop < call.json")]
+    PlanStop,
 }
 
 #[derive(Args)]
@@ -60,6 +65,7 @@ pub fn hook(args: &HookArgs) -> Result<ExitCode, CliError> {
         HookCommand::ContextMonitor(args) => (Hook::ContextMonitor, args.whose()),
         HookCommand::SessionStart(args) => (Hook::SessionStart, args.whose()),
         HookCommand::Stop => (Hook::Stop, Whose::Ours),
+        HookCommand::PlanStop => (Hook::PlanStop, Whose::Ours),
     };
     Ok(answer(hook, whose))
 }

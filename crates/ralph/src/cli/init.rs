@@ -3,9 +3,9 @@
 //!
 //! Nothing is written before the last question is answered, and then the whole file at once.
 
-mod detect;
+pub(super) mod detect;
 mod stories;
-mod tasks;
+pub(super) mod tasks;
 
 use super::args::ProjectArgs;
 use super::ask::{Answer, Asker, Stopped};

@@ -22,6 +22,7 @@ mod logs;
 mod loops;
 mod ls;
 mod own_commit;
+mod plan;
 mod plugin;
 mod prove;
 mod resume;
@@ -92,6 +93,8 @@ Exit codes: 0 done, 1 stopped without success, 2 bad usage or configuration, \
 enum Command {
     /// Set up a project: settings, a prompt, stories or a task list
     Init(init::InitArgs),
+    /// Plan work with an agent: from an idea to a task list or stories
+    Plan(plan::PlanArgs),
     /// Repeat a prompt until checks pass and the agent says it is done
     #[command(alias = "loop")]
     Run(Box<run::RunArgs>),
@@ -167,7 +170,11 @@ enum Command {
 impl Command {
     fn runs_agents(&self) -> bool {
         match self {
-            Command::Run(_) | Command::Resume(_) | Command::Prove(_) | Command::Demo(_) => true,
+            Command::Run(_)
+            | Command::Resume(_)
+            | Command::Prove(_)
+            | Command::Demo(_)
+            | Command::Plan(_) => true,
             Command::Stories(args) => args.runs(),
             Command::Tasks(args) => args.runs(),
             _ => false,
@@ -180,6 +187,7 @@ pub fn main() -> ExitCode {
     match args.first().and_then(|arg| arg.to_str()) {
         Some(process::KEEPER) => return process::keeper_main(),
         Some(ENTER) => return enter::main(&args[1..]),
+        Some(process::FOREGROUND) => return enter::foreground(&args[1..]),
         Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
         Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
@@ -264,6 +272,7 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Run(args) => (args.common.output.format, run::run(args)),
         Command::Stories(args) => (args.format(), stories::stories(args)),
         Command::Tasks(args) => (args.format(), tasks::tasks(args)),
+        Command::Plan(args) => (args.format, plan::plan(args)),
         Command::Archive(args) => (Format::Human, archive::archive(args)),
         Command::Resume(args) => (args.output.format, resume::resume(args)),
         Command::Spawn(args) => (Format::Human, spawn::spawn(args)),

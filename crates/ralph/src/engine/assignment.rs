@@ -6,7 +6,7 @@
 use super::clock::wall_ms;
 use super::task_files::{self, TaskFileError};
 use crate::fsx;
-use crate::hook::{self, ASSIGNMENT, Assignment};
+use crate::hook::{self, ASSIGNMENT, Assignment, HookSet};
 use crate::layout::{Project, RunDir, TasksDir};
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
@@ -76,9 +76,13 @@ pub(super) fn agent_can_commit(run: &Run, state: &State) -> bool {
 
 fn forms(run: &Run, run_dir: &RunDir, ralph: &Path) -> io::Result<HookForms> {
     let settings = run_dir.hooks();
-    fsx::write_whole(&settings, hook::claude_settings(ralph).to_string().as_bytes())?;
+    fsx::write_whole(&settings, hook::claude_settings(ralph, HookSet::Tasks).to_string().as_bytes())?;
     // Looked at for every agent: the one before may have written some.
-    let config = if hook::codex_has_own(&run.workspace) { Vec::new() } else { hook::codex_config(ralph) };
+    let config = if hook::codex_has_own(&run.workspace) {
+        Vec::new()
+    } else {
+        hook::codex_config(ralph, HookSet::Tasks)
+    };
     Ok(HookForms { settings: settings.display().to_string(), config })
 }
 

@@ -8,15 +8,24 @@ use std::path::Path;
 /// Far more than any hook takes; a disk that hangs must not hold up an agent.
 const SECONDS: u32 = 30;
 
+/// Which hooks an agent is to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookSet {
+    /// Those of an agent that works on a task list.
+    Tasks,
+    /// That of an agent in a planning conversation.
+    Planning,
+}
+
 /// For `claude --settings`.
-pub fn claude_settings(program: &Path) -> Value {
-    json!({"hooks": hooks(program)})
+pub fn claude_settings(program: &Path, set: HookSet) -> Value {
+    json!({"hooks": hooks(program, set)})
 }
 
 /// For `codex -c`: a line an event. There is no file that could be left behind in a
 /// project.
-pub fn codex_config(program: &Path) -> Vec<String> {
-    let Value::Object(events) = hooks(program) else { return Vec::new() };
+pub fn codex_config(program: &Path, set: HookSet) -> Vec<String> {
+    let Value::Object(events) = hooks(program, set) else { return Vec::new() };
     events.iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
 }
 
@@ -45,14 +54,17 @@ fn toml(value: &Value) -> String {
     }
 }
 
-fn hooks(program: &Path) -> Value {
+fn hooks(program: &Path, set: HookSet) -> Value {
     let program = shell_word(&program.to_string_lossy());
     let call = |hook: &str| json!([{"type": "command", "command": format!("{program} hook {hook}"), "timeout": SECONDS}]);
-    json!({
-        "PostToolUse": [{"matcher": "*", "hooks": call("context-monitor")}],
-        "SessionStart": [{"hooks": call("session-start")}],
-        "Stop": [{"hooks": call("stop")}],
-    })
+    match set {
+        HookSet::Tasks => json!({
+            "PostToolUse": [{"matcher": "*", "hooks": call("context-monitor")}],
+            "SessionStart": [{"hooks": call("session-start")}],
+            "Stop": [{"hooks": call("stop")}],
+        }),
+        HookSet::Planning => json!({"Stop": [{"hooks": call("plan-stop")}]}),
+    }
 }
 
 #[cfg(test)]
@@ -62,7 +74,7 @@ mod tests {
     #[test]
     fn each_event_calls_its_hook_by_absolute_path() {
         let wanted = |hook: &str| json!({"type": "command", "command": format!("'/opt/my ralph' hook {hook}"), "timeout": 30});
-        let made = claude_settings(Path::new("/opt/my ralph"));
+        let made = claude_settings(Path::new("/opt/my ralph"), HookSet::Tasks);
         let hooks = &made["hooks"];
         assert_eq!(hooks.as_object().unwrap().len(), 3);
         assert_eq!(hooks["PostToolUse"], json!([{"matcher": "*", "hooks": [wanted("context-monitor")]}]));
@@ -77,7 +89,7 @@ mod tests {
             format!(r#"{{command="{program} hook {hook}",timeout=30,type="command"}}"#)
         };
         assert_eq!(
-            codex_config(Path::new("/opt/my \"ralph\"")),
+            codex_config(Path::new("/opt/my \"ralph\""), HookSet::Tasks),
             [
                 format!("hooks.PostToolUse=[{{hooks=[{}],matcher=\"*\"}}]", call("context-monitor")),
                 format!("hooks.SessionStart=[{{hooks=[{}]}}]", call("session-start")),

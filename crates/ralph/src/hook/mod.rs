@@ -13,12 +13,13 @@ mod context;
 mod install;
 mod marker;
 mod parts;
+mod plan;
 mod session;
 mod state;
 mod stop;
 
 pub use assignment::{ASSIGNMENT, Assignment};
-pub use install::{claude_settings, codex_config, codex_has_own};
+pub use install::{HookSet, claude_settings, codex_config, codex_has_own};
 
 use crate::layout::Home;
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub enum Hook {
     ContextMonitor,
     SessionStart,
     Stop,
+    /// The end of a turn in a planning conversation.
+    PlanStop,
 }
 
 /// In whose sessions a hook acts.
@@ -93,6 +96,11 @@ impl HookAnswer {
         HookAnswer { output: Some(output), ..HookAnswer::nothing() }
     }
 
+    /// Text that the user sees in the agent.
+    fn message(text: &str) -> HookAnswer {
+        HookAnswer { output: Some(json!({"systemMessage": text})), ..HookAnswer::nothing() }
+    }
+
     /// The agent may not stop yet.
     fn block(reason: &str) -> HookAnswer {
         HookAnswer { output: Some(json!({"decision": "block", "reason": reason})), ..HookAnswer::nothing() }
@@ -123,11 +131,15 @@ fn variable(name: &str) -> Option<OsString> {
 /// Answers an agent. `input` is its JSON, or why that could not be read.
 pub fn answer(hook: Hook, whose: Whose, input: Result<&[u8], String>) -> HookAnswer {
     let around = Surroundings::here();
+    if hook == Hook::PlanStop {
+        return plan::stop(input);
+    }
     if around.run.is_none() && whose == Whose::Ours {
         return HookAnswer::nothing();
     }
     let input = input.and_then(|bytes| serde_json::from_slice::<Input>(bytes).map_err(|why| why.to_string()));
     match (hook, input) {
+        (Hook::PlanStop, _) => HookAnswer::nothing(),
         (Hook::Stop, input) => stop::stop(&around, input),
         (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),
         (Hook::SessionStart, Ok(input)) => session::start(&around, &input),

@@ -139,7 +139,7 @@ pub fn compare(plugin: &Path) -> Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook;
+    use crate::hook::{self, HookSet};
     use crate::template;
     use ralph_loop::task_list::TaskList;
     use serde_json::Value;
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn its_hooks_are_those_that_ralph_gives_its_agents() {
-        let (ours, plugins) = (hook::claude_settings(Path::new("ralph")), json(HOOKS));
+        let (ours, plugins) = (hook::claude_settings(Path::new("ralph"), HookSet::Tasks), json(HOOKS));
         assert_eq!(calls(&plugins["hooks"]), calls(&ours["hooks"]));
         assert_eq!(plugins["hooks"]["PostToolUse"][0]["matcher"], ".*");
     }

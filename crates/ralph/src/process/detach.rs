@@ -87,6 +87,6 @@ pub fn command_in_terminal(command: super::Command) -> io::Result<Exit> {
     command.envs(env).status().map(exit_of)
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
+pub(super) fn exit_of(status: ExitStatus) -> Exit {
     status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or(0)), Exit::Code)
 }

@@ -17,6 +17,7 @@ mod client;
 mod detach;
 pub mod dialog;
 mod exec;
+mod foreground;
 #[cfg(not(target_os = "linux"))]
 mod groups;
 /// Not used on Linux, but kept compiling and tested there.
@@ -69,6 +70,7 @@ pub use self::survivors::end_survivors;
 
 pub use self::detach::{Detached, command_in_terminal, in_terminal};
 pub use self::exec::exec;
+pub use self::foreground::{FOREGROUND, Foreground, foreground_main, in_foreground};
 
 pub use ralph_loop::dialect::Exit;
 

@@ -25,6 +25,17 @@ pub(super) fn stand_in(name: &str, settings: &Settings, dir: &Path) -> Result<Ag
     agent(&asked, &own, dir)
 }
 
+/// The agent that plans: the one that would work, unless another one is named.
+pub fn planner(
+    name: Option<&str>,
+    model: Option<&str>,
+    settings: &Settings,
+    dir: &Path,
+) -> Result<AgentSpec, RequestError> {
+    let [name, model] = [name, model].map(|word| word.map(String::from));
+    agent(&Terms { agent: name, model, ..Terms::default() }, settings, dir)
+}
+
 fn agent(asked: &Terms, settings: &Settings, dir: &Path) -> Result<AgentSpec, RequestError> {
     let AgentSettings { command, flags, model, autonomous } = &settings.agent;
     let named = asked.agent.clone().filter(|name| name != settings::DEFAULT_AGENT);

@@ -4,7 +4,7 @@
 //! Of those and the settings one validated, immutable [`Run`] is made, or it is said what is
 //! wrong.
 
-mod agents;
+pub mod agents;
 mod checks;
 mod error;
 pub mod prompt;
@@ -235,7 +235,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Sorts by time and fits `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
-fn new_run_id() -> String {
+pub fn new_run_id() -> String {
     let now = jiff::Timestamp::now();
     run_id(now, format!("{now:?}{}", std::process::id()).as_bytes())
 }

@@ -26,6 +26,8 @@ mod limits;
 mod loops;
 mod partial;
 mod permissions;
+mod plan;
+mod plan_talk;
 mod plugin;
 mod processes;
 #[path = "../it/screen.rs"]

@@ -15,11 +15,21 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// A program and the screen that it draws on.
 pub struct Screen {
     pub master: File,
-    pub child: Child,
+    pub child: Closed,
     pub screen: vt100::Parser,
     /// All that was written to it.
     pub raw: Vec<u8>,
     before: Termios,
+}
+
+/// A program without its terminal.
+pub struct Closed(pub Child);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 pub fn winsize(columns: u16, rows: u16) -> Winsize {
@@ -42,7 +52,7 @@ impl Screen {
         let child = setsid.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
         Screen {
             master: File::from(master),
-            child,
+            child: Closed(child),
             screen: vt100::Parser::new(rows, columns, 1000),
             raw: Vec::new(),
             before,
@@ -80,7 +90,7 @@ impl Screen {
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        Pid::from_child(&self.child.0)
     }
 
     /// Reads what is there; `false` at the end of it.
@@ -103,7 +113,7 @@ impl Screen {
         let deadline = Instant::now() + PATIENCE;
         while self.more(deadline) {}
         let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.child.0.try_wait().unwrap() {
                 break status;
             }
             assert!(Instant::now() < deadline, "it did not end:\n{}", self.text());
@@ -118,12 +128,5 @@ impl Screen {
         assert_eq!(after.input_modes, before.input_modes);
         assert_eq!(after.output_modes, before.output_modes);
         (status.code(), self.text())
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

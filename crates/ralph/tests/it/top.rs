@@ -1,158 +1,37 @@
 //! `ralph top` on a real terminal, which an emulator shows as a person would see it.
 
-use crate::support::{PATIENCE, RALPH, Running, Sandbox, until};
+use crate::screen::{Closed, Screen, winsize};
+use crate::support::{RALPH, Running, Sandbox, until};
 use crate::tasks_support::{list, new, project, with};
 use crate::terminal::skip;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::process::{Signal, kill_process};
+use rustix::termios::tcsetwinsize;
 use serde_json::json;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// `ralph top` and the screen it draws on.
-struct Top {
-    master: File,
-    child: Closed,
-    screen: vt100::Parser,
-    /// All that was written to it.
-    raw: Vec<u8>,
-    before: Termios,
-}
-
-/// `ralph top` without its terminal.
-struct Closed(Child);
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use std::fs;
 
 const UP: &str = "\u{1b}[A";
 const DOWN: &str = "\u{1b}[B";
 const RIGHT: &str = "\u{1b}[C";
 
-fn winsize(columns: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+fn resize(screen: &mut Screen, columns: u16, rows: u16) {
+    screen.screen.screen_mut().set_size(rows, columns);
+    tcsetwinsize(&screen.master, winsize(columns, rows)).unwrap();
 }
 
-impl Top {
-    fn start(sandbox: &Sandbox, args: &[&str], (columns, rows): (u16, u16)) -> Top {
-        Top::start_with(sandbox, args, (columns, rows), &[])
-    }
+/// The window is closed: nothing can be read from its terminal, or written to it, any more.
+fn close_window(screen: Screen) -> Closed {
+    screen.child
+}
 
-    fn start_with(
-        sandbox: &Sandbox,
-        args: &[&str],
-        (columns, rows): (u16, u16),
-        env: &[(&str, &str)],
-    ) -> Top {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        tcsetwinsize(&master, winsize(columns, rows)).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-        let before = tcgetattr(&master).unwrap();
-        // `setsid --ctty` becomes ralph, with the terminal as its own.
-        let mut command = sandbox.command("setsid");
-        command.args(["--ctty", RALPH, "top"]).args(args).env("TERM", "xterm-256color").env("TZ", "UTC");
-        command.envs(env.iter().copied());
-        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        Top {
-            master: File::from(master),
-            child: Closed(child),
-            screen: vt100::Parser::new(rows, columns, 1000),
-            raw: Vec::new(),
-            before,
-        }
-    }
+/// `ralph top` on a terminal of this size.
+fn start(sandbox: &Sandbox, args: &[&str], size: (u16, u16)) -> Screen {
+    start_with(sandbox, args, size, &[])
+}
 
-    fn text(&self) -> String {
-        let lines: Vec<String> =
-            self.screen.screen().contents().lines().map(|l| l.trim_end().to_string()).collect();
-        lines.join("\n")
-    }
-
-    /// Whether a screen has come to its end: each begins and ends with a mark.
-    fn is_drawn(&self) -> bool {
-        let marks = |mark: &[u8]| self.raw.windows(mark.len()).filter(|window| *window == mark).count();
-        marks(b"\x1b[?2026h") == marks(b"\x1b[?2026l")
-    }
-
-    /// Waits until the screen is like this.
-    #[track_caller]
-    fn until(&mut self, what: &str, fits: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.is_drawn() || !fits(&self.text()) {
-            assert!(self.more(deadline), "waited in vain for {what}; the screen:\n{}", self.text());
-        }
-    }
-
-    #[track_caller]
-    fn shows(&mut self, text: &str) {
-        self.until(text, |screen| screen.contains(text));
-    }
-
-    fn keys(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn resize(&mut self, columns: u16, rows: u16) {
-        self.screen.screen_mut().set_size(rows, columns);
-        tcsetwinsize(&self.master, winsize(columns, rows)).unwrap();
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child.0)
-    }
-
-    /// Reads what is there; `false` at the end of it.
-    fn more(&mut self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
-        if poll(&mut ready, Some(&Timespec::try_from(left).unwrap())).unwrap() == 0 {
-            return false;
-        }
-        let mut bytes = [0; 4096];
-        let Ok(count @ 1..) = self.master.read(&mut bytes) else { return false };
-        self.raw.extend_from_slice(&bytes[..count]);
-        self.screen.process(&bytes[..count]);
-        true
-    }
-
-    /// The window is closed: nothing can be read from its terminal, or written to it, any more.
-    fn close_window(self) -> Closed {
-        self.child
-    }
-
-    /// Waits for the end, and that the terminal is as it was.
-    #[track_caller]
-    fn restored(mut self) -> (Option<i32>, String) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.more(deadline) {}
-        let status = loop {
-            if let Some(status) = self.child.0.try_wait().unwrap() {
-                break status;
-            }
-            assert!(Instant::now() < deadline, "it did not end:\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let screen = self.screen.screen();
-        assert!(!screen.alternate_screen(), "still on the other screen");
-        assert!(!screen.hide_cursor(), "the cursor is hidden");
-        assert!(!screen.bracketed_paste(), "pastes are still marked");
-        let (after, before) = (tcgetattr(&self.master).unwrap(), &self.before);
-        assert_eq!(after.local_modes, before.local_modes);
-        assert_eq!(after.input_modes, before.input_modes);
-        assert_eq!(after.output_modes, before.output_modes);
-        (status.code(), self.text())
-    }
+fn start_with(sandbox: &Sandbox, args: &[&str], size: (u16, u16), env: &[(&str, &str)]) -> Screen {
+    let mut setsid = sandbox.command("setsid");
+    setsid.env("TZ", "UTC").envs(env.iter().copied());
+    Screen::start(setsid, &[&[RALPH, "top"], args].concat(), size)
 }
 
 /// A run from long ago, whose record never changes.
@@ -186,7 +65,7 @@ fn live(sandbox: &Sandbox, args: &[&str]) -> Running {
 #[test]
 fn every_tab_of_a_recorded_run_at_80_columns() {
     let sandbox = with_records();
-    let mut top = Top::start(&sandbox, &["20261115"], (80, 24));
+    let mut top = start(&sandbox, &["20261115"], (80, 24));
     for (key, waited) in [
         ("1", "scm: git commit"),
         ("2", "no stories"),
@@ -205,7 +84,7 @@ fn every_tab_of_a_recorded_run_at_80_columns() {
 #[test]
 fn a_task_list_at_200_columns() {
     let sandbox = with_records();
-    let mut top = Top::start(&sandbox, &["20261116"], (200, 60));
+    let mut top = start(&sandbox, &["20261116"], (200, 60));
     top.until("the list and the run", |screen| {
         screen.contains("3 runs") && screen.contains("US-001 is approved")
     });
@@ -223,7 +102,7 @@ fn a_task_list_at_200_columns() {
 fn a_live_run_is_shown_as_it_speaks_and_is_steered_with_keys() {
     let sandbox = Sandbox::bare();
     let running = live(&sandbox, &["-n", "3"]);
-    let mut top = Top::start(&sandbox, &[], (100, 30));
+    let mut top = start(&sandbox, &[], (100, 30));
     top.shows("words 3 of agent 1");
     top.shows("1 live, 1 run");
     top.keys("p");
@@ -259,17 +138,17 @@ fn a_live_run_is_shown_as_it_speaks_and_is_steered_with_keys() {
 #[test]
 fn the_screen_follows_a_resize_down_to_20_by_5() {
     let sandbox = with_records();
-    let mut top = Top::start(&sandbox, &[], (80, 24));
+    let mut top = start(&sandbox, &[], (80, 24));
     top.shows("0 live, 3 runs");
-    top.resize(20, 5);
+    resize(&mut top, 20, 5);
     top.until("the small screen", |screen| screen.lines().all(|line| !line.contains('│')));
     top.shows("? help  q quit");
     top.keys(RIGHT);
     top.shows("[now] 1/6");
-    top.resize(200, 60);
+    resize(&mut top, 200, 60);
     top.shows("[ ] iteration");
-    top.resize(1, 1);
-    top.resize(100, 30);
+    resize(&mut top, 1, 1);
+    resize(&mut top, 100, 30);
     top.shows("0 live, 3 runs");
     top.keys("q");
     assert_eq!(top.restored().0, Some(0));
@@ -282,7 +161,7 @@ fn a_record_that_is_removed_torn_damaged_or_newer_does_no_harm() {
     recorded(&sandbox, "20261118-000000-torn", &v1[..v1.len() - 20]);
     recorded(&sandbox, "20261119-000000-dama", "{\"v\":1,\"seq\":1}\n{}\n");
     recorded(&sandbox, "20261120-000000-newr", "{\"v\":999,\"seq\":1}\n");
-    let mut top = Top::start(&sandbox, &[], (120, 20));
+    let mut top = start(&sandbox, &[], (120, 20));
     top.shows("0 live, 6 runs");
     top.until("the newer one", |screen| screen.contains("written by a newer ralph"));
     top.keys("j");
@@ -301,7 +180,7 @@ fn a_record_that_is_removed_torn_damaged_or_newer_does_no_harm() {
 fn a_signal_ends_it_and_restores_the_terminal() {
     let sandbox = with_records();
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let mut top = Top::start(&sandbox, &[], (80, 24));
+        let mut top = start(&sandbox, &[], (80, 24));
         top.shows("0 live, 3 runs");
         kill_process(top.pid(), signal).unwrap();
         assert_eq!(top.restored().0, Some(0));
@@ -311,9 +190,9 @@ fn a_signal_ends_it_and_restores_the_terminal() {
 #[test]
 fn a_window_that_is_closed_ends_it() {
     let sandbox = with_records();
-    let mut top = Top::start(&sandbox, &[], (80, 24));
+    let mut top = start(&sandbox, &[], (80, 24));
     top.shows("0 live, 3 runs");
-    let mut closed = top.close_window();
+    let mut closed = close_window(top);
     until("its end", || closed.0.try_wait().unwrap().is_some());
 }
 
@@ -330,7 +209,7 @@ fn only_the_end_of_a_long_stream_is_read() {
     sandbox.until_file("began");
     let stream = sandbox.run_dir().join("streams/1-1.out");
     until("the stream", || fs::read_to_string(&stream).is_ok_and(|text| text.ends_with("the last words\n")));
-    let mut top = Top::start(&sandbox, &[], (100, 30));
+    let mut top = start(&sandbox, &[], (100, 30));
     top.shows("the last words");
     assert!(top.text().contains("Speak at length"), "{}", top.text());
     // The position counts the rows that were read: 8 MiB of 14 bytes each, and what ralph itself says.
@@ -358,14 +237,14 @@ fn five_thousand_stories_with_names_of_any_length() {
     let sandbox = project(&list(&stories));
     let agent = sandbox.sh_agent("cat > /dev/null; echo nothing to say");
     sandbox.ralph(&[&["tasks", "-n", "1", "--"], &agent.words()[..]].concat()).exits(1);
-    let mut top = Top::start(&sandbox, &[], (80, 24));
+    let mut top = start(&sandbox, &[], (80, 24));
     top.keys("2");
     top.until("the plan", |screen| screen.contains("US-0001") && screen.contains("/5000"));
     assert!(top.text().contains("long long"), "{}", top.text());
     top.keys("\u{1b}[F");
     top.shows("US-5000");
-    top.resize(20, 5);
-    top.resize(200, 60);
+    resize(&mut top, 20, 5);
+    resize(&mut top, 200, 60);
     top.until("the end of it", |screen| screen.contains("US-5000 Do US-5000"));
     let has = |bytes: &[u8]| top.raw.windows(bytes.len()).any(|window| window == bytes);
     assert!(!has("\u{202e}".as_bytes()) && !has("\u{1b}[2Jש".as_bytes()));
@@ -376,7 +255,7 @@ fn five_thousand_stories_with_names_of_any_length() {
 #[test]
 fn without_color_the_screen_has_none_and_says_the_same() {
     let sandbox = with_records();
-    let mut top = Top::start_with(&sandbox, &["20261115"], (80, 24), &[("NO_COLOR", "1"), ("LANG", "C")]);
+    let mut top = start_with(&sandbox, &["20261115"], (80, 24), &[("NO_COLOR", "1"), ("LANG", "C")]);
     top.keys("3");
     top.shows("grep -q 3 a");
     let screen = top.screen.screen();
@@ -393,7 +272,7 @@ fn names_that_an_agent_has_chosen_do_nothing_to_the_screen() {
     sandbox
         .claude(&json!([[{"say": EVIL}, {"say": "x".repeat(10_000)}, {"stderr": EVIL}, {"say": "after"}]]));
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits(1);
-    let mut top = Top::start(&sandbox, &[], (80, 24));
+    let mut top = start(&sandbox, &[], (80, 24));
     top.shows("Complete");
     top.keys(&[RIGHT, UP, UP, DOWN].concat());
     top.keys("/red\r");
@@ -409,7 +288,7 @@ fn without_a_terminal_it_says_what_to_use() {
     let sandbox = Sandbox::bare();
     let ran = sandbox.ralph(&["top"]).exits(2).says("top needs a terminal");
     assert!(ran.stderr.contains("ralph status --watch") && ran.stderr.contains("ralph ls"), "{}", ran.stderr);
-    let mut top = Top::start(&sandbox, &["no-such-run"], (80, 24));
+    let mut top = start(&sandbox, &["no-such-run"], (80, 24));
     until("its end", || top.child.0.try_wait().unwrap().is_some());
     let (code, text) = top.restored();
     assert_eq!(code, Some(1), "{text}");
@@ -422,7 +301,7 @@ fn changes_are_those_of_the_run_or_of_one_iteration() {
     let agent = sandbox
         .sh_agent("cat > /dev/null; echo words of $RALPH_ITERATION; echo line $RALPH_ITERATION >> new.txt");
     sandbox.run(&["-p", "x", "-n", "2"], &agent).exits(1);
-    let mut top = Top::start(&sandbox, &[], (100, 40));
+    let mut top = start(&sandbox, &[], (100, 40));
     top.shows("words of 2");
     top.keys("4");
     top.until("both lines", |screen| screen.contains("+line 1") && screen.contains("+line 2"));
@@ -448,7 +327,7 @@ fn a_worker_is_attached_to_and_the_screen_comes_back() {
     let script = "cat > /dev/null; echo words of the worker; until [ -e go.1 ]; do sleep 0.02; done";
     let words = ["spawn", "--name", "night", "run", "-p", "x", "-n", "1", "--", "sh", "-c", script];
     sandbox.ralph(&words).exits(0);
-    let mut top = Top::start(&sandbox, &[], (100, 30));
+    let mut top = start(&sandbox, &[], (100, 30));
     top.shows("1 live, 1 run");
     top.shows("words of the worker");
     top.keys("a");

@@ -37,6 +37,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     model_in_config: None,
     skips_permissions: None,
     can_commit: None,
+    planning: None,
     reader,
 };
 

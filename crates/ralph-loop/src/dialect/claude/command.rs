@@ -3,7 +3,7 @@
 use crate::dialect::Dialect;
 use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
-const SKIP: &str = "--dangerously-skip-permissions";
+pub(super) const SKIP: &str = "--dangerously-skip-permissions";
 
 /// By our flag or by one of the user's.
 pub(super) fn skips_permissions(user: &Flags, autonomous: bool) -> bool {

@@ -1,6 +1,7 @@
 //! Claude Code.
 
 mod command;
+mod planning;
 mod stream;
 
 pub(super) use stream::{Claude, UserText};
@@ -35,6 +36,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     model_in_config: None,
     skips_permissions: Some(command::skips_permissions),
     can_commit: None,
+    planning: Some(planning::SPEC),
     reader,
 };
 

@@ -72,7 +72,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) ->
 }
 
 /// Also in `-c sandbox_mode=read-only`.
-fn chooses_sandbox(user: &Flags) -> bool {
+pub(super) fn chooses_sandbox(user: &Flags) -> bool {
     let config = |arg: &str| arg.trim_start_matches("--config=").starts_with("sandbox_mode");
     user.has_any(&SANDBOX) || user.given().any(config)
 }

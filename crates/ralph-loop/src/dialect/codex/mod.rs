@@ -1,6 +1,7 @@
 //! Codex.
 
 mod command;
+mod planning;
 mod sentences;
 mod stream;
 
@@ -36,6 +37,7 @@ pub(super) const SPEC: DialectSpec = DialectSpec {
     model_in_config: Some(command::config_model),
     skips_permissions: None,
     can_commit: Some(command::can_commit),
+    planning: Some(planning::SPEC),
     reader,
 };
 

@@ -6,6 +6,7 @@
 mod history;
 mod library;
 mod place;
+mod planner;
 mod plugin;
 mod request;
 mod sandbox;
@@ -38,6 +39,7 @@ by_value!(
     crate::journal::UnreadableRun,
     crate::lock::LockError,
     crate::place::PlaceError,
+    crate::planner::PlannerError,
     crate::plugin::PluginError,
     crate::request::RequestError,
     crate::request::prompt::PromptError,

@@ -10,7 +10,7 @@ use crate::request::tasks::new_dir;
 use crate::tasks::fresh::Fresh;
 use crate::tasks::import::{self, NotImported};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Added to `.gitignore`.
@@ -34,6 +34,26 @@ pub fn lay_out(
     force: bool,
 ) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
+    let dir = create(project, feature, ralph_dir, force, &mut |line| out.line(line))?;
+    let shown = format!("{}/", dir.display());
+    for line in NEXT_STEPS {
+        out.line(&line.replace("ralph/", &shown));
+    }
+    if let Some(named) = ralph_dir {
+        out.line(&format!("Pass --ralph-dir {} to these commands.", named.display()));
+    }
+    out.flush();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same without what to do next; a line for each file. Returns the directory, relative to the project.
+pub fn create(
+    project: &Project,
+    feature: Option<&str>,
+    ralph_dir: Option<&Path>,
+    force: bool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<PathBuf, CliError> {
     let dir = new_dir(ralph_dir, project)?;
     let tasks = TasksDir::at(project.dir().join(&dir));
     let _alone = force.then(|| alone(&home()?, project, "init")).transpose()?;
@@ -43,7 +63,7 @@ pub fn lay_out(
     let import = match import::find(project, &tasks) {
         Ok(import) => import,
         Err(NotImported { from, why }) => {
-            out.line(&format!("not imported    {}: {why}", from.display()));
+            tell(&format!("not imported    {}: {why}", from.display()));
             None
         }
     };
@@ -71,27 +91,20 @@ pub fn lay_out(
             }
             Err(cause) => return Err(cannot(&shown, cause)),
         };
-        out.line(&format!("{word}  {shown}"));
+        tell(&format!("{word}  {shown}"));
     }
     let word = match ignore_marker(project).map_err(|cause| cannot(".gitignore", cause))? {
         true => "added         ",
         false => "already exists",
     };
-    out.line(&format!("{word}  .gitignore: {MARKER}"));
+    tell(&format!("{word}  .gitignore: {MARKER}"));
     if let Some(import) = import.filter(|_| imported) {
-        out.line(&import.summary(&tasks, project));
+        tell(&import.summary(&tasks, project));
     }
     if let (true, Some(feature)) = (kept_list, feature) {
-        out.line(&format!("The task list already exists; its branchName was not set to ralph/{feature}."));
+        tell(&format!("The task list already exists; its branchName was not set to ralph/{feature}."));
     }
-    for line in NEXT_STEPS {
-        out.line(&line.replace("ralph/", &shown));
-    }
-    if let Some(named) = ralph_dir {
-        out.line(&format!("Pass --ralph-dir {} to these commands.", named.display()));
-    }
-    out.flush();
-    Ok(ExitCode::SUCCESS)
+    Ok(dir)
 }
 
 const NEXT_STEPS: [&str; 9] = [

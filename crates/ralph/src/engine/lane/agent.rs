@@ -314,6 +314,5 @@ fn session_id(run: &Run, state: &State, iteration: u32) -> String {
         state.position.steps_begun,
         std::process::id()
     );
-    let hash = layout::hash(name.as_bytes());
-    format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+    layout::uuid(name.as_bytes())
 }

@@ -1,0 +1,204 @@
+//! A request to plan, validated: who plans what, and what exists already.
+
+use super::super::config::refused;
+use super::super::format::Format;
+use super::super::home;
+use super::super::init::detect;
+use super::{PlanArgs, idea};
+use crate::error::CliError;
+use crate::fsx;
+use crate::layout::{Home, PlanDir, Project, TasksDir};
+use crate::placeholder;
+use crate::planner::instructions::{self, Talk, Told};
+use crate::planner::{Form, PlanScope, PlanSpec, PlannerError, PrdMode, drafts, story_record};
+use crate::request::{agents, new_run_id, tasks};
+use crate::settings::{self, Settings};
+use crate::similar;
+use crate::stories::backlog;
+use crate::tasks::import;
+use ralph_loop::dialect::{Dialect, can_ask, can_plan};
+use ralph_loop::run::AgentSpec;
+use ralph_loop::strict::Finding;
+use ralph_loop::task_list::{Story, TaskList};
+use rustix::termios::isatty;
+use std::io::{self, IsTerminal};
+
+pub struct Prepared {
+    pub project: Project,
+    pub home: Home,
+    pub settings: Settings,
+    pub agent: AgentSpec,
+    pub spec: PlanSpec,
+    pub record: PlanDir,
+    pub talk: Talk,
+    pub idea: String,
+    /// There is something that the plan adds to.
+    exists: bool,
+    /// The task list has to be laid out first.
+    pub lays_out: bool,
+    checks: Vec<String>,
+    /// What is known of the story that it is about.
+    story_record: Option<String>,
+}
+
+impl Prepared {
+    pub fn of(args: &PlanArgs) -> Result<Prepared, CliError> {
+        let project = Project::at(args.project.dir()?);
+        let home = home()?;
+        let loaded = settings::load(&project, None).map_err(|error| refused(&error))?;
+        let settings = loaded.settings;
+        let idea = idea::read(args)?;
+        let agent = agents::planner(args.agent.as_deref(), args.model.as_deref(), &settings, project.dir())?;
+        let talk = talk(args, &agent)?;
+        let (form, lays_out) = match args.stories {
+            true => (Form::Stories, false),
+            false => {
+                let dir = tasks::new_dir(args.ralph_dir.as_deref(), &project)?;
+                let lays_out = !TasksDir::at(project.dir().join(&dir)).list().exists();
+                (Form::Tasks { dir }, lays_out)
+            }
+        };
+        let mut prepared = Prepared {
+            spec: PlanSpec {
+                project: project.dir().to_path_buf(),
+                form,
+                scope: PlanScope::New,
+                prd: PrdMode::Write,
+            },
+            record: home.plan(&new_run_id()),
+            checks: detect::checks(project.dir()),
+            project,
+            home,
+            settings,
+            agent,
+            talk,
+            idea,
+            exists: false,
+            lays_out,
+            story_record: None,
+        };
+        match prepared.spec.tasks() {
+            Some(dir) => prepared.look_at_tasks(args, &dir)?,
+            None => prepared.look_at_stories(),
+        }
+        prepared.has_something_to_plan()?;
+        Ok(prepared)
+    }
+
+    fn look_at_tasks(&mut self, args: &PlanArgs, dir: &TasksDir) -> Result<(), CliError> {
+        let list = drafts::list_of(&self.project, dir)?;
+        let prd = drafts::prd_of(dir)?;
+        let is_written = !prd.trim().is_empty() && placeholder::in_prd(&prd).is_empty();
+        self.spec.prd = if is_written { PrdMode::Keep } else { PrdMode::Write };
+        self.exists = list.is_some();
+        let named = args.split.as_ref().or(args.why.as_ref());
+        let Some(id) = named else {
+            self.spec.scope = if self.exists { PlanScope::Add } else { PlanScope::New };
+            return Ok(());
+        };
+        let Some(list) = list else { return Err(import::missing(&self.project, dir).into()) };
+        let story = named_story(&list, id)?;
+        self.story_record = Some(story_record::of(story, &self.home, &self.project)?);
+        let story = story.id().to_owned();
+        self.spec.scope = match &args.split {
+            Some(_) => PlanScope::Split { story },
+            None => PlanScope::Reword { story },
+        };
+        Ok(())
+    }
+
+    fn look_at_stories(&mut self) {
+        let specs = backlog::read(&self.project, &[]).map(|backlog| backlog.specs);
+        self.exists = specs.is_ok_and(|specs| !specs.is_empty());
+        if self.exists {
+            self.spec.scope = PlanScope::Add;
+        }
+    }
+
+    fn has_something_to_plan(&self) -> Result<(), CliError> {
+        let is_told = !self.idea.trim().is_empty()
+            || self.spec.prd == PrdMode::Keep
+            || self.spec.scope.story().is_some()
+            || self.talk == Talk::Conversation;
+        match is_told {
+            true => Ok(()),
+            false => Err(CliError::usage("nothing to plan").hint(
+                "say what you want: ralph plan \"log in with a passkey\", pass a file with --from, or write \
+                 ralph/prd.md",
+            )),
+        }
+    }
+
+    /// Writes the record, and the drafts to begin with.
+    pub fn begin(&self) -> Result<(), PlannerError> {
+        let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
+        self.spec.write(&self.record).map_err(failed)?;
+        drafts::lay_out(&self.spec, &self.record)?;
+        self.tell(&[]).map(drop)
+    }
+
+    /// What the agent is told, which is also in the record.
+    pub fn tell(&self, findings: &[Finding]) -> Result<String, PlannerError> {
+        let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
+        let text = self.instructions(findings).map_err(|error| failed(io::Error::other(error)))?;
+        fsx::write_private(&self.record.instructions(), text.as_bytes()).map_err(failed)?;
+        Ok(text)
+    }
+
+    pub fn instructions(&self, findings: &[Finding]) -> Result<String, CliError> {
+        let guide = Some(self.agent.dialect.spec().instructions);
+        let guide = guide.filter(|guide| self.project.dir().join(guide).exists());
+        let told = Told {
+            talk: self.talk,
+            idea: &self.idea,
+            exists: self.exists,
+            checks: &self.checks,
+            guide,
+            record: self.story_record.as_deref(),
+            findings,
+        };
+        instructions::text(&self.spec, &self.record, &told)
+            .map_err(|cause| CliError::failed("cannot write the instructions").cause(cause))
+    }
+}
+
+/// How the user is asked: as they want, if the agent can and someone is there.
+fn talk(args: &PlanArgs, agent: &AgentSpec) -> Result<Talk, CliError> {
+    let able = |able: fn(Dialect) -> bool| {
+        let names = Dialect::KNOWN.into_iter().filter(|dialect| able(*dialect)).map(Dialect::name);
+        format!("use --agent {}", names.collect::<Vec<_>>().join(" or --agent "))
+    };
+    if !can_plan(agent.dialect) {
+        return Err(CliError::usage(format!("this agent cannot plan: {}", agent.name)).hint(able(can_plan)));
+    }
+    let is_terminal = io::stdin().is_terminal();
+    if args.ask && !can_ask(agent.dialect) {
+        let hint = format!("{}, or leave --ask out for a conversation", able(can_ask));
+        return Err(CliError::usage(format!("this agent asks no questions over its stream: {}", agent.name))
+            .hint(hint));
+    }
+    if args.ask && !is_terminal {
+        return Err(CliError::usage("--ask asks questions, but standard input is not a terminal")
+            .hint("run it in a terminal, or use --yes"));
+    }
+    let can_talk = is_terminal && isatty(rustix::stdio::stdout()) && args.format == Format::Human;
+    Ok(match (args.ask, args.yes || !can_talk) {
+        (true, _) => Talk::Asks,
+        (false, true) => Talk::Never,
+        (false, false) => Talk::Conversation,
+    })
+}
+
+/// The story that is to be split or explained.
+fn named_story<'l>(list: &'l TaskList, id: &str) -> Result<&'l Story, CliError> {
+    let story = list.story(id).ok_or_else(|| {
+        let meant = similar::nearest(id, list.stories.iter().map(Story::id));
+        CliError::usage(format!("no such story: {id}"))
+            .hint(similar::hint(meant, "`ralph tasks list` lists the stories"))
+    })?;
+    match story.passes() {
+        true => Err(CliError::usage(format!("this story is done: {id}"))
+            .hint("stories that are done stay as they are; plan another one for what is missing")),
+        false => Ok(story),
+    }
+}

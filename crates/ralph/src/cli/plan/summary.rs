@@ -1,0 +1,174 @@
+//! A plan as it is shown.
+
+use super::prepare::Prepared;
+use crate::cli::format::{Format, Shape};
+use crate::cli::{print_json, print_lines};
+use crate::error::with_causes;
+use crate::planner::drafts::Draft;
+use crate::planner::{Form, PlannerError, tried};
+use crate::report::{Out, Style, Tone, say};
+use ralph_loop::planner::prd::{self, QuestionAnswered};
+use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, TriedCheck, summary};
+use ralph_loop::strict::{Finding, repairs};
+use ralph_loop::text::{counted, printable};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Debug, Serialize)]
+pub struct Planned {
+    /// Where everything about the session is.
+    pub record: PathBuf,
+    /// The files that were written, relative to the project.
+    pub files: Vec<PathBuf>,
+    #[serde(flatten)]
+    pub summary: PlanSummary,
+    pub warnings: Vec<Finding>,
+    /// Why a story does not get done, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Tries the checks. The draft is valid.
+pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> Result<Planned, PlannerError> {
+    let mut planned = Planned {
+        record: prepared.record.dir().to_path_buf(),
+        files: Vec::new(),
+        summary: PlanSummary { stories: draft.stories().to_vec(), ..PlanSummary::default() },
+        warnings: draft.findings().to_vec(),
+        why: None,
+    };
+    planned.summary.answers = answers.to_vec();
+    match draft {
+        Draft::Tasks(draft) => {
+            let list = &draft.merged.list;
+            planned.summary.removed = summary::removed(draft.old.as_ref(), list);
+            planned.summary.dropped.clone_from(&draft.merged.dropped);
+            planned.summary.assumptions = prd::assumptions(&draft.prd);
+            planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
+            let commands = list.verify_commands();
+            let Prepared { project, settings, home, record, .. } = prepared;
+            let tried = tried::try_checks(&commands, project, settings, home);
+            planned.summary.checks = match tried {
+                Ok(Some(tried)) => tried,
+                Ok(None) => return Err(PlannerError::Interrupted { drafts: record.drafts() }),
+                Err(error) => {
+                    say(&format!("ralph: warning: the checks were not tried: {}", with_causes(&error)));
+                    tried::untried(&commands)
+                }
+            };
+        }
+        Draft::Stories(draft) => planned.summary.assumptions.clone_from(&draft.assumptions),
+    }
+    Ok(planned)
+}
+
+/// In the format that was asked for.
+pub fn print(prepared: &Prepared, planned: &Planned, format: Format) {
+    #[derive(Serialize)]
+    struct Event<'a> {
+        r#type: &'static str,
+        #[serde(flatten)]
+        planned: &'a Planned,
+    }
+    match format.shape() {
+        Shape::Text => show(prepared, planned),
+        Shape::Value => print_json(planned),
+        Shape::Lines => print_lines([Event { r#type: "plan", planned }]),
+    }
+}
+
+/// What is printed, piece by piece. Words of agents never get control sequences to the terminal.
+struct Page {
+    out: Out,
+    style: Style,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.out.text(&printable(text));
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.line("");
+        self.out.text(&self.style.paint(Tone::Strong, text));
+    }
+
+    /// Nothing at all without items.
+    fn list<T: AsRef<str>>(&mut self, heading: &str, items: impl IntoIterator<Item = T>) {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_some() {
+            self.heading(heading);
+            items.for_each(|item| self.line(&format!("  - {}", item.as_ref())));
+        }
+    }
+
+    fn story(&mut self, number: usize, story: &PlannedStory) {
+        let PlannedStory { id, title, depends_on, criteria, change } = story;
+        let after = match depends_on.is_empty() {
+            true => String::new(),
+            false => format!(" (after {})", depends_on.join(", ")),
+        };
+        self.line(&format!("{number:>3}. {id}  {title}{after}{}", word(*change)));
+        if matches!(change, StoryChange::Added | StoryChange::Changed) {
+            criteria.iter().for_each(|criterion| self.line(&format!("       - {criterion}")));
+        }
+    }
+}
+
+/// For people.
+pub fn show(prepared: &Prepared, planned: &Planned) {
+    let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
+    let mut page = Page { out: Out::stdout(), style: Style::of_stdout() };
+    if let Some(why) = &planned.why {
+        page.heading("Why it does not get done");
+        page.line(why);
+    }
+    page.heading(&format!("Plan: {}", counted(stories.len() as u64, "story")));
+    stories.iter().enumerate().for_each(|(at, story)| page.story(at + 1, story));
+    removed.iter().for_each(|id| page.line(&format!("     {id}  removed")));
+    if !checks.is_empty() {
+        page.heading("Checks, each run once");
+        for TriedCheck { command, outcome } in checks {
+            let mark = page.style.mark(outcome.works());
+            page.out.text(&format!("  {mark} {}: {}", printable(command), outcome.words()));
+        }
+    }
+    page.list("Assumptions", assumptions);
+    let answered = |answered: &QuestionAnswered| format!("{} {}", answered.question, answered.answer);
+    page.list("Answers", answers.iter().map(answered));
+    page.list("Not taken over from the agent", dropped.iter().map(ToString::to_string));
+    let warnings = repairs(&planned.warnings);
+    page.list("Worth a look", warnings.lines().map(|line| line.trim_start_matches("- ")));
+    if !planned.files.is_empty() {
+        let files: Vec<String> = planned.files.iter().map(|file| file.display().to_string()).collect();
+        page.line("");
+        page.line(&format!("Written: {}", files.join(", ")));
+        page.line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
+    }
+    page.out.flush();
+}
+
+fn word(change: StoryChange) -> &'static str {
+    match change {
+        StoryChange::Added => "",
+        StoryChange::Changed => "  [changed]",
+        StoryChange::Kept => "  [as before]",
+        StoryChange::Begun => "  [begun, as before]",
+        StoryChange::Done => "  [done]",
+    }
+}
+
+/// The command that works through the plan.
+pub fn command(prepared: &Prepared) -> Vec<String> {
+    let mut words = vec!["ralph".to_owned()];
+    match &prepared.spec.form {
+        Form::Stories => words.push("stories".to_owned()),
+        Form::Tasks { dir } => {
+            words.push("tasks".to_owned());
+            if *dir != prepared.project.usual_tasks_dir() {
+                words.extend(["--ralph-dir".to_owned(), dir.display().to_string()]);
+            }
+        }
+    }
+    words
+}

@@ -1,0 +1,109 @@
+//! Planning without a conversation: an agent, the check, and a few repairs.
+
+use super::prepare::Prepared;
+use super::questions;
+use super::summary::{self, Planned};
+use crate::cli::format::Format;
+use crate::planner::drafts::{self, Draft};
+use crate::planner::headless::{Audience, Round, RoundEnd};
+use crate::planner::instructions::Talk;
+use crate::planner::{Form, PlannerError, check, install};
+use crate::report::{Display, Human, HumanOptions, Ndjson, Reporter, Silent, Style, say};
+use ralph_loop::planner::prd::QuestionAnswered;
+use ralph_loop::strict::{Finding, Rule};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// So many agents get to work on a plan: the first, and those that repair it.
+const ROUNDS: u32 = 4;
+
+pub fn plan(prepared: &Prepared, format: Format) -> Result<ExitCode, PlannerError> {
+    let options = HumanOptions { display: Display::Compact, stream: true, timestamps: false };
+    let mut planned = match format {
+        Format::Human => {
+            say(&format!("ralph: planning with {}", prepared.agent.name));
+            draft(prepared, &mut Human::new(Style::of_stdout(), options))
+        }
+        Format::Json => draft(prepared, &mut Silent),
+        Format::Ndjson => draft(prepared, &mut Ndjson::stdout()),
+    }?;
+    planned.files =
+        install::install(&prepared.spec, &prepared.record, &prepared.home, &planned.summary.answers)?;
+    summary::print(prepared, &planned, format);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Agents at work until there is a valid plan.
+fn draft(prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Planned, PlannerError> {
+    let mut answers: Vec<QuestionAnswered> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut checks_told = false;
+    for number in 1..=ROUNDS {
+        let RoundEnd { last_words, answers: more } = round(prepared, number, &findings, reporter)?;
+        answers.extend(more);
+        let Some(draft) = drafts::read(&prepared.spec, &prepared.record, &answers)? else {
+            let record = prepared.record.dir().to_path_buf();
+            return Err(PlannerError::NothingDrafted { last_words, record });
+        };
+        if !draft.is_valid() {
+            findings = draft.findings().to_vec();
+            reporter.warn(&format!("the draft is not valid yet, attempt {number} of {ROUNDS}"));
+            as_merged(prepared, &draft)?;
+            continue;
+        }
+        let planned = summary::of(prepared, &draft, &answers)?;
+        let unusable = unusable_checks(&planned);
+        // Told once: a check may also be something that the first story makes.
+        if unusable.is_empty() || checks_told || number == ROUNDS {
+            return Ok(planned);
+        }
+        checks_told = true;
+        reporter.warn("some checks of the plan do not work");
+        findings = unusable;
+        as_merged(prepared, &draft)?;
+    }
+    Err(PlannerError::StillInvalid { rounds: ROUNDS, findings, drafts: prepared.record.drafts() })
+}
+
+fn round(
+    prepared: &Prepared,
+    number: u32,
+    findings: &[Finding],
+    reporter: &mut dyn Reporter,
+) -> Result<RoundEnd, PlannerError> {
+    let prompt = prepared.tell(findings)?;
+    let round = Round {
+        spec: &prepared.spec,
+        record: &prepared.record,
+        agent: &prepared.agent,
+        asks: prepared.talk == Talk::Asks,
+        number,
+        prompt: &prompt,
+        limit: prepared.settings.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    };
+    let mut asker = None;
+    let mut answer = |asked: &_| questions::ask(&mut asker, asked);
+    round.play(&mut Audience { reporter, answer: &mut answer })
+}
+
+/// The next agent finds the list as it would be put in place, so that the lines of the findings are right.
+fn as_merged(prepared: &Prepared, draft: &Draft) -> Result<(), PlannerError> {
+    let (Draft::Tasks(draft), Form::Tasks { .. }) = (draft, &prepared.spec.form) else { return Ok(()) };
+    // One that cannot be read is left for the agent to see.
+    if draft.merged.list.stories.is_empty() {
+        return Ok(());
+    }
+    let file = prepared.record.drafted_tasks().list();
+    crate::fsx::write_private(&file, draft.merged.list.to_text().as_bytes())
+        .map_err(|cause| PlannerError::Record { dir: prepared.record.drafts(), cause })
+}
+
+fn unusable_checks(planned: &Planned) -> Vec<Finding> {
+    let tried = planned.summary.checks.iter().filter(|check| !check.outcome.works());
+    let finding = |check: &ralph_loop::planner::TriedCheck| {
+        let what = format!("verifyCommands: `{}` was run once: {}", check.command, check.outcome.words());
+        let fix = "use a command that works here, or have the first story set it up";
+        check::fault(Rule::VerifyCommands, what, fix)
+    };
+    tried.map(finding).collect()
+}

@@ -1,0 +1,245 @@
+//! A program under a keeper, driven from outside of an event loop: its output comes as events, one call
+//! at a time, so that whoever drives it can ask the user something in between.
+//!
+//! Invariant: after [`Happened::Ended`] nothing of the program is left, and all of its output has been heard.
+
+use crate::process::{Command, Exit, Keeper, KeeperEvent, KeeperProgram, Stdio3};
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// No process is left to write: what is in the pipes comes at once.
+const LEFTOVERS: Duration = Duration::from_secs(5);
+
+/// How long a program that was told to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a program reads.
+pub enum Input {
+    Nothing,
+    File(File),
+    /// What is sent to it.
+    Messages,
+}
+
+#[derive(Debug)]
+pub enum Happened {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    Ended(Ended),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Exit(Exit),
+    /// The user pressed Ctrl+C, or ralph was told to end.
+    Interrupted,
+    TimedOut,
+    NotStarted(String),
+}
+
+pub struct Runner {
+    runtime: Runtime,
+    /// None once it was let go.
+    keeper: Option<Keeper>,
+    stdin: Option<Sender>,
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
+    signals: [Signal; 3],
+    deadline: Option<Instant>,
+    /// Why it is ended by ralph.
+    ending: Option<Ended>,
+    ended: Option<Ended>,
+}
+
+enum Step {
+    Stdout(io::Result<Vec<u8>>),
+    Stderr(io::Result<Vec<u8>>),
+    Keeper(KeeperEvent),
+    Signal,
+    Late,
+}
+
+impl Runner {
+    pub fn start(command: &Command, input: Input, limit: Option<Duration>) -> io::Result<Runner> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let signals = [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ];
+        let mut keeper = Keeper::start(&KeeperProgram::Own, None, &[]).map_err(io::Error::other)?;
+        let (stdin, theirs): (Option<Sender>, OwnedFd) = match input {
+            Input::Nothing => (None, File::open("/dev/null")?.into()),
+            Input::File(file) => (None, file.into()),
+            Input::Messages => {
+                let (reader, writer) = io::pipe()?;
+                (Some(Sender::from_owned_fd(writer.into())?), reader.into())
+            }
+        };
+        let (stdout, their_stdout) = pipe()?;
+        let (stderr, their_stderr) = pipe()?;
+        let stdio = Stdio3 { stdin: theirs, stdout: their_stdout, stderr: their_stderr };
+        keeper.spawn(command, stdio).map_err(io::Error::other)?;
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        drop(within);
+        Ok(Runner {
+            runtime,
+            keeper: Some(keeper),
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            signals,
+            deadline,
+            ending: None,
+            ended: None,
+        })
+    }
+
+    /// Sends a message. A program that reads no more gets nothing.
+    pub fn send(&mut self, message: &str) {
+        let Runner { runtime, stdin, .. } = self;
+        if let Some(pipe) = stdin
+            && runtime.block_on(pipe.write_all(message.as_bytes())).is_err()
+        {
+            *stdin = None;
+        }
+    }
+
+    /// There is nothing more to read for it.
+    pub fn finish_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Ends the program; `Ended` follows.
+    pub fn interrupt(&mut self) {
+        self.end(Ended::Interrupted);
+    }
+
+    /// Waits for the next thing to happen. After `Ended` there is nothing more.
+    pub fn next(&mut self) -> Happened {
+        loop {
+            if let Some(ended) = &self.ended
+                && self.stdout.is_none()
+                && self.stderr.is_none()
+            {
+                let ended = ended.clone();
+                if let Some(keeper) = self.keeper.take() {
+                    let within = self.runtime.enter();
+                    keeper.finish();
+                    drop(within);
+                }
+                return Happened::Ended(ended);
+            }
+            match self.step() {
+                Step::Stdout(read) => match read {
+                    Ok(bytes) if !bytes.is_empty() => return Happened::Stdout(bytes),
+                    Ok(_) | Err(_) => self.stdout = None,
+                },
+                Step::Stderr(read) => match read {
+                    Ok(bytes) if !bytes.is_empty() => return Happened::Stderr(bytes),
+                    Ok(_) | Err(_) => self.stderr = None,
+                },
+                Step::Keeper(KeeperEvent::Started { .. }) => {}
+                Step::Keeper(KeeperEvent::NotStarted { error, .. }) => {
+                    self.ended = Some(Ended::NotStarted(error));
+                }
+                Step::Keeper(KeeperEvent::Ended { exit, .. }) => {
+                    self.ended = Some(self.ending.take().unwrap_or(Ended::Exit(exit)));
+                }
+                Step::Keeper(KeeperEvent::Gone { .. }) => {
+                    let gone = Ended::NotStarted("its supervisor process (the keeper) died".to_owned());
+                    self.ended = Some(self.ending.take().unwrap_or(gone));
+                }
+                // The program is gone, and others hold its pipes.
+                Step::Late if self.ended.is_some() => (self.stdout, self.stderr) = (None, None),
+                Step::Late if self.ending.is_some() => self.sweep(),
+                Step::Late => self.end(Ended::TimedOut),
+                Step::Signal if self.ending.is_some() => self.sweep(),
+                Step::Signal => self.end(Ended::Interrupted),
+            }
+        }
+    }
+
+    fn end(&mut self, why: Ended) {
+        self.ending = Some(why);
+        self.stdin = None;
+        self.deadline = Some(Instant::now() + GRACE);
+        if let Some(keeper) = &self.keeper
+            && keeper.terminate().is_err()
+        {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.deadline = None;
+        if let Some(keeper) = &self.keeper {
+            // One that is gone says so with its next event.
+            let _ = keeper.sweep();
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        let Runner { runtime, keeper, stdout, stderr, signals, deadline, ended, .. } = self;
+        let [interrupt, terminate, hangup] = signals;
+        let has_ended = ended.is_some();
+        let late = async {
+            match (has_ended, *deadline) {
+                (false, Some(deadline)) => sleep_until(deadline).await,
+                (false, None) => std::future::pending().await,
+                (true, _) => {
+                    let _ = timeout(LEFTOVERS, std::future::pending::<()>()).await;
+                }
+            }
+        };
+        let word = poll_fn(|cx| match keeper.as_mut().filter(|_| !has_ended) {
+            Some(keeper) => keeper.poll_event(cx),
+            None => Poll::Pending,
+        });
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => Step::Signal,
+                _ = terminate.recv() => Step::Signal,
+                _ = hangup.recv() => Step::Signal,
+                read = read(stdout) => Step::Stdout(read),
+                read = read(stderr) => Step::Stderr(read),
+                word = word => Step::Keeper(word),
+                () = late => Step::Late,
+            }
+        })
+    }
+}
+
+fn pipe() -> io::Result<(Receiver, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
+}
+
+/// Empty at the end.
+async fn read(pipe: &Option<Receiver>) -> io::Result<Vec<u8>> {
+    const CHUNK: usize = 64 << 10;
+    let Some(pipe) = pipe else { return std::future::pending().await };
+    loop {
+        pipe.readable().await?;
+        let mut bytes = vec![0; CHUNK];
+        match pipe.try_read(&mut bytes) {
+            Ok(count) => {
+                bytes.truncate(count);
+                return Ok(bytes);
+            }
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! `ralph plan` without a conversation: what is put in place, and what stays as it was whatever happens.
+
+use crate::support::{Ran, Sandbox, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+const PRD: &str = "# PRD: greeter\n\n## 1. Summary\n\nA script that greets people by name.\n";
+
+pub fn story(id: &str, title: &str) -> Value {
+    json!({
+        "id": id, "title": title, "description": format!("People who run the script want this: {title}."),
+        "acceptanceCriteria": [format!("`sh greet.sh {id}` prints the line \"{title}\"")],
+        "priority": 1, "passes": false, "reviewStatus": null, "reviewCount": 0, "reviewFeedback": "", "notes": "",
+        "dependsOn": [],
+    })
+}
+
+fn done(id: &str, title: &str) -> Value {
+    let mut story = story(id, title);
+    for (name, value) in
+        [("passes", json!(true)), ("reviewStatus", json!("approved")), ("reviewCount", json!(1))]
+    {
+        story[name] = value;
+    }
+    story["notes"] = json!("It greets.");
+    story
+}
+
+pub fn list(stories: &[Value]) -> Value {
+    json!({
+        "project": "greeter", "branchName": "ralph/greeter", "description": "A script that greets.",
+        "verifyCommands": ["test -f greet.sh"], "userStories": stories,
+    })
+}
+
+/// Puts a `claude` into the path. `$drafts` is where it writes, `$n` counts its calls; what it is told is in
+/// `prompt-$n` beside the project.
+fn claude(sandbox: &Sandbox, body: &str) {
+    let root = sandbox.root().display();
+    sandbox.program(
+        "claude",
+        &format!(
+            r#"for arg; do case "$arg" in --add-dir=*) drafts=${{arg#--add-dir=}};; esac; done
+cd {root}; n=$(($(cat calls 2>/dev/null || echo 0) + 1)); echo $n > calls; cat > prompt-$n
+{body}
+echo '{{"type":"assistant","message":{{"id":"m","content":[{{"type":"text","text":"I planned it."}}]}}}}'
+echo '{{"type":"result","subtype":"success","is_error":false,"result":"I planned it."}}'"#
+        ),
+    );
+}
+
+/// Files beside the project that the agent can copy.
+fn give(sandbox: &Sandbox, name: &str, content: &str) {
+    fs::write(sandbox.root().join(name), content).unwrap();
+}
+
+fn prompt(sandbox: &Sandbox, number: u32) -> String {
+    fs::read_to_string(sandbox.root().join(format!("prompt-{number}"))).unwrap()
+}
+
+/// A project with a list of which one story is done, and an agent that adds one.
+fn half_done() -> Sandbox {
+    let sandbox = Sandbox::git();
+    sandbox.write("ralph/prd.md", PRD);
+    let old = list(&[done("US-001", "Hello"), story("US-002", "Goodbye")]);
+    sandbox.write("ralph/tasks.json", serde_json::to_string_pretty(&old).unwrap() + "\n");
+    give(&sandbox, "prd.md", PRD);
+    sandbox
+}
+
+fn tasks(sandbox: &Sandbox) -> Value {
+    serde_json::from_str(&sandbox.read("ralph/tasks.json")).unwrap()
+}
+
+/// The files of the task list.
+fn files(sandbox: &Sandbox) -> [String; 2] {
+    ["ralph/prd.md", "ralph/tasks.json"].map(|name| sandbox.read(name))
+}
+
+/// The record of the only session.
+fn record(sandbox: &Sandbox) -> PathBuf {
+    let mut plans = fs::read_dir(sandbox.home().join("plans")).unwrap().map(|entry| entry.unwrap().path());
+    let record = plans.next().unwrap();
+    assert_eq!(plans.next(), None);
+    record
+}
+
+#[test]
+fn without_a_terminal_a_plan_is_made_without_questions() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "prd.md", &format!("{PRD}\n## Assumptions\n\n- English only\n"));
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "a script that greets"]).exits(0);
+    assert!(ran.stderr.contains("there is no task list yet; creating one"), "{}", ran.stderr);
+    for said in ["1. US-001  Hello", "test -f greet.sh: works, red now", "- English only", "ralph tasks"] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    assert!(prompt(&sandbox, 1).contains("a script that greets"));
+    assert!(sandbox.read("ralph/prd.md").ends_with("- English only\n"));
+    assert_eq!(tasks(&sandbox), list(&[story("US-001", "Hello")]));
+    assert!(sandbox.has("ralph/prompt.md") && sandbox.read(".gitignore").contains(".ralph-active"));
+    sandbox.ralph(&["tasks", "check"]).exits(0);
+    sandbox.nothing_is_left();
+}
+
+#[test]
+fn stories_that_are_done_stay_as_they_were_whatever_the_agent_writes() {
+    let sandbox = half_done();
+    let mut forged = story("US-001", "Rewritten");
+    forged["passes"] = json!(false);
+    let mut approved = done("US-003", "More");
+    approved["notes"] = json!("made up");
+    let mut draft = list(&[forged, story("US-002", "Farewell"), approved]);
+    draft["verifyCommands"] = json!(["test -x greet.sh"]);
+    draft["branchName"] = json!("ralph/elsewhere");
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp tasks.json $drafts; echo '# Mine now' > $drafts/prd.md");
+    let ran = sandbox.ralph(&["plan", "--yes", "more greetings", "--format", "json"]).exits(0);
+    let planned = ran.json();
+    assert_eq!(planned["dropped"], json!([{"story": "US-001", "change": "edited"}]));
+    let changes: Vec<&str> = planned["stories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|story| story["change"].as_str().unwrap())
+        .collect();
+    assert_eq!(changes, ["done", "changed", "added"]);
+    let list = tasks(&sandbox);
+    assert_eq!(list["userStories"][0], done("US-001", "Hello"));
+    assert_eq!(list["userStories"][1]["title"], "Farewell");
+    assert_eq!(list["userStories"][2]["passes"], false);
+    assert_eq!(list["userStories"][2]["notes"], "");
+    assert_eq!(list["verifyCommands"], json!(["test -f greet.sh", "test -x greet.sh"]));
+    assert_eq!(list["branchName"], "ralph/greeter");
+    assert_eq!(sandbox.read("ralph/prd.md"), PRD, "the user's PRD is left alone");
+    assert!(record(&sandbox).join("before/tasks.json").exists());
+}
+
+#[test]
+fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
+    let sandbox = half_done();
+    let before = files(&sandbox);
+    let mut vague = story("US-003", "More");
+    vague["acceptanceCriteria"] = json!(["works correctly"]);
+    give(
+        &sandbox,
+        "tasks.json",
+        &list(&[done("US-001", "Hello"), story("US-002", "Goodbye"), vague]).to_string(),
+    );
+    claude(&sandbox, "cp tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+    assert!(ran.stderr.contains("still invalid after 4 attempts"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("works correctly"), "{}", ran.stderr);
+    let drafts = record(&sandbox).join("draft");
+    assert!(ran.stderr.contains(drafts.to_str().unwrap()) && drafts.join("tasks.json").exists());
+    assert_eq!(files(&sandbox), before);
+    assert!(
+        prompt(&sandbox, 2).contains("works correctly") && !prompt(&sandbox, 1).contains("must be fixed")
+    );
+}
+
+#[test]
+fn an_agent_that_fails_or_writes_nothing_changes_nothing() {
+    for (body, message) in [
+        ("cp tasks.json $drafts; exit 3", "the agent failed: exit code 3"),
+        ("cp tasks.json $drafts; kill -9 $$", "the agent failed: killed by signal 9"),
+        ("echo '{broken' > $drafts/tasks.json", "still invalid after 4 attempts"),
+        ("ln -sf /etc/passwd $drafts/tasks.json", "still invalid after 4 attempts"),
+        ("true", "the agent wrote no plan"),
+    ] {
+        let sandbox = half_done();
+        let before = files(&sandbox);
+        give(&sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+        claude(&sandbox, body);
+        let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+        assert!(ran.stderr.contains(message), "{body}: {}", ran.stderr);
+        assert!(ran.stderr.contains("nothing was changed"), "{body}: {}", ran.stderr);
+        assert_eq!(files(&sandbox), before, "{body}");
+        sandbox.nothing_is_left();
+    }
+}
+
+/// A ralph whose agent has written its drafts and goes on.
+fn in_the_middle(sandbox: &Sandbox) -> crate::support::Running {
+    give(sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+    claude(sandbox, "cp tasks.json $drafts; echo $$ > up; sleep 600 & sleep 600");
+    let running = sandbox.start(&["plan", "--yes", "more"]);
+    until("the drafts", || sandbox.root().join("up").exists());
+    running
+}
+
+#[test]
+fn a_killed_ralph_leaves_the_old_files_and_no_process() {
+    let sandbox = half_done();
+    let before = files(&sandbox);
+    in_the_middle(&sandbox).kill();
+    sandbox.soon_nothing_is_left();
+    assert_eq!(files(&sandbox), before);
+}
+
+#[test]
+fn an_interrupted_ralph_leaves_the_old_files_and_no_process() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let sandbox = half_done();
+        let before = files(&sandbox);
+        let running = in_the_middle(&sandbox);
+        running.signal(signal);
+        let ran = running.end().exits(130);
+        assert!(ran.stderr.contains("nothing was changed, the drafts are in"), "{}", ran.stderr);
+        sandbox.nothing_is_left();
+        assert_eq!(files(&sandbox), before);
+    }
+}
+
+#[test]
+fn a_check_that_is_not_there_is_reported_to_the_agent_once() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "prd.md", PRD);
+    let mut draft = list(&[story("US-001", "Hello")]);
+    draft["verifyCommands"] = json!(["no-such-program --all", "true && false"]);
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "greet", "--format", "json"]).exits(0).json();
+    assert_eq!(planned["checks"][0], json!({"command": "no-such-program --all", "outcome": "not_found"}));
+    assert_eq!(planned["checks"][1]["outcome"], "red");
+    assert!(prompt(&sandbox, 2).contains("`no-such-program --all` was run once: command not found"));
+    assert!(!sandbox.root().join("prompt-3").exists());
+}
+
+#[test]
+fn what_the_user_wants_can_come_from_a_pipe_or_a_file() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "prd.md", PRD);
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    give(&sandbox, "issue.md", "# Issue 12\n\nGreet the visitors.\n");
+    let issue = fs::File::open(sandbox.root().join("issue.md")).unwrap();
+    let mut command = sandbox.command(crate::support::RALPH);
+    command.args(["plan", "--from", "-"]).stdin(Stdio::from(issue));
+    sandbox.spawn(command).end().exits(0);
+    assert!(prompt(&sandbox, 1).contains("Greet the visitors."));
+    let told = sandbox.ralph(&["plan", "--from", "../issue.md", "--dry-run"]).exits(0).stdout;
+    assert!(told.contains("Greet the visitors.") && told.contains("Nobody answers questions"), "{told}");
+    assert!(!sandbox.root().join("prompt-2").exists(), "a dry run starts no agent");
+    assert_eq!(fs::read_dir(sandbox.home().join("plans")).unwrap().count(), 1);
+}
+
+#[test]
+fn one_story_is_split_and_the_others_stay() {
+    let sandbox = half_done();
+    let mut waiting = story("US-003", "Waits");
+    waiting["dependsOn"] = json!(["US-002"]);
+    let stories = [done("US-001", "Hello"), story("US-002", "Goodbye"), waiting.clone()];
+    sandbox.write("ralph/tasks.json", list(&stories).to_string());
+    waiting["dependsOn"] = json!(["US-004"]);
+    let mut second = story("US-004", "Second half");
+    second["dependsOn"] = json!(["US-002"]);
+    let parts = [story("US-002", "First half"), second.clone(), waiting, story("US-001", "Forged")];
+    give(&sandbox, "tasks.json", &list(&parts).to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "--split", "US-002"]).exits(0);
+    let told = prompt(&sandbox, 1);
+    assert!(
+        told.contains("Split story US-002") && told.contains("no iteration of a run has worked on it"),
+        "{told}"
+    );
+    let list = tasks(&sandbox);
+    let titles: Vec<&str> = list["userStories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|story| story["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(titles, ["Hello", "First half", "Waits", "Second half"]);
+    assert_eq!(list["userStories"][2]["dependsOn"], json!(["US-004"]));
+}
+
+#[test]
+fn why_a_story_fails_is_told_from_its_record() {
+    let sandbox = half_done();
+    sandbox.sh("git checkout -q -b ralph/greeter && git add -A && git commit -qm plan");
+    sandbox.plain_settings();
+    let agent = sandbox.agent(&json!([[{"say": "no"}]]));
+    sandbox
+        .ralph(
+            &[
+                &["tasks", "-n", "1", "--check", "echo the greeting is missing; false", "--"],
+                &agent.words()[..],
+            ]
+            .concat(),
+        )
+        .exits(1);
+    let mut clearer = story("US-002", "Goodbye");
+    clearer["description"] = json!("Print the greeting, which is what the check looks for.");
+    give(&sandbox, "tasks.json", &list(&[done("US-001", "Hello"), clearer.clone()]).to_string());
+    claude(&sandbox, "cp tasks.json $drafts; echo 'The check wants a greeting.' > $drafts/why.md");
+    let ran = sandbox.ralph(&["plan", "--yes", "--why", "US-002"]).exits(0);
+    assert!(ran.stdout.contains("The check wants a greeting."), "{}", ran.stdout);
+    let told = prompt(&sandbox, 1);
+    assert!(told.contains("iteration 1 (implement)") && told.contains("the greeting is missing"), "{told}");
+    assert_eq!(tasks(&sandbox)["userStories"][1]["description"], clearer["description"]);
+}
+
+const SPEC: &str = "---\ntitle: \"Hello\"\nstatus: pending\ndepends_on: [\"1.1\"]\n---\n\n# 1.2: Hello\n\n## Story\n\nPeople who run the script are greeted.\n\n\
+    ## Acceptance criteria\n\n- [ ] `sh greet.sh Ada` prints \"Hello, Ada\"\n\n## Assumptions\n\n- English only\n";
+
+#[test]
+fn stories_are_added_beside_those_that_exist() {
+    let sandbox = Sandbox::git();
+    let first = SPEC
+        .replace("[\"1.1\"]", "[]")
+        .replace("1.2", "1.1")
+        .replace("Hello", "Setup")
+        .replace("are greeted", "have one");
+    sandbox.write("specs/epic-1/story-1.1-setup.md", &first);
+    give(&sandbox, "spec.md", SPEC);
+    claude(
+        &sandbox,
+        "echo gone > $drafts/specs/epic-1/story-1.1-setup.md; cp spec.md $drafts/specs/epic-1/story-1.2-hello.md",
+    );
+    let ran = sandbox.ralph(&["plan", "--yes", "--stories", "greet"]).exits(0);
+    for said in ["1.2  Hello (after 1.1)", "prints \"Hello, Ada\"", "- English only", "ralph stories"] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    assert_eq!(sandbox.read("specs/epic-1/story-1.1-setup.md"), first);
+    assert_eq!(sandbox.read("specs/epic-1/story-1.2-hello.md"), SPEC);
+    sandbox.ralph(&["stories", "check"]).exits(0);
+    assert!(!sandbox.has("ralph"));
+}
+
+#[test]
+fn bad_input_is_refused_and_changes_nothing() {
+    let sandbox = half_done();
+    claude(&sandbox, "cp tasks.json $drafts");
+    sandbox.program("gemini", "true");
+    give(&sandbox, "empty.md", " \n");
+    give(&sandbox, "large.md", &"x".repeat((1 << 20) + 1));
+    fs::write(sandbox.root().join("binary"), [0xff, 0xfe]).unwrap();
+    let before = sandbox.sh("find . -path ./.git -prune -o -type f -print | sort | xargs cat");
+    for (args, message) in [
+        (&["--yes", "x", "--agent", "gemini"][..], "this agent cannot plan: gemini"),
+        (&["--yes", "x", "--agent", "nowhere"], "the agent is not installed: nowhere"),
+        (&["--from", "nowhere.md"], "cannot read --from: nowhere.md"),
+        (&["--from", "../empty.md"], "--from is empty"),
+        (&["--from", "../large.md"], "--from is too large"),
+        (&["--from", "../binary"], "--from is not UTF-8 text"),
+        (&["--from", ".", "--yes"], "cannot read --from"),
+        (&["x", "--from", "../empty.md"], "cannot be used with"),
+        (&[" "], "TASK is empty"),
+        (&["--split", "US-009"], "no such story: US-009"),
+        (&["--split", "US-001"], "this story is done: US-001"),
+        (&["--why", "US-003"], "did you mean US-00"),
+        (&["x", "--ask"], "standard input is not a terminal"),
+        (&["x", "--ask", "--agent", "gemini"], "this agent cannot plan"),
+        (&["--stories", "--yes"], "nothing to plan"),
+        (&["--stories", "--split", "US-002"], "cannot be used with"),
+    ] {
+        let ran = sandbox.ralph(&[&["plan"], args].concat()).exits(2);
+        assert!(ran.stderr.contains(message), "{args:?}: {}", ran.stderr);
+    }
+    sandbox.write("ralph/tasks.json", "{ broken");
+    let ran = sandbox.ralph(&["plan", "x"]).exits(2);
+    assert!(ran.stderr.contains("the list that exists is invalid"), "{}", ran.stderr);
+    sandbox.sh("git init -q . && true");
+    sandbox.write(
+        "ralph/tasks.json",
+        serde_json::to_string_pretty(&list(&[done("US-001", "Hello"), story("US-002", "Goodbye")])).unwrap()
+            + "\n",
+    );
+    assert_eq!(sandbox.sh("find . -path ./.git -prune -o -type f -print | sort | xargs cat"), before);
+    assert!(!sandbox.home().join("plans").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_list_that_a_run_works_on_is_not_planned() {
+    let sandbox = half_done();
+    claude(&sandbox, "true");
+    sandbox.sh("git checkout -q -b ralph/greeter && git add -A && git commit -qm plan");
+    let agent = sandbox.agent(&json!([[{"write": {"path": "up", "content": "1"}}, {"wait_for": "../go"}]]));
+    let running = sandbox.start(&[&["tasks", "-n", "1", "--"], &agent.words()[..]].concat());
+    sandbox.until_file("up");
+    let ran: Ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+    assert!(ran.stderr.contains("is already working in this directory"), "{}", ran.stderr);
+    sandbox.write("../go", "");
+    running.end();
+}
+
+#[test]
+fn the_checks_of_a_plan_are_tried_in_the_sandbox_of_a_run() {
+    let sandbox = Sandbox::git().confined();
+    give(&sandbox, "prd.md", PRD);
+    let mut draft = list(&[story("US-001", "Hello")]);
+    draft["verifyCommands"] =
+        json!(["touch ../escaped \"$HOME/escaped\"; echo seen > seen; test -f greet.sh"]);
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "greet", "--format", "json"]).exits(0).json();
+    assert_eq!(planned["checks"][0]["outcome"], "red");
+    assert!(sandbox.has("seen"), "it ran in the project");
+    for path in ["escaped", "user/escaped"] {
+        assert!(!sandbox.root().join(path).exists(), "{path}");
+    }
+}

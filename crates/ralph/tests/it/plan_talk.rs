@@ -1,0 +1,130 @@
+//! `ralph plan` in a terminal, with a scripted agent: what is asked when the user leaves it, and its hook.
+
+use crate::plan::{list, story};
+use crate::screen::Screen;
+use crate::support::{RALPH, Sandbox};
+use serde_json::{Value, json};
+use std::fs;
+
+const PRD: &str = "# PRD: greeter\n\n## 1. Summary\n\nA script that greets people by name.\n";
+
+/// Puts a `claude` into the path that does this in a conversation, and fails at all else. `$drafts` is where it writes,
+/// `hook` calls the hook as Claude does.
+fn claude(sandbox: &Sandbox, body: &str) {
+    let root = sandbox.root().display();
+    sandbox.program(
+        "claude",
+        &format!(
+            r#"case "$*" in *--append-system-prompt-file*) ;; *) exit 7;; esac
+for arg; do case "$arg" in --add-dir=*) drafts=${{arg#--add-dir=}};; esac; done
+echo "$*" >> {root}/starts
+hook() {{ echo "{{\"session_id\":\"s-1\",\"stop_hook_active\":$1}}" | {RALPH} hook plan-stop; echo; }}
+cd {root}
+{body}"#
+        ),
+    );
+}
+
+fn project(list: &Value) -> Sandbox {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"backoff": {"base": 0.01, "cap": 0.02}}));
+    for (name, content) in [("prd.md", PRD.to_owned()), ("tasks.json", list.to_string())] {
+        fs::write(sandbox.root().join(name), content).unwrap();
+    }
+    sandbox
+}
+
+fn start(sandbox: &Sandbox, args: &[&str]) -> Screen {
+    Screen::start(sandbox.command("setsid"), &[&[RALPH, "plan"], args].concat(), (100, 40))
+}
+
+fn good() -> Value {
+    list(&[story("US-001", "Hello")])
+}
+
+#[test]
+fn the_plan_is_committed_and_run_if_the_user_says_so() {
+    let sandbox = project(&good());
+    claude(&sandbox, "cp prd.md tasks.json $drafts; hook false > /dev/null");
+    sandbox.write("unrelated", "not mine to commit");
+    sandbox.sh("git add -A && git commit -qm unrelated");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    screen.keys("r\n");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(1), "the agent of the run fails: {seen}");
+    assert_eq!(sandbox.runs().len(), 1);
+    assert_eq!(
+        sandbox.sh("git log -1 --format=%s ralph/greeter"),
+        "plan: what to build, as stories for ralph\n"
+    );
+    let committed = sandbox.sh("git show --format= --name-only ralph/greeter");
+    assert!(committed.contains("ralph/tasks.json") && committed.contains("ralph/prd.md"), "{committed}");
+}
+
+#[test]
+fn the_same_conversation_goes_on_and_ctrl_c_at_the_question_changes_nothing() {
+    let sandbox = project(&good());
+    claude(&sandbox, "cp prd.md tasks.json $drafts; hook false > /dev/null");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    let before = sandbox.read("ralph/tasks.json");
+    screen.keys("x\n");
+    screen.shows("Please type one of: r, c, q, l");
+    screen.keys("c\n");
+    screen.until("the question again", |screen| screen.matches("What next? [l]:").count() == 3);
+    screen.keys("\x03");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("nothing was changed"), "{seen}");
+    assert_eq!(sandbox.read("ralph/tasks.json"), before);
+    let starts = fs::read_to_string(sandbox.root().join("starts")).unwrap();
+    let starts: Vec<&str> = starts.lines().filter(|line| line.contains("--settings")).collect();
+    assert!(starts[0].contains("--session-id") && starts[1].contains("--resume s-1"), "{starts:?}");
+}
+
+#[test]
+fn an_agent_that_cannot_start_is_an_error_and_changes_nothing() {
+    let sandbox = project(&good());
+    claude(&sandbox, "echo 'not logged in' >&2; exit 1");
+    let (code, seen) = start(&sandbox, &["greet people"]).restored();
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("the agent failed: claude ended with exit code 1"), "{seen}");
+}
+
+#[test]
+fn the_hook_blocks_a_few_times_in_a_row_and_names_a_valid_plan_once() {
+    let mut vague = good();
+    vague["userStories"][0]["acceptanceCriteria"] = json!(["works correctly"]);
+    let sandbox = project(&vague);
+    fs::write(sandbox.root().join("good.json"), good().to_string()).unwrap();
+    claude(
+        &sandbox,
+        "{ hook false; cp prd.md tasks.json $drafts; hook false; hook true; hook true; hook true; hook true
+           hook false; cp good.json $drafts/tasks.json; hook true; hook false; } > said",
+    );
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    screen.keys("q\n");
+    assert_eq!(screen.restored().0, Some(130));
+    let said = fs::read_to_string(sandbox.root().join("said")).unwrap();
+    let kinds: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| match serde_json::from_str::<Value>(line).unwrap() {
+            said if said["decision"] == "block"
+                && said["reason"].as_str().unwrap().contains("works correctly") =>
+            {
+                "block"
+            }
+            said if said["systemMessage"].as_str().is_some_and(|text| text.contains("not valid yet")) => {
+                "invalid"
+            }
+            said if said["systemMessage"].as_str().is_some_and(|text| text.contains("is valid")) => "valid",
+            said => panic!("{said}"),
+        })
+        .collect();
+    assert_eq!(kinds, ["block", "block", "block", "invalid", "invalid", "block", "valid"]);
+    let outside = sandbox.shell("echo '{}' | \"$RALPH\" hook plan-stop").exits(0);
+    assert_eq!((outside.stdout.as_str(), outside.stderr.as_str()), ("", ""));
+}
