@@ -30,6 +30,7 @@ mod plan;
 mod plan_talk;
 mod plugin;
 mod processes;
+#[expect(dead_code, reason = "the other suite uses all of it")]
 #[path = "../it/screen.rs"]
 mod screen;
 mod stage;

@@ -89,6 +89,22 @@ impl Screen {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Presses these keys, one after another as a person does, and again until the screen shows something: tmux takes
+    /// keys that come at once for a paste.
+    #[track_caller]
+    pub fn press_until(&mut self, keys: &[&str], text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_drawn() || !self.text().contains(text) {
+            assert!(Instant::now() < deadline, "waited in vain for {text}; the screen:\n{}", self.text());
+            for key in keys {
+                self.keys(key);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let soon = Instant::now() + Duration::from_millis(500);
+            while self.more(soon) && !self.text().contains(text) {}
+        }
+    }
+
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child.0)
     }

@@ -333,8 +333,7 @@ fn a_worker_is_attached_to_and_the_screen_comes_back() {
     top.keys("a");
     // The line of tmux names the window.
     top.until("tmux", |screen| screen.contains("0:night") && !screen.contains("1 live"));
-    top.keys("\u{2}d");
-    top.shows("1 live, 1 run");
+    top.press_until(&["\u{2}", "d"], "1 live, 1 run");
     top.keys("xy");
     top.shows("0 live, 1 run");
     top.keys("q");
