@@ -7,6 +7,7 @@ use crate::error::{CliError, Code};
 use crate::fsx;
 use crate::layout::Home;
 use crate::place::worktree;
+use crate::planner::records;
 use crate::report::{Out, bytes};
 use crate::worktree_removal::{Worktree, may_go};
 use clap::Args;
@@ -24,7 +25,7 @@ run.
 
 Removes the worktree and branch of a run that has ended, if the branch is merged and nothing is \
 uncommitted. With --runs, also removes the records (journal, prompts, streams, checkpoints, \
-refs/ralph/RUN, worker output) of all but the newest finished runs. Active runs are never touched, and \
+refs/ralph/RUN, worker output) of all but the newest finished runs, and likewise of planning sessions. Active runs are never touched, and \
 resumable ones only with --force. If --force removes unmerged branches, their commits are printed: \
 `git branch NAME COMMIT` restores one.
 
@@ -40,7 +41,7 @@ pub struct CleanArgs {
     /// Also remove the records of old runs
     #[arg(long)]
     runs: bool,
-    /// Number of finished runs that --runs keeps
+    /// Number of finished runs, and of planning sessions, that --runs keeps
     #[arg(long, value_name = "N", default_value = "100", requires = "runs")]
     keep: usize,
     /// Include the runs of all other projects
@@ -97,6 +98,9 @@ pub fn clean(args: &CleanArgs) -> Result<ExitCode, CliError> {
         // As long as a worktree is there, it can only be found through its run's record.
         for line in old.filter(|line| !kept.contains(&line.id)) {
             freed.extend(clean_record(&home, line, args, &mut out)?);
+        }
+        if args.runs {
+            freed.extend(clean_plans(&home, args, &mut out)?);
         }
         if !args.dry_run {
             catalog::remove_remains(&home);
@@ -196,6 +200,24 @@ fn clean_record(
         ));
     }
     Ok(Some(used))
+}
+
+/// The records of planning sessions; what each has freed.
+fn clean_plans(home: &Home, args: &CleanArgs, out: &mut Out) -> Result<Vec<u64>, CliError> {
+    let dir = args.project.dir()?;
+    let project = (!args.all).then_some(dir.as_path());
+    let mut freed = Vec::new();
+    for (id, record) in records::over(home, project).into_iter().skip(args.keep) {
+        let used = fsx::disk_usage(record.dir());
+        if !args.dry_run {
+            fsx::remove_tree(record.dir()).map_err(|cause| {
+                CliError::failed(format!("cannot remove the planning session {id}")).cause(cause)
+            })?;
+        }
+        out.line(&format!("{}  planning session {id} ({})", removed_word(args), bytes(used)));
+        freed.push(used);
+    }
+    Ok(freed)
 }
 
 fn removed_word(args: &CleanArgs) -> &'static str {

@@ -15,6 +15,7 @@ pub mod drafts;
 pub mod headless;
 pub mod install;
 pub mod instructions;
+pub mod records;
 pub mod runner;
 pub mod story_record;
 pub mod tried;

@@ -219,17 +219,20 @@ mod tests {
     }
 
     #[test]
-    fn the_planner_starts_stories_as_init_does() {
+    fn planners_start_stories_as_init_does() {
         let skill = text("ralph/skills/plan/SKILL.md");
-        let example = skill.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
-        assert_eq!(TaskList::parse(example).unwrap().stories.len(), 1);
-        let [example, template] = [example, template::TASKS_LIST].map(|text| {
-            let list: Value = serde_json::from_str(text).unwrap();
-            list["userStories"][0].as_object().unwrap().clone()
-        });
-        assert!(example.keys().eq(template.keys()), "{example:?}");
-        for field in ["passes", "reviewStatus", "reviewCount", "reviewFeedback", "notes"] {
-            assert_eq!(example[field], template[field], "{field}");
+        // The skill, and what `ralph plan` tells its agent.
+        for planner in [&skill, template::PLAN] {
+            let example = planner.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+            assert_eq!(TaskList::parse(example).unwrap().stories.len(), 1);
+            let [example, template] = [example, template::TASKS_LIST].map(|text| {
+                let list: Value = serde_json::from_str(text).unwrap();
+                list["userStories"][0].as_object().unwrap().clone()
+            });
+            assert!(example.keys().eq(template.keys()), "{example:?}");
+            for field in ["passes", "reviewStatus", "reviewCount", "reviewFeedback", "notes"] {
+                assert_eq!(example[field], template[field], "{field}");
+            }
         }
         for trigger in ["plan this feature for ralph", "create a ralph prd", "generate tasks for ralph"] {
             let description = skill.lines().find(|line| line.starts_with("description: ")).unwrap();

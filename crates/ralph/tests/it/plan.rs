@@ -203,6 +203,23 @@ fn a_killed_ralph_leaves_the_old_files_and_no_process() {
 }
 
 #[test]
+fn old_sessions_are_removed_by_clean_and_one_at_work_is_not() {
+    let sandbox = half_done();
+    let running = in_the_middle(&sandbox);
+    let live = record(&sandbox);
+    let all = ["clean", "--runs", "--keep", "0"];
+    assert!(sandbox.ralph(&all).exits(0).stdout.contains("Nothing to remove."));
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    let session = format!("planning session {}", live.file_name().unwrap().to_str().unwrap());
+    assert!(sandbox.ralph(&["clean", "--runs"]).exits(0).stdout.contains("Nothing to remove."));
+    assert!(sandbox.ralph(&[&all[..], &["--dry-run"]].concat()).exits(0).stdout.contains(&session));
+    assert!(live.exists());
+    assert!(sandbox.ralph(&all).exits(0).stdout.contains(&session));
+    assert!(!live.exists());
+}
+
+#[test]
 fn an_interrupted_ralph_leaves_the_old_files_and_no_process() {
     for signal in [Signal::INT, Signal::TERM] {
         let sandbox = half_done();

@@ -17,6 +17,7 @@ mod worker;
 
 pub use history::ALL_RUNS;
 pub use plugin::fix as plugin_fix;
+pub use request::how_to_install;
 
 use crate::error::CliError;
 

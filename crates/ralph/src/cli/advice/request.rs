@@ -13,7 +13,9 @@ impl From<&RequestError> for CliError {
     fn from(error: &RequestError) -> CliError {
         let usage = CliError::from_error(error, Code::Usage);
         match error {
-            RequestError::AgentMissing { program } => usage.hint(how_to_install(program)),
+            RequestError::AgentMissing { program } => {
+                usage.hint(format!("{}, or give another program after --", how_to_install(program)))
+            }
             RequestError::NoModel { .. } => {
                 usage.hint("set it with -m, RALPH_MODEL or agent.model in the settings")
             }
@@ -32,14 +34,13 @@ impl From<&RequestError> for CliError {
     }
 }
 
-fn how_to_install(program: &str) -> String {
+pub fn how_to_install(program: &str) -> &'static str {
     let install = Dialect::KNOWN.into_iter().find(|known| known.name() == program);
-    let install = match (install, program) {
+    match (install, program) {
         (Some(known), _) => known.spec().install,
         (None, "gemini") => "npm install -g @google/gemini-cli",
         (None, _) => "install it",
-    };
-    format!("{install}, or give another program after --")
+    }
 }
 
 impl From<&RefusesRoot> for CliError {

@@ -5,13 +5,14 @@ use super::super::format::Format;
 use super::super::home;
 use super::super::init::detect;
 use super::{PlanArgs, idea};
+use crate::cli::advice::how_to_install;
 use crate::error::CliError;
 use crate::fsx;
 use crate::layout::{Home, PlanDir, Project, TasksDir};
 use crate::placeholder;
 use crate::planner::instructions::{self, Talk, Told};
 use crate::planner::{Form, PlanScope, PlanSpec, PlannerError, PrdMode, drafts, story_record};
-use crate::request::{agents, new_run_id, tasks};
+use crate::request::{RequestError, agents, new_run_id, tasks};
 use crate::settings::{self, Settings};
 use crate::similar;
 use crate::stories::backlog;
@@ -48,7 +49,8 @@ impl Prepared {
         let loaded = settings::load(&project, None).map_err(|error| refused(&error))?;
         let settings = loaded.settings;
         let idea = idea::read(args)?;
-        let agent = agents::planner(args.agent.as_deref(), args.model.as_deref(), &settings, project.dir())?;
+        let agent = agents::planner(args.agent.as_deref(), args.model.as_deref(), &settings, project.dir())
+            .map_err(|error| no_agent(&error))?;
         let talk = talk(args, &agent)?;
         let (form, lays_out) = match args.stories {
             true => (Form::Stories, false),
@@ -162,12 +164,26 @@ impl Prepared {
     }
 }
 
+/// Another program cannot be given here.
+fn no_agent(error: &RequestError) -> CliError {
+    let refusal = CliError::from(error);
+    match error {
+        RequestError::AgentMissing { program } if can_plan(Dialect::of_program(program)) => {
+            refusal.hint(format!("{}, or {}", how_to_install(program), able(can_plan)))
+        }
+        RequestError::AgentMissing { .. } => refusal.hint(able(can_plan)),
+        _ => refusal,
+    }
+}
+
+/// The agents that can do something.
+fn able(able: fn(Dialect) -> bool) -> String {
+    let names = Dialect::KNOWN.into_iter().filter(|dialect| able(*dialect)).map(Dialect::name);
+    format!("use --agent {}", names.collect::<Vec<_>>().join(" or --agent "))
+}
+
 /// How the user is asked: as they want, if the agent can and someone is there.
 fn talk(args: &PlanArgs, agent: &AgentSpec) -> Result<Talk, CliError> {
-    let able = |able: fn(Dialect) -> bool| {
-        let names = Dialect::KNOWN.into_iter().filter(|dialect| able(*dialect)).map(Dialect::name);
-        format!("use --agent {}", names.collect::<Vec<_>>().join(" or --agent "))
-    };
     if !can_plan(agent.dialect) {
         return Err(CliError::usage(format!("this agent cannot plan: {}", agent.name)).hint(able(can_plan)));
     }
