@@ -3,6 +3,7 @@
 use super::agents::AgentsArgs;
 use super::config::ConfigArgs;
 use super::hook::HookArgs;
+use super::plugin::PluginArgs;
 use super::sandbox::SandboxArgs;
 use super::stories::StoriesArgs;
 use super::tasks::TasksArgs;
@@ -39,6 +40,7 @@ fn with_nested() -> Command {
             "agents" => AgentsArgs::augment_args,
             "config" => ConfigArgs::augment_args,
             "hook" => HookArgs::augment_args,
+            "plugin" => PluginArgs::augment_args,
             "sandbox" => SandboxArgs::augment_args,
             "stories" => StoriesArgs::augment_args,
             "tasks" => TasksArgs::augment_args,
