@@ -74,8 +74,8 @@ impl Round<'_> {
             true => Input::Messages,
             false => Input::File(File::open(self.record.instructions()).map_err(record)?),
         };
-        let mut logs = [self.record.stdout(self.number), self.record.stderr(self.number)]
-            .map(|path| fsx::appending(&path));
+        let mut stdout_log = fsx::appending(&self.record.stdout(self.number)).map_err(record)?;
+        let mut stderr_log = fsx::appending(&self.record.stderr(self.number)).map_err(record)?;
         let mut runner =
             Runner::start(&command, input, self.limit).map_err(|cause| not_started(cause.to_string()))?;
         if self.asks {
@@ -90,15 +90,15 @@ impl Round<'_> {
             answers: Vec::new(),
         };
         let exit = loop {
-            let happened = runner.next();
-            if let (Happened::Stdout(bytes), [Ok(log), _]) | (Happened::Stderr(bytes), [_, Ok(log)]) =
-                (&happened, &mut logs)
-            {
-                log.write_all(bytes).map_err(record)?;
-            }
-            match happened {
-                Happened::Stdout(bytes) => heard.stdout(&bytes, self.asks, audience, &mut runner),
-                Happened::Stderr(bytes) => heard.stderr(&bytes, self.agent.dialect),
+            match runner.next() {
+                Happened::Stdout(bytes) => {
+                    stdout_log.write_all(&bytes).map_err(record)?;
+                    heard.stdout(&bytes, self.asks, audience, &mut runner);
+                }
+                Happened::Stderr(bytes) => {
+                    stderr_log.write_all(&bytes).map_err(record)?;
+                    heard.stderr(&bytes, self.agent.dialect);
+                }
                 Happened::Ended(Ended::Exit(exit)) => break exit,
                 Happened::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
                 Happened::Ended(Ended::Interrupted) => {
