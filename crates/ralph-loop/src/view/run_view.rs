@@ -141,6 +141,11 @@ pub enum Work {
 }
 
 impl RunView {
+    /// The user has asked for a pause, and a step is still at work.
+    pub fn is_pausing(&self) -> bool {
+        self.paused && matches!(self.doing, Doing::Step { .. })
+    }
+
     pub(super) fn of(run: &Run, state: &State, totals: &Totals) -> RunView {
         let stopped = state.stopped.as_ref();
         let price = state.agent_at_work().and_then(|agent| run.agents.get(agent)?.price);

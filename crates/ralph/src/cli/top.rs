@@ -49,7 +49,8 @@ pub struct TopArgs {
 const FIRST: Duration = Duration::from_millis(60);
 
 pub fn top(args: &TopArgs) -> Result<ExitCode, CliError> {
-    if !rustix::stdio::stdin().is_terminal() || !rustix::stdio::stdout().is_terminal() {
+    // A dumb one cannot be drawn on.
+    if !rustix::stdio::stdin().is_terminal() || Style::screen().is_none() {
         return Err(CliError::usage("top needs a terminal")
             .hint("use `ralph status --watch` to follow runs without one, or `ralph ls` for a list"));
     }
@@ -216,7 +217,7 @@ fn steer(home: &Home, run: &str, what: &Steering) -> String {
         let name = printable(&target.name).into_owned();
         match what {
             Steering::Pause => pause_one(home, &target).map(|came| match came {
-                Came::Done => format!("paused {name} after its iteration"),
+                Came::Done => format!("{name} pauses after this iteration"),
                 Came::Already => format!("{name} is already paused"),
             }),
             Steering::Resume => resume(home, &target),

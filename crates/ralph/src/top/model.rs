@@ -3,6 +3,7 @@
 use super::chosen::Wanted;
 use super::runs::ListedRun;
 use super::tabs::{Content, Tab};
+use super::view::help_lines;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What the arrows move in.
@@ -31,22 +32,40 @@ pub enum Purpose {
     ConfirmKill,
 }
 
-impl Purpose {
-    pub fn prompt(self) -> &'static str {
-        match self {
-            Purpose::Filter => "filter: ",
-            Purpose::Search => "search: ",
-            Purpose::Say => "say: ",
-            Purpose::Limit => "limit (20, $5 or 2h): ",
-            Purpose::ConfirmKill => "kill it? (y/n) ",
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub purpose: Purpose,
+    /// The run that was chosen when it began: another one may be chosen meanwhile.
+    about: Option<Named>,
     pub text: String,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    id: String,
+    name: String,
+}
+
+impl Input {
+    /// What is shown before the text.
+    pub fn prompt(&self) -> String {
+        let name = self.about.as_ref().map_or("it", |run| &run.name);
+        match self.purpose {
+            Purpose::Filter => "filter: ".to_string(),
+            Purpose::Search => "search: ".to_string(),
+            Purpose::Say => format!("say to {name}: "),
+            Purpose::Limit => format!("limit of {name} (20, $5 or 2h): "),
+            Purpose::ConfirmKill => format!("kill {name}? (y/n) "),
+        }
+    }
+
+    fn steers(&self, what: Steering) -> Effect {
+        match &self.about {
+            Some(run) => Effect::Steer { run: run.id.clone(), what },
+            None => Effect::None,
+        }
+    }
 }
 
 /// What is asked of a run.
@@ -84,16 +103,22 @@ pub struct Model {
     pub tab: Tab,
     scrolls: [Scroll; Tab::ALL.len()],
     pub search: String,
+    /// The row that a search has found last.
+    found: Option<usize>,
     pub input: Option<Input>,
     /// The one to look at; none is the last one.
     pub iteration: Option<u32>,
     /// What was just done, or could not be.
     pub note: Option<String>,
-    pub help: bool,
+    /// The keys are explained, from this line on.
+    pub help: Option<usize>,
 }
 
 /// With one of these a character is a command, and there is none.
 const NO_TEXT: KeyModifiers = KeyModifiers::CONTROL.union(KeyModifiers::ALT);
+
+/// What the changes of a file begin with.
+const FILE: &str = "diff --git ";
 
 /// A line that is typed is no longer than this.
 const LONGEST_INPUT: usize = 4096;
@@ -111,10 +136,11 @@ impl Model {
             tab: Tab::Now,
             scrolls: at_first(),
             search: String::new(),
+            found: None,
             input: None,
             iteration: None,
             note: None,
-            help: false,
+            help: None,
         }
     }
 
@@ -145,6 +171,12 @@ impl Model {
 
     pub fn wanted(&self, width: usize) -> Option<Wanted> {
         Some(Wanted { run: self.chosen.clone()?, iteration: self.iteration, width })
+    }
+
+    /// The row that a search has found last.
+    #[cfg(test)]
+    pub fn found(&self) -> Option<usize> {
+        self.found
     }
 
     pub fn scroll(&self) -> Scroll {
@@ -185,14 +217,18 @@ impl Model {
         if let Some(input) = self.input.take() {
             return self.typed(input, key, content, height);
         }
-        if self.help {
-            self.help = false;
+        if let Some(first) = self.help {
+            self.help = match key.code {
+                KeyCode::Down | KeyCode::Char('j') => Some((first + 1).min(help_lines())),
+                KeyCode::Up | KeyCode::Char('k') => Some(first.saturating_sub(1)),
+                _ => None,
+            };
             return Effect::None;
         }
         let page = height.saturating_sub(1).max(1);
         match key.code {
             KeyCode::Char('q') => return Effect::Quit,
-            KeyCode::Char('?') => self.help = true,
+            KeyCode::Char('?') => self.help = Some(0),
             KeyCode::Tab => self.tab = self.tab.after(1),
             KeyCode::BackTab => self.tab = self.tab.after(Tab::ALL.len() - 1),
             KeyCode::Char(digit @ '1'..='6') => self.tab = Tab::ALL[digit as usize - '1' as usize],
@@ -238,7 +274,7 @@ impl Model {
     fn typed(&mut self, mut input: Input, key: KeyEvent, content: &Content<'_>, height: usize) -> Effect {
         if input.purpose == Purpose::ConfirmKill {
             return match key.code {
-                KeyCode::Char('y' | 'Y') => self.steer(Steering::Kill),
+                KeyCode::Char('y' | 'Y') => input.steers(Steering::Kill),
                 _ => Effect::None,
             };
         }
@@ -270,8 +306,8 @@ impl Model {
                 self.search = text;
                 self.find(content, height, Direction::Here);
             }
-            Purpose::Say if !text.is_empty() => return self.steer(Steering::Say(text)),
-            Purpose::Limit if !text.is_empty() => return self.steer(Steering::Limit(text)),
+            Purpose::Say if !text.is_empty() => return input.steers(Steering::Say(text)),
+            Purpose::Limit if !text.is_empty() => return input.steers(Steering::Limit(text)),
             Purpose::Say | Purpose::Limit | Purpose::ConfirmKill => {}
         }
         Effect::None
@@ -299,13 +335,17 @@ impl Model {
     }
 
     fn ask(&mut self, purpose: Purpose) {
-        self.input = Some(Input { purpose, text: String::new() });
+        self.input = Some(Input { purpose, about: None, text: String::new() });
     }
 
     fn ask_about_run(&mut self, purpose: Purpose) {
-        if self.chosen().is_some() {
-            self.ask(purpose);
+        let Some(run) = self.chosen() else { return };
+        if purpose == Purpose::ConfirmKill && !run.alive {
+            self.note = Some(format!("{} is not running", run.name));
+            return;
         }
+        let about = Some(Named { id: run.id.clone(), name: run.name.clone() });
+        self.input = Some(Input { purpose, about, text: String::new() });
     }
 
     fn steer(&mut self, what: Steering) -> Effect {
@@ -377,20 +417,28 @@ impl Model {
         self.chosen().and_then(|run| run.view.as_ref()).map_or(1, |view| view.iteration)
     }
 
-    /// Goes to the next row that has what is searched for, around the end.
+    /// Goes to the next row that has what is searched for, or to the next file of a diff, around the end.
     fn find(&mut self, content: &Content<'_>, height: usize, direction: Direction) {
-        if self.search.is_empty() || content.end <= content.first {
+        let wanted = match (self.tab, self.search.as_str()) {
+            (Tab::Changes, "") => FILE,
+            (_, search) => search,
+        };
+        if wanted.is_empty() || content.end <= content.first {
             return;
         }
-        let (rows, top) = (content.end - content.first, self.top(content, height) - content.first);
+        let (rows, top) = (content.end - content.first, self.top(content, height));
+        // On the last page the row that was found is not the one at the top.
+        let is_shown = |at: &usize| (top..top + height).contains(at) && *at < content.end;
+        let from = self.found.filter(is_shown).unwrap_or(top) - content.first;
         let number = |step: usize| match direction {
-            Direction::Here => content.first + (top + step) % rows,
-            Direction::Down => content.first + (top + 1 + step) % rows,
-            Direction::Up => content.first + (top + 2 * rows - 1 - step) % rows,
+            Direction::Here => content.first + (top - content.first + step) % rows,
+            Direction::Down => content.first + (from + 1 + step) % rows,
+            Direction::Up => content.first + (from + 2 * rows - 1 - step) % rows,
         };
-        match (0..rows).map(number).find(|at| content.row(*at).has(&self.search)) {
+        self.found = (0..rows).map(number).find(|at| content.row(*at).has(wanted));
+        match self.found {
             Some(found) => self.set_scroll(Scroll::At(found)),
-            None => self.note = Some(format!("not found: {}", self.search)),
+            None => self.note = Some(format!("not found: {wanted}")),
         }
     }
 }

@@ -183,3 +183,52 @@ fn other_keys_with_control_do_nothing() {
     }
     assert!(model.input.is_none());
 }
+
+#[test]
+fn a_kill_is_for_the_run_that_it_was_asked_about() {
+    let mut model = model(&["a", "b", "c"]);
+    type_keys(&mut model, "jx");
+    assert_eq!(model.input.as_ref().unwrap().prompt(), "kill b? (y/n) ");
+    // It goes while the question is open, and its neighbour is chosen.
+    model.set_runs(vec![run("a"), run("c")]);
+    assert_eq!(chosen(&model), "c");
+    assert_eq!(type_keys(&mut model, "y"), steers("b", Steering::Kill));
+    let over = ListedRun { alive: false, ..run("d") };
+    model.set_runs(vec![over]);
+    assert_eq!(type_keys(&mut model, "x"), Effect::None);
+    assert_eq!((model.input.as_ref(), model.note.as_deref()), (None, Some("d is not running")));
+}
+
+#[test]
+fn the_next_match_is_found_on_the_last_page_and_around_the_end() {
+    let content = Content::new(100, |at| Row::plain(if at >= 95 { "match" } else { "other" }));
+    let mut model = model(&["a"]);
+    model.focus = Focus::Detail;
+    let mut press = |code: KeyCode| {
+        model.key(KeyEvent::new(code, KeyModifiers::NONE), &content, HEIGHT);
+        model.found()
+    };
+    for key in "/match".chars() {
+        press(KeyCode::Char(key));
+    }
+    let found: Vec<_> = [KeyCode::Enter]
+        .into_iter()
+        .chain([KeyCode::Char('n'); 5])
+        .chain([KeyCode::Char('N'); 2])
+        .map(&mut press)
+        .collect();
+    assert_eq!(found, [95, 96, 97, 98, 99, 95, 99, 98].map(Some));
+}
+
+#[test]
+fn without_a_search_the_next_file_of_the_changes_is_found() {
+    let content =
+        Content::new(50, |at| Row::plain(if at % 20 == 5 { "diff --git a/x b/x" } else { "+ line" }));
+    let mut model = model(&["a"]);
+    for (key, found) in
+        [('4', None), ('n', Some(5)), ('n', Some(25)), ('n', Some(45)), ('n', Some(5)), ('N', Some(45))]
+    {
+        model.key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE), &content, HEIGHT);
+        assert_eq!(model.found(), found, "{key}");
+    }
+}

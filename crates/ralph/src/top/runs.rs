@@ -46,6 +46,7 @@ impl ListedRun {
         match view.reason {
             Some(reason) => reason.word(),
             None if !self.alive => "crashed",
+            None if view.is_pausing() => "pausing",
             None if view.paused => "paused",
             None => "running",
         }

@@ -114,7 +114,7 @@ fn plan(detail: &Detail, style: Style, width: usize) -> Content<'_> {
 fn story(detail: &Detail, item: &ItemView, style: Style, ids: usize, width: usize) -> Row {
     let (word, tone) = match item.mark {
         Mark::Done => ("done", Some(Tone::Good)),
-        Mark::AtWork => ("at work", Some(Tone::Strong)),
+        Mark::AtWork => ("in progress", Some(Tone::Strong)),
         Mark::Failed => ("failed", Some(Tone::Bad)),
         Mark::NeedsReview => ("needs review", Some(Tone::Warn)),
         Mark::NeedsChanges => ("needs changes", Some(Tone::Warn)),

@@ -68,9 +68,10 @@ pub struct Scene<'a> {
 pub fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>) {
     let size = frame.area();
     let areas = areas(size, scene.model.focus);
-    if scene.model.help {
-        let help: Vec<Line<'_>> = HELP.lines().map(Line::raw).collect();
-        return lines(frame, size, help);
+    if let Some(first) = scene.model.help {
+        // The last line stays on the screen.
+        let first = first.min(help_lines().saturating_sub(size.height.into()));
+        return lines(frame, size, HELP.lines().skip(first).map(Line::raw).collect());
     }
     if let Some(area) = areas.list {
         list(frame, scene, area);
@@ -124,7 +125,7 @@ fn list(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect) {
         let text = match (model.is_read, model.filter.is_empty()) {
             (false, _) => "reading …",
             (true, true) => "no runs yet: ralph run --help",
-            (true, false) => "none fits: Esc",
+            (true, false) => "no match (Esc clears the filter)",
         };
         shown.push(Line::raw(fit(text, width)));
     }
@@ -150,7 +151,7 @@ fn list_line(run: &ListedRun, scene: &Scene<'_>, is_chosen: bool, width: usize) 
     let state = run.state();
     let tone = match state {
         "running" | "starting" => Some(Tone::Strong),
-        "paused" => Some(Tone::Warn),
+        "pausing" | "paused" => Some(Tone::Warn),
         _ if run.view.as_ref().is_some_and(|view| view.success) => Some(Tone::Good),
         _ => Some(Tone::Quiet),
     };
@@ -210,7 +211,11 @@ fn tabs(scene: &Scene<'_>, width: usize, height: usize) -> Line<'static> {
         spans.push(Span::raw(" ".repeat(width - all - position.len())));
     } else {
         let number = model.tab as usize + 1;
-        spans.push(Span::styled(format!("[{}] {number}/{} ", model.tab.name(), Tab::ALL.len()), strong));
+        let tab = format!("[{}] {number}/{} ", model.tab.name(), Tab::ALL.len());
+        if tab.len() + position.len() > width {
+            return Line::styled(tab, strong);
+        }
+        spans.push(Span::styled(tab, strong));
     }
     spans.push(Span::styled(position, look(scene.style, Some(Tone::Quiet))));
     Line::from(spans)
@@ -263,23 +268,27 @@ fn foot(frame: &mut Frame<'_>, scene: &Scene<'_>, area: Rect) {
         return;
     }
     if let Some(input) = &model.input {
-        let text = format!("{}{}", input.purpose.prompt(), printable(&input.text));
+        let text = format!("{}{}", printable(&input.prompt()), printable(&input.text));
         let shown = fit_end(&text, width.saturating_sub(1));
         frame.set_cursor_position(Position { x: area.x + shown.width() as u16, y: area.y });
         return lines(frame, area, vec![Line::raw(shown)]);
     }
     let line = match &model.note {
         Some(note) => Line::styled(fit(&printable(note), width), look(scene.style, Some(Tone::Warn))),
-        None => Line::styled(keys(model.focus, width), look(scene.style, Some(Tone::Quiet))),
+        None => {
+            Line::styled(keys(model.focus, width, scene.style.emoji), look(scene.style, Some(Tone::Quiet)))
+        }
     };
     lines(frame, area, vec![line]);
 }
 
 /// The keys that fit.
-fn keys(focus: Focus, width: usize) -> String {
-    let (arrows, slash) = match focus {
-        Focus::Runs => ("↑↓ choose", "/ filter"),
-        Focus::Detail => ("↑↓ scroll", "/ search"),
+fn keys(focus: Focus, width: usize, has_signs: bool) -> String {
+    let (arrows, slash) = match (focus, has_signs) {
+        (Focus::Runs, true) => ("↑↓ choose", "/ filter"),
+        (Focus::Detail, true) => ("↑↓ scroll", "/ search"),
+        (Focus::Runs, false) => ("j k choose", "/ filter"),
+        (Focus::Detail, false) => ("j k scroll", "/ search"),
     };
     let all = [
         "? help",
@@ -307,6 +316,10 @@ fn keys(focus: Focus, width: usize) -> String {
     line
 }
 
+pub fn help_lines() -> usize {
+    HELP.lines().count()
+}
+
 const HELP: &str = "\
 Tab, Shift+Tab, 1-6   next, previous, that tab
 Left, Right, Enter    to the list, to the run
@@ -316,13 +329,13 @@ Home, End             to the beginning, to the end
 f                     follow: the end of the last iteration
 [ ]                   the iteration before, after
 /                     filter the list, search in the run
-n N                   next, previous match
+n N                   next, previous match; file in changes
 p r                   pause, resume
 s                     add a note to the next prompt
 l                     set a limit: 20, $5 or 2h
 x                     kill (asks first)
 a                     attach to a worker
-Esc                   take back a search or a filter
+Esc                   clear the search or the filter
 q, Ctrl+C             quit";
 
 #[cfg(test)]
@@ -355,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_help_line_has_whole_keys_only() {
-        assert_eq!(keys(Focus::Runs, 20), "? help  q quit");
-        assert_eq!(keys(Focus::Runs, 5), "");
+        assert_eq!(keys(Focus::Runs, 20, true), "? help  q quit");
+        assert_eq!(keys(Focus::Runs, 5, true), "");
     }
 }

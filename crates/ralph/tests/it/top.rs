@@ -106,15 +106,15 @@ fn a_live_run_is_shown_as_it_speaks_and_is_steered_with_keys() {
     top.shows("words 3 of agent 1");
     top.shows("1 live, 1 run");
     top.keys("p");
-    top.shows("paused ");
+    top.shows(" pauses after this iteration");
     sandbox.until_fact("the pause", |fact| fact["asked"] == "pause");
     top.keys("r");
     sandbox.until_fact("the end of the pause", |fact| fact["asked"] == "continue");
     top.keys("s");
-    top.shows("say:");
+    top.shows("say to ");
     // A paste is no keys: its line end sends nothing.
     top.keys("\u{1b}[200~mind the\nquiet\u{1b}[201~");
-    top.shows("say: mind the quiet");
+    top.shows(": mind the quiet");
     top.keys("\r");
     sandbox.until_fact("the note", |fact| !fact["asked"]["say"].is_null());
     top.keys("l2\r");
@@ -123,9 +123,9 @@ fn a_live_run_is_shown_as_it_speaks_and_is_steered_with_keys() {
     top.shows("words 3 of agent 2");
     top.shows("2/2");
     top.keys("x");
-    top.shows("kill it?");
+    top.shows("? (y/n)");
     top.keys("n");
-    top.until("the question to go", |screen| !screen.contains("kill it?"));
+    top.until("the question to go", |screen| !screen.contains("? (y/n)"));
     top.keys("xy");
     top.shows("killed");
     running.end().exits(1);
@@ -143,6 +143,11 @@ fn the_screen_follows_a_resize_down_to_20_by_5() {
     resize(&mut top, 20, 5);
     top.until("the small screen", |screen| screen.lines().all(|line| !line.contains('│')));
     top.shows("? help  q quit");
+    top.keys("?");
+    top.shows("Tab, Shift+Tab");
+    top.keys(&DOWN.repeat(30));
+    top.shows("q, Ctrl+C");
+    top.keys("?");
     top.keys(RIGHT);
     top.shows("[now] 1/6");
     resize(&mut top, 200, 60);
@@ -288,6 +293,11 @@ fn without_a_terminal_it_says_what_to_use() {
     let sandbox = Sandbox::bare();
     let ran = sandbox.ralph(&["top"]).exits(2).says("top needs a terminal");
     assert!(ran.stderr.contains("ralph status --watch") && ran.stderr.contains("ralph ls"), "{}", ran.stderr);
+    let on_a_dumb_one = ["env", "TERM=dumb", RALPH, "top"];
+    let mut dumb = Screen::start(sandbox.command("setsid"), &on_a_dumb_one, (80, 24));
+    until("its end", || dumb.child.0.try_wait().unwrap().is_some());
+    let (code, text) = dumb.restored();
+    assert!(code == Some(2) && text.contains("top needs a terminal"), "{text}");
     let mut top = start(&sandbox, &["no-such-run"], (80, 24));
     until("its end", || top.child.0.try_wait().unwrap().is_some());
     let (code, text) = top.restored();
