@@ -29,12 +29,13 @@ pub fn lines(targets: &[Target], now: &Zoned, width: usize) -> Vec<String> {
 
 fn cells(target: &Target, now: &Zoned) -> [String; 8] {
     let state = &target.state;
-    let status = match target.is_abandoned() {
-        true => format!("{}, process is gone", state.status.word()),
-        false => target.status_line(),
-    };
     let view = target.view.as_deref();
     let live = view.filter(|_| target.is_live());
+    let status = match target.is_abandoned() {
+        true => format!("{}, process is gone", state.status.word()),
+        false if live.is_some_and(RunView::is_pausing) => "pausing".to_string(),
+        false => target.status_line(),
+    };
     [
         one_line(&target.name),
         status,

@@ -1,5 +1,6 @@
 //! `ralph runs`: what has run, newest first.
 
+use super::args::ProjectArgs;
 use super::format::ListFormat;
 use super::table::{Column, Shape, table};
 use super::{home, print_list};
@@ -18,20 +19,28 @@ use std::process::ExitCode;
 #[command(after_help = "\
 PLAN is what the run works through: a prompt, stories or tasks. STATUS is how it ended (completed, \
 max_iterations, interrupted …), running, or crashed: its process died, and `ralph resume` continues it. \
-DONE counts iterations. A narrow terminal shows fewer columns; a pipe gets all of them. `ralph schema view` \
+DONE counts the stories of the plan, or the iterations of a prompt. A narrow terminal shows fewer columns; a pipe gets all of them. `ralph schema view` \
 describes the field `view` of the JSON.
 
 Example:
   ralph runs --format json | jq '.[0].view.asked'")]
 pub struct RunsArgs {
+    /// Only runs of this project
+    #[arg(long)]
+    here: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: ListFormat,
+    #[command(flatten)]
+    project: ProjectArgs,
 }
 
 pub fn runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
     let (home, now) = (home()?, Zoned::now());
-    let lines = catalog::all(&home)?;
+    let lines = match args.here {
+        true => catalog::of_project(&home, &args.project.dir()?)?,
+        false => catalog::all(&home)?,
+    };
     if args.format == ListFormat::Human {
         print_table(&home, &lines);
         return Ok(ExitCode::SUCCESS);
@@ -92,7 +101,10 @@ fn rows(home: &Home, lines: &[RunLine], width: usize) -> Vec<String> {
             line.plan.clone().unwrap_or_else(|| "-".to_string()),
             line.status.clone(),
             view.map(|view| assignment(&view.assignment, &home.run(&line.id))).unwrap_or_default(),
-            format!("{}/{}", line.iterations, line.max_iterations),
+            match view.and_then(|view| view.progress) {
+                Some(progress) => format!("{}/{}", progress.done, progress.of),
+                None => format!("{}/{}", line.iterations, line.max_iterations),
+            },
             line.cost.to_string(),
             span(up_ms),
             one_line(&workspace),

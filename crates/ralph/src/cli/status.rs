@@ -83,9 +83,14 @@ fn watch(home: &Home, name: Option<&str>) -> Result<ExitCode, CliError> {
             // A terminal that is gone has no size.
             let Some((columns, rows)) = Style::screen() else { return Ok(ExitCode::SUCCESS) };
             let (targets, problems) = asked_for(home, name)?;
+            let table = || run_table::lines(&targets, &Zoned::now(), columns);
             let mut lines = match (name, targets.is_empty()) {
-                (None, false) => run_table::lines(&targets, &Zoned::now(), columns),
-                (Some(_), _) | (None, true) => all_lines(&targets, false),
+                (None, false) => table(),
+                (None, true) => all_lines(&targets, false),
+                // All that is known of a run, or a line if that does not fit.
+                (Some(_), _) => {
+                    Some(all_lines(&targets, false)).filter(|all| all.len() <= rows).unwrap_or_else(table)
+                }
             };
             lines.extend(problems.iter().map(|problem| one_line(&format!("warning: {problem}"))));
             canvas.draw(&on_screen(lines, columns, rows));

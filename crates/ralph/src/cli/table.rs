@@ -84,10 +84,12 @@ fn on_screen<const N: usize>(
     let (mut widths, mut used) = ([None; N], 0);
     for at in by_worth {
         let wants = least(at) + usize::from(used > 0);
-        if used == 0 || columns[at].worth == KEPT || used + wants <= width {
-            widths[at] = Some(least(at));
-            used += wants;
+        // What is worth less than a column that does not fit is not shown in its place.
+        if used > 0 && columns[at].worth != KEPT && used + wants > width {
+            break;
         }
+        widths[at] = Some(least(at));
+        used += wants;
     }
     // A single column that is too wide is cut.
     if let [only] = &mut widths.iter_mut().flatten().collect::<Vec<_>>()[..] {

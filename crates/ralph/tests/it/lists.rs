@@ -77,6 +77,14 @@ fn live_runs_of_all_projects_are_listed_in_natural_order_and_then_ended_workers(
     assert_eq!(names(&["ls"]), format!("{id}\nw2\nw10\na1\n"));
     assert_eq!(names(&["ls", "--here"]), format!("{id}\na1\n"));
     assert_eq!(names(&["ls", "--here", "-C", "../other"]), "w2\nw10\n");
+    assert_eq!(names(&["runs", "--here", "-C", "../other"]).lines().count(), 2);
+    assert_eq!(names(&["runs"]).lines().count(), 4);
+    yard.0.ralph(&["pause", "w2"]).exits(0);
+    // Its agent goes on until the end of its iteration.
+    assert!(
+        on_screen(&yard.0, 80, &["ls"]).iter().any(|line| line.contains("w2 ") && line.contains(" pausing "))
+    );
+    yard.0.ralph(&["resume", "w2"]).exits(0);
     let listed = on_screen(&yard.0, 120, &["ls"]);
     insta::assert_snapshot!("ls", without_times(&listed).replace(&id, "[RUN]"));
     let listed = on_screen(&yard.0, 80, &["ls"]);
@@ -192,6 +200,29 @@ fn status_watch_fits_the_screen_and_leaves_it_as_it_was() {
     let frame = seen.split("\u{1b}[H").nth(1).unwrap().replace("\u{1b}[K", "");
     let frame: Vec<&str> = frame.split("\u{1b}[J").next().unwrap().lines().collect();
     assert!(frame.len() == 4 && frame.iter().all(|line| line.width() <= 60), "{frame:#?}");
+}
+
+#[test]
+fn one_run_is_watched_in_full_or_in_a_line_if_that_does_not_fit() {
+    let yard = Yard::new();
+    let _running = several(&yard);
+    for (rows, waited) in [(30, "Status: running"), (6, "STATE")] {
+        let mut terminal = Terminal::sized(100, rows, on_xterm(&yard.0), &["status", "w2", "--watch"]);
+        terminal.expect(waited);
+        terminal.key(CTRL_C);
+        let (code, seen) = terminal.end();
+        assert!(code == Some(0) && !seen.contains(" more"), "{seen:?}");
+    }
+}
+
+#[test]
+fn what_is_done_of_a_list_counts_stories() {
+    use crate::tasks_support::{list, new, project, right};
+    let sandbox = project(&list(&[right("US-001", 1), new("US-002"), new("US-003")]));
+    let agent = sandbox.sh_agent("cat > /dev/null; echo nothing to say");
+    sandbox.ralph(&[&["tasks", "-n", "1", "--"], &agent.words()[..]].concat()).exits(1);
+    let runs = sandbox.ralph(&["runs"]).exits(0).stdout;
+    assert!(runs.lines().nth(1).unwrap().contains(" 1/3 "), "{runs}");
 }
 
 /// Whether a value is what a schema says, as far as `ralph schema view` uses schemas.
