@@ -1,6 +1,6 @@
 //! Whether an agent has the plugin, and whether the plugin works there.
 
-use super::agent::{Listed, ListedPlugin};
+use super::agent::{Caller, Listed, ListedPlugin};
 use super::claude;
 use super::codex::{self, CodexHook, Trust};
 use super::files::{Alerts, Copy, compare};
@@ -11,6 +11,9 @@ use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// For each question: someone waits for the status.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub struct Standing {
@@ -134,8 +137,9 @@ impl Standing {
     /// Asks the agent, as it is in a project.
     pub fn of(agent: PluginAgent, project: &Path) -> Standing {
         let Some(program) = agent.program() else { return judge(agent, None, Seen::default()) };
+        let caller = Caller::new(agent, &program, project).patience(PATIENCE);
         let mut seen = Seen::default();
-        match agent.listed(&program) {
+        match caller.listed() {
             Ok(listed) => seen.listed = listed,
             Err(error) => seen.no_answer = Some(with_causes(&error)),
         }
@@ -147,7 +151,7 @@ impl Standing {
                     seen.dir = plugin.dir.clone();
                 }
                 PluginAgent::Codex => {
-                    let hooks = codex::hooks(&program, project);
+                    let hooks = codex::hooks(&caller, project);
                     let first = hooks.as_ref().ok().and_then(|hooks| hooks.first());
                     seen.dir = first.and_then(CodexHook::plugin).map(Path::to_path_buf);
                     seen.hooks = SeenHooks::Codex(hooks.map_err(|error| with_causes(&error)));

@@ -71,6 +71,38 @@ fn an_agent_that_knows_no_plugins_is_named_and_nothing_is_left_behind() {
         .says("cannot read the answer of `codex plugin");
 }
 
+/// A Claude Code that has the plugin, and writes down where it is called with what.
+fn fake_claude(sandbox: &Sandbox) {
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    let marketplaces = json!([{"name": "ralph", "source": "directory", "path": dir}]);
+    let plugins = json!([{"id": "ralph@ralph", "version": "0.1.0", "scope": "user", "enabled": true}]);
+    sandbox.program(
+        "claude",
+        &format!(
+            "echo \"$PWD: $*\" >> {calls}\ncase \"$*\" in\n*'marketplace list'*) echo '{marketplaces}' ;;\n*'plugin list'*) echo '{plugins}' ;;\nesac",
+            calls = sandbox.root().join("calls").display()
+        ),
+    );
+}
+
+#[test]
+fn claude_is_told_for_the_user_and_outside_of_the_project() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    for command in ["install", "uninstall"] {
+        plugin(&sandbox, &[command, "--agent", "claude"]).exits(0);
+    }
+    let calls = fs::read_to_string(sandbox.root().join("calls")).unwrap();
+    let changes = calls.lines().filter(|call| !call.contains(" list --json"));
+    let changes: Vec<&str> = changes.collect();
+    assert_eq!(changes.len(), 5, "{calls}");
+    for call in changes {
+        let (cwd, args) = call.split_once(": ").unwrap();
+        assert!(args.contains(" --scope user "), "{call}");
+        assert!(!Path::new(cwd).starts_with(sandbox.project()) && !Path::new(cwd).exists(), "{call}");
+    }
+}
+
 /// Runs the script that agents call, with a ralph that says what it is called with.
 fn hook(sandbox: &Sandbox, ralph: &str, env: &[(&str, &str)]) -> Ran {
     sandbox.program("ralph", ralph);

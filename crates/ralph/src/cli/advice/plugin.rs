@@ -15,9 +15,9 @@ impl From<&PluginError> for CliError {
             PluginError::OtherMarketplace { agent, .. } => {
                 failed.hint(format!("remove that one first: {} plugin marketplace remove ralph", agent.name()))
             }
-            PluginError::Refused { agent, complaint, .. } => failed
-                .cause(complaint)
-                .hint(format!("`{} --version`: plugins need a recent one", agent.name())),
+            PluginError::Refused { agent, command, .. } | PluginError::Slow { agent, command, .. } => failed.hint(
+                format!("run `{command}` and fix what it reports; plugins need a recent {}", agent.name()),
+            ),
             PluginError::Unclear { agent, .. } => {
                 failed.hint(format!("`{} --version`: plugins need a recent one", agent.name()))
             }
