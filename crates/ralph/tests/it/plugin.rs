@@ -103,6 +103,41 @@ fn claude_is_told_for_the_user_and_outside_of_the_project() {
     }
 }
 
+#[test]
+fn the_overview_looks_at_the_project_of_the_session() {
+    let sandbox = Sandbox::git();
+    let script = repository().join("ralph/scripts/overview").display().to_string();
+    sandbox.program("ralph", "pwd");
+    let project = sandbox.project().display().to_string();
+    let elsewhere = |env: &str| {
+        sandbox.shell(&format!("mkdir -p deep && cd deep && {env} sh '{script}' stop")).exits(0).stdout
+    };
+    assert_eq!(elsewhere(&format!("CLAUDE_PROJECT_DIR='{project}'")).trim(), project);
+    assert_eq!(elsewhere("env -u CLAUDE_PROJECT_DIR").trim(), format!("{project}/deep"));
+}
+
+#[test]
+fn commands_approve_only_what_reads() {
+    let sandbox = Sandbox::bare();
+    let commands = repository().join("ralph").display().to_string();
+    let approved = sandbox.shell(&format!("grep -rho 'Bash([^)]*)' '{commands}'")).exits(0).stdout;
+    let reads = [
+        "ls:*",
+        "status:*",
+        "show:*",
+        "logs:*",
+        "tasks check:*",
+        "tasks list:*",
+        "stories check:*",
+        "stories list:*",
+    ];
+    for one in approved.lines().filter(|line| !line.contains("scripts/overview")) {
+        let call = one.trim_start_matches("Bash(ralph ").trim_end_matches(')');
+        assert!(reads.contains(&call) || call.ends_with(" --help"), "{one}");
+    }
+    assert!(approved.lines().count() > 15, "{approved}");
+}
+
 /// Runs the script that agents call, with a ralph that says what it is called with.
 fn hook(sandbox: &Sandbox, ralph: &str, env: &[(&str, &str)]) -> Ran {
     sandbox.program("ralph", ralph);
