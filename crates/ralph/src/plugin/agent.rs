@@ -19,6 +19,15 @@ pub enum PluginAgent {
     Codex,
 }
 
+/// What there was to uninstall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uninstalled {
+    Whole,
+    Nothing,
+    /// The agent is not installed, so its configuration cannot be changed.
+    FilesOnly,
+}
+
 /// What an agent has of the plugin, as its own commands say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Listed {
@@ -59,7 +68,7 @@ impl PluginAgent {
 
     /// Where its program is.
     pub fn program(self) -> Option<PathBuf> {
-        which::which(self.name()).and_then(|path| Ok(std::path::absolute(&path).unwrap_or(path))).ok()
+        which::which(self.name()).map(|path| std::path::absolute(&path).unwrap_or(path)).ok()
     }
 
     fn needed(self) -> Result<PathBuf, PluginError> {
@@ -78,8 +87,12 @@ impl PluginAgent {
         }
     }
 
-    /// Takes back what [`install`](PluginAgent::install) has done. Returns whether there was anything.
-    pub fn uninstall(self, dir: &Path) -> Result<bool, PluginError> {
+    /// Undoes what [`install`](PluginAgent::install) has done.
+    pub fn uninstall(self, dir: &Path) -> Result<Uninstalled, PluginError> {
+        if self.program().is_none() && dir.exists() {
+            files::remove_own(dir)?;
+            return Ok(Uninstalled::FilesOnly);
+        }
         let (program, scratch) = (self.needed()?, scratch()?);
         let caller = Caller::new(self, &program, scratch.path());
         let listed = listed_with(&caller, dir)?;
@@ -88,7 +101,7 @@ impl PluginAgent {
             PluginAgent::Codex => codex::uninstall(&caller, &listed)?,
         }
         files::remove_own(dir)?;
-        Ok(listed != Listed::default())
+        Ok(if listed == Listed::default() { Uninstalled::Nothing } else { Uninstalled::Whole })
     }
 
     /// Trusts the plugin's hooks as they are, for an agent that skips others.
@@ -108,6 +121,7 @@ fn scratch() -> Result<tempfile::TempDir, PluginError> {
 
 /// What an agent has of the plugin in `dir`. A marketplace of our name that is not ours is left alone.
 fn listed_with(caller: &Caller<'_>, dir: &Path) -> Result<Listed, PluginError> {
+    files::refuse_links(dir)?;
     // Codex cannot list anything while the directory of a marketplace is missing.
     let was_missing = !dir.exists();
     if was_missing {

@@ -13,7 +13,7 @@ mod codex;
 mod files;
 mod standing;
 
-pub use agent::PluginAgent;
+pub use agent::{PluginAgent, Uninstalled};
 pub use check::{Finding, check, check_by_claude};
 pub use files::{Alerts, write};
 pub use standing::{HookState, Problem, Standing};
@@ -55,6 +55,8 @@ pub enum PluginError {
     Unwritable { path: PathBuf, source: io::Error },
     #[error("cannot remove the plugin: {}", path.display())]
     Unremovable { path: PathBuf, source: io::Error },
+    #[error("a link is in the way of the plugin: {}", .0.display())]
+    Linked(PathBuf),
     #[error("no home directory to keep the plugin in")]
     NoHome,
 }

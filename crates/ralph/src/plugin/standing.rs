@@ -6,6 +6,7 @@ use super::codex::{self, CodexHook, Trust};
 use super::files::{Alerts, Copy, compare};
 use super::{PluginAgent, VERSION};
 use crate::error::with_causes;
+use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
 use serde::Serialize;
 use std::fmt;
@@ -60,6 +61,10 @@ pub enum Problem {
     NotInstalled,
     /// The agent's own commands fail.
     NoAnswer(String),
+    /// They fail because the files that ralph has written are gone.
+    NoFiles {
+        dir: PathBuf,
+    },
     NotLoaded(String),
     Disabled,
     OtherVersion {
@@ -90,10 +95,17 @@ impl fmt::Display for Problem {
             Problem::NoProgram => f.write_str("the agent is not installed"),
             Problem::NotInstalled => f.write_str("the plugin is not installed"),
             Problem::NoAnswer(why) => write!(f, "the agent cannot list its plugins: {why}"),
+            Problem::NoFiles { dir } => {
+                write!(
+                    f,
+                    "the agent cannot list its plugins: the plugin's files are missing: {}",
+                    dir.display()
+                )
+            }
             Problem::NotLoaded(why) => write!(f, "the agent cannot load the plugin: {why}"),
             Problem::Disabled => f.write_str("the plugin is disabled"),
             Problem::OtherVersion { version } => {
-                write!(f, "the plugin is of version {version}, this ralph of version {VERSION}")
+                write!(f, "plugin {version}, ralph {VERSION}")
             }
             Problem::Changed { dir, files } => {
                 write!(f, "files in {} differ from this ralph's: {}", dir.display(), files.join(", "))
@@ -120,7 +132,7 @@ impl Problem {
         match self {
             Problem::HooksUntrusted | Problem::HooksModified => Some(HookState::Untrusted),
             Problem::HooksUnknown(_) => Some(HookState::Unknown),
-            Problem::NoAnswer(_) => Some(HookState::Unknown),
+            Problem::NoAnswer(_) | Problem::NoFiles { .. } => Some(HookState::Unknown),
             Problem::NoProgram
             | Problem::NotInstalled
             | Problem::NotLoaded(_)
@@ -141,7 +153,7 @@ impl Standing {
         let mut seen = Seen::default();
         match caller.listed() {
             Ok(listed) => seen.listed = listed,
-            Err(error) => seen.no_answer = Some(with_causes(&error)),
+            Err(error) => seen.no_answer = Some(no_answer(with_causes(&error), layout::plugin(agent.name()))),
         }
         if let Some(plugin) = seen.listed.plugin.as_ref().filter(|plugin| plugin.enabled) {
             seen.ralph = RalphInPath::find();
@@ -162,6 +174,11 @@ impl Standing {
         judge(agent, Some(program), seen)
     }
 
+    /// Whether the agent has the plugin, or cannot say.
+    pub fn may_be_installed(&self) -> bool {
+        self.installed || self.problems.iter().any(|problem| problem.hooks() == Some(HookState::Unknown))
+    }
+
     /// Whether the plugin is there and works.
     pub fn is_well(&self) -> bool {
         self.installed && self.problems.is_empty()
@@ -172,7 +189,7 @@ impl Standing {
 #[derive(Default)]
 struct Seen {
     listed: Listed,
-    no_answer: Option<String>,
+    no_answer: Option<Problem>,
     dir: Option<PathBuf>,
     copy: Option<Copy>,
     hooks: SeenHooks,
@@ -232,13 +249,21 @@ fn judge(agent: PluginAgent, program: Option<PathBuf>, seen: Seen) -> Standing {
     }
 }
 
+/// Why an agent cannot list its plugins, given where ralph writes the plugin's files.
+fn no_answer(why: String, own: Option<PathBuf>) -> Problem {
+    match own.filter(|dir| why.contains(&*dir.to_string_lossy()) && !dir.exists()) {
+        Some(dir) => Problem::NoFiles { dir },
+        None => Problem::NoAnswer(why),
+    }
+}
+
 /// All of them, the one that hides the others first.
 fn problems(program: Option<&Path>, seen: &Seen) -> Vec<Problem> {
     if program.is_none() {
         return vec![Problem::NoProgram];
     }
-    if let Some(why) = &seen.no_answer {
-        return vec![Problem::NoAnswer(why.clone())];
+    if let Some(problem) = &seen.no_answer {
+        return vec![problem.clone()];
     }
     let Some(plugin) = &seen.listed.plugin else { return vec![Problem::NotInstalled] };
     if !plugin.errors.is_empty() {
@@ -333,11 +358,18 @@ mod tests {
             [Problem::NotLoaded("a; b".into())]
         );
         assert_eq!(standing(|seen| seen.listed = Listed::default()).problems, [Problem::NotInstalled]);
-        let silent = standing(|seen| seen.no_answer = Some("no".into()));
+        let silent = standing(|seen| seen.no_answer = Some(no_answer("no".into(), None)));
         assert_eq!(
             (&silent.problems[..], silent.hooks),
             (&[Problem::NoAnswer("no".into())][..], HookState::Unknown)
         );
+        assert!(silent.may_be_installed() && !silent.is_well() && !none.may_be_installed());
+        let dir = PathBuf::from("/none/of/these");
+        assert_eq!(
+            no_answer("`ralph` at /none/of/these: no".into(), Some(dir.clone())),
+            Problem::NoFiles { dir: dir.clone() }
+        );
+        assert_eq!(no_answer("other".into(), Some(dir)), Problem::NoAnswer("other".into()));
     }
 
     #[test]

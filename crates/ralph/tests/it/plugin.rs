@@ -104,6 +104,91 @@ fn claude_is_told_for_the_user_and_outside_of_the_project() {
 }
 
 #[test]
+fn a_link_to_the_users_files_is_refused_before_anything_is_done() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    sandbox.write("mine/notes.md", "mine");
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    fs::create_dir_all(dir.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(sandbox.project().join("mine"), &dir).unwrap();
+    for command in ["install", "uninstall"] {
+        plugin(&sandbox, &[command])
+            .exits(1)
+            .says(&format!("a link is in the way of the plugin: {}\n", dir.display()))
+            .says("hint: ralph does not change files behind a link");
+    }
+    assert!(!sandbox.root().join("calls").exists());
+    assert_eq!(sandbox.sh("ls mine").trim(), "notes.md");
+}
+
+#[test]
+fn alerts_stay_as_they_are_until_they_are_turned_off() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    let hooks = sandbox.root().join("user/.local/share/ralph/plugin/claude/ralph/hooks/hooks.json");
+    for (flag, wanted) in
+        [(None, false), (Some("--alerts"), true), (None, true), (Some("--no-alerts"), false)]
+    {
+        plugin(&sandbox, &[&["install"][..], flag.as_slice()].concat()).exits(0);
+        assert_eq!(fs::read_to_string(&hooks).unwrap().contains("--always"), wanted, "{flag:?}");
+    }
+    plugin(&sandbox, &["install", "--alerts", "--no-alerts"]).exits(2);
+}
+
+#[test]
+fn an_agent_that_cannot_list_its_plugins_is_not_well_and_says_why() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    plugin(&sandbox, &["install"]).exits(0);
+    let ralph = format!("exec {RALPH} \"$@\"");
+    sandbox.program("ralph", &ralph);
+    // The fake one does not say where it reads the plugin from, which is enough to be well.
+    plugin(&sandbox, &["status"]).exits(0);
+    sandbox.program("codex", "echo 'Error: invalid config: line 3' >&2; exit 1");
+    plugin(&sandbox, &["status"])
+        .exits(1)
+        .says("codex   the agent cannot list its plugins: `codex plugin marketplace list --json` failed: invalid config: line 3\n")
+        .says("run `codex plugin list` and fix what it reports\n");
+}
+
+#[test]
+fn one_agents_failure_does_not_stop_the_other() {
+    let sandbox = Sandbox::bare();
+    sandbox.program("claude", "echo broken >&2; exit 1");
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/codex");
+    let listed = json!({"marketplaces": [{"name": "ralph", "root": dir}], "installed": []});
+    sandbox.program(
+        "codex",
+        &format!("echo \"$*\" >> {}; echo '{listed}'", sandbox.root().join("calls").display()),
+    );
+    for (command, told) in
+        [("install", "plugin add ralph@ralph"), ("uninstall", "plugin marketplace remove ralph")]
+    {
+        plugin(&sandbox, &[command])
+            .exits(1)
+            .says("ralph: error: `claude plugin marketplace list --json` failed\n  cause: broken\n");
+        assert!(fs::read_to_string(sandbox.root().join("calls")).unwrap().contains(told), "{command}");
+    }
+    assert!(!dir.exists());
+}
+
+#[test]
+fn uninstall_visits_an_agent_whose_program_is_gone_and_says_what_is_left() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    plugin(&sandbox, &["install"]).exits(0);
+    fs::remove_file(sandbox.root().join("bin/claude")).unwrap();
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    fs::write(dir.join("notes.md"), "mine").unwrap();
+    plugin(&sandbox, &["uninstall"])
+        .exits(0)
+        .says("claude  files removed; claude is not installed, so its configuration still names the plugin")
+        .says(&format!("left: {}, with files that are not ralph's", dir.display()));
+    let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.md"]);
+}
+
+#[test]
 fn the_overview_looks_at_the_project_of_the_session() {
     let sandbox = Sandbox::git();
     let script = repository().join("ralph/scripts/overview").display().to_string();
