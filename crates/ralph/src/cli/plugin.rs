@@ -7,9 +7,10 @@ use crate::error::CliError;
 use crate::fsx;
 use crate::layout;
 use crate::plugin::{
-    self, Alerts, Finding, HookState, PluginAgent, PluginError, Problem, Standing, VERSION, check_by_claude,
+    self, Alerts, Finding, HookState, PluginAgent, PluginError, Problem, Standing, Uninstalled, VERSION,
+    check_by_claude,
 };
-use crate::report::{Out, Style};
+use crate::report::{Out, Style, say};
 use clap::{Args, Subcommand};
 use ralph_loop::text::{counted, printable};
 use serde::Serialize;
@@ -70,9 +71,12 @@ Examples:
 struct InstallArgs {
     #[command(flatten)]
     agents: AgentArgs,
-    /// Warn about a full context in your own sessions, too
+    /// Warn about a full context in your own sessions, too [default: as installed before]
     #[arg(long)]
     alerts: bool,
+    /// Do not warn about a full context in your own sessions
+    #[arg(long, conflicts_with = "alerts")]
+    no_alerts: bool,
     /// Let Codex run the plugin's hooks
     #[arg(long)]
     trust_hooks: bool,
@@ -149,11 +153,20 @@ pub fn plugin(args: &PluginArgs) -> Result<ExitCode, CliError> {
 
 impl AgentArgs {
     fn chosen(&self) -> Result<Vec<PluginAgent>, PluginError> {
+        self.chosen_if(|agent| agent.program().is_some())
+    }
+
+    /// Also agents whose program is gone and whose plugin is still there.
+    fn chosen_or_left(&self) -> Result<Vec<PluginAgent>, PluginError> {
+        self.chosen_if(|agent| agent.program().is_some() || own_dir(agent).is_ok_and(|dir| dir.exists()))
+    }
+
+    fn chosen_if(&self, wanted: impl Fn(PluginAgent) -> bool) -> Result<Vec<PluginAgent>, PluginError> {
         match self.agent {
             Some(agent) => Ok(vec![agent]),
             None => {
                 let found: Vec<PluginAgent> =
-                    PluginAgent::ALL.into_iter().filter(|agent| agent.program().is_some()).collect();
+                    PluginAgent::ALL.into_iter().filter(|agent| wanted(*agent)).collect();
                 if found.is_empty() { Err(PluginError::NoPrograms) } else { Ok(found) }
             }
         }
@@ -170,32 +183,67 @@ fn here() -> Result<PathBuf, CliError> {
 }
 
 fn install(args: &InstallArgs) -> Result<ExitCode, CliError> {
-    let (agents, project) = (args.agents.chosen()?, here()?);
-    let alerts = if args.alerts { Alerts::Everywhere } else { Alerts::InRuns };
-    let mut code = ExitCode::SUCCESS;
-    for agent in agents {
-        agent.install(&own_dir(agent)?, alerts)?;
+    let project = here()?;
+    for_each(&args.agents.chosen()?, |agent| {
+        let dir = own_dir(agent)?;
+        let alerts = match (args.alerts, args.no_alerts) {
+            (true, _) => Alerts::Everywhere,
+            (false, true) => Alerts::InRuns,
+            (false, false) => Alerts::in_dir(&dir),
+        };
+        agent.install(&dir, alerts)?;
         if args.trust_hooks {
             agent.trust_hooks(&project)?;
         }
         let standing = Standing::of(agent, &project);
         show(&standing);
         // Hooks can be trusted later.
-        if !standing.installed || !standing.enabled {
-            code = ExitCode::from(1);
+        Ok(if standing.installed && standing.enabled { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    })
+}
+
+/// One agent's failure does not keep the others from their turn.
+fn for_each(
+    agents: &[PluginAgent],
+    mut act: impl FnMut(PluginAgent) -> Result<ExitCode, CliError>,
+) -> Result<ExitCode, CliError> {
+    let mut code = ExitCode::SUCCESS;
+    for agent in agents {
+        match act(*agent) {
+            Ok(ExitCode::SUCCESS) => {}
+            Ok(failed) => code = failed,
+            Err(error) if agents.len() == 1 => return Err(error),
+            Err(error) => {
+                say(&printable(&error.to_string()));
+                code = ExitCode::from(1);
+            }
         }
     }
     Ok(code)
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<ExitCode, CliError> {
-    let mut out = Out::stdout();
-    for agent in args.agents.chosen()? {
-        let word = if agent.uninstall(&own_dir(agent)?)? { "uninstalled" } else { "was not installed" };
-        out.line(&format!("{:<7} {word}", agent.name()));
+    for_each(&args.agents.chosen_or_left()?, |agent| {
+        let (name, dir) = (agent.name(), own_dir(agent)?);
+        let word = match agent.uninstall(&dir)? {
+            Uninstalled::Whole => "uninstalled".to_owned(),
+            Uninstalled::Nothing => "was not installed".to_owned(),
+            Uninstalled::FilesOnly => format!(
+                "files removed; {name} is not installed, so its configuration still names the plugin: run \
+                 `ralph plugin uninstall --agent {name}` if you install it again"
+            ),
+        };
+        let mut out = Out::stdout();
+        out.line(&format!("{name:<7} {word}"));
+        if dir.exists() {
+            out.line(&format!(
+                "        left: {}, with files that are not ralph's",
+                printable(&dir.display().to_string())
+            ));
+        }
         out.flush();
-    }
-    Ok(ExitCode::SUCCESS)
+        Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// The status of one agent, as programs read it.
@@ -249,8 +297,8 @@ fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
         Shape::Value => print_json(&standings.iter().map(Entry::of).collect::<Vec<_>>()),
         Shape::Lines => print_lines(standings.iter().map(Entry::of)),
     }
-    let mut installed = standings.iter().filter(|standing| standing.installed).peekable();
-    let well = installed.peek().is_some() && installed.all(Standing::is_well);
+    let mut relevant = standings.iter().filter(|standing| standing.may_be_installed()).peekable();
+    let well = relevant.peek().is_some() && relevant.all(Standing::is_well);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -12,6 +12,7 @@ use crate::tmux;
 use crate::worker::workers::{check_name, look_for};
 use crate::worker::{self, Opened, WorkerError};
 use clap::Args;
+use ralph_loop::text::shell_word;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -129,6 +130,7 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     let words = if planned {
         own.rest
     } else {
+        refuse_late_plan(own.name.as_deref().unwrap_or("agent"), &own.rest)?;
         run::check_spawned(&own.rest)?;
         [vec![worker::PROMPT.into()], own.rest].concat()
     };
@@ -150,6 +152,27 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     out.line(&format!("spawned {name} ({window}) [ralph mode: iteration {iteration}/{of}]"));
     out.flush();
     if own.wait { end_of(&home, &run, Some(&name)) } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// Refuses a plan behind flags: it would be taken for the prompt.
+fn refuse_late_plan(name: &str, words: &[OsString]) -> Result<(), CliError> {
+    let run = run::RunArgs::augment_args(clap::Command::new("run").no_binary_name(true));
+    // What else is wrong with the words is found by the worker.
+    let Ok(parsed) = run.try_get_matches_from(words) else { return Ok(()) };
+    let has_prompt = ["prompt", "prompt_file", "spec"].iter().any(|id| parsed.contains_id(id));
+    let task = parsed.get_one::<String>("task").filter(|task| LOOPS.contains(&task.as_str()));
+    let Some(plan) = task.filter(|_| !has_prompt) else { return Ok(()) };
+    let at = words.iter().position(|word| word == plan.as_str());
+    let flags = words.iter().enumerate().filter(|(index, _)| Some(*index) != at);
+    let flags: Vec<String> = flags.map(|(_, word)| as_typed(&word.to_string_lossy())).collect();
+    Err(CliError::usage(format!("`{plan}` comes after flags, so it would be the prompt"))
+        .hint(format!("put the flags after `{plan}`: ralph spawn --name {name} {plan} {}", flags.join(" "))))
+}
+
+/// A word in quotes, if a shell needs them.
+fn as_typed(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { shell_word(word) }
 }
 
 /// A worker that has ended gives its name away; one that could go on only if that was asked for.

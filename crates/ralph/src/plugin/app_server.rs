@@ -1,11 +1,9 @@
 //! `codex app-server`: what Codex answers to other programs, one JSON object a line.
 
-use super::agent::PATIENCE;
-use super::{PluginAgent, PluginError, VERSION};
+use super::agent::Caller;
+use super::{Complaint, PluginAgent, PluginError, VERSION};
 use crate::process::dialog::{Dialog, Reply};
-use crate::process::tool::Tool;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// More than any answer to what is asked here.
 const ANSWER_MAX: usize = 16 << 20;
@@ -16,9 +14,8 @@ pub(super) struct AppServer {
 }
 
 impl AppServer {
-    pub(super) fn start(program: &Path) -> Result<AppServer, PluginError> {
-        let tool = Tool::new(program).arg("app-server").timeout(PATIENCE);
-        let dialog = Dialog::start(tool)
+    pub(super) fn start(caller: &Caller<'_>) -> Result<AppServer, PluginError> {
+        let dialog = Dialog::start(caller.tool(&["app-server"]))
             .map_err(|source| PluginError::Unanswered { agent: PluginAgent::Codex, source })?;
         let mut server = AppServer { dialog, asked: 0 };
         server.ask("initialize", &json!({"clientInfo": {"name": "ralph", "version": VERSION}}))?;
@@ -45,10 +42,10 @@ impl AppServer {
             refused => Err(PluginError::Refused {
                 agent: PluginAgent::Codex,
                 command: format!("codex app-server: {method}"),
-                complaint: match refused {
+                source: Complaint(match refused {
                     Some((_, Value::String(why))) => why,
                     Some(_) | None => "no answer that can be read".to_owned(),
-                },
+                }),
             }),
         }
     }

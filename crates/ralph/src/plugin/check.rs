@@ -3,6 +3,7 @@
 //! These checks need no agent. They look for what an agent would only show when someone uses the plugin: a hook that this ralph
 //! does not have, a file that a command names and that is missing, a command that needs approval.
 
+use super::agent::Caller;
 use super::agent::PluginAgent;
 use super::files::{HOOKS, MANIFEST, MARKETPLACE, PLUGIN};
 use super::{PluginError, VERSION};
@@ -187,10 +188,11 @@ fn entries(dir: &Path) -> Vec<String> {
 
 /// What `claude plugin validate` says of the marketplace and of its plugin.
 pub fn check_by_claude(program: &Path, dir: &Path) -> Result<Vec<Finding>, PluginError> {
+    let caller = Caller::new(PluginAgent::Claude, program, dir);
     let mut findings = Vec::new();
     for target in [dir.to_path_buf(), dir.join(PLUGIN)] {
         let args = ["plugin", "validate", "--strict", "--json", &target.to_string_lossy()];
-        findings.extend(PluginAgent::Claude.report::<Report>(program, &args)?.findings(dir));
+        findings.extend(caller.report::<Report>(&args)?.findings(dir));
     }
     findings.dedup();
     Ok(findings)

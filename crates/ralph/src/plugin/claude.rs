@@ -3,15 +3,13 @@
 //! It reads a plugin of a local marketplace where that is, so new files count from the next session on. A marketplace that is
 //! added under a name that is taken replaces the other one without a question, so that is looked at first.
 
-use super::agent::{Listed, ListedPlugin};
-use super::{ID, MARKETPLACE, PluginAgent, PluginError};
+use super::agent::{Caller, Listed, ListedPlugin};
+use super::{ID, MARKETPLACE, PluginError};
 use crate::fsx;
 use crate::layout;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-const AGENT: PluginAgent = PluginAgent::Claude;
 
 #[derive(Deserialize)]
 struct Marketplace {
@@ -27,6 +25,7 @@ struct Marketplace {
 #[serde(rename_all = "camelCase")]
 struct Plugin {
     id: String,
+    scope: Option<String>,
     version: Option<String>,
     #[serde(default)]
     enabled: bool,
@@ -37,22 +36,22 @@ struct Plugin {
     errors: Vec<String>,
 }
 
-pub(super) fn listed(program: &Path) -> Result<Listed, PluginError> {
-    let marketplaces = AGENT.ask(program, &["plugin", "marketplace", "list", "--json"])?;
-    let plugins = AGENT.ask(program, &["plugin", "list", "--json"])?;
+pub(super) fn listed(caller: &Caller<'_>) -> Result<Listed, PluginError> {
+    let marketplaces = caller.ask(&["plugin", "marketplace", "list", "--json"])?;
+    let plugins = caller.ask(&["plugin", "list", "--json"])?;
     Ok(of(marketplaces, plugins))
 }
 
 fn of(marketplaces: Vec<Marketplace>, plugins: Vec<Plugin>) -> Listed {
     let ours = marketplaces.into_iter().find(|marketplace| marketplace.name == MARKETPLACE);
-    // A plugin is listed once for each scope that it is installed in.
-    let (enabled, disabled) =
-        plugins.into_iter().filter(|plugin| plugin.id == ID).partition::<Vec<_>, _>(|plugin| plugin.enabled);
+    // A plugin is listed once for each scope that it is installed in; ralph installs it for the user.
+    let is_ours =
+        |plugin: &Plugin| plugin.id == ID && plugin.scope.as_deref().is_none_or(|scope| scope == "user");
     Listed {
         marketplace: ours.map(|ours| {
             ours.path.or(ours.repo).or(ours.url).unwrap_or_else(|| "a place that it does not name".to_owned())
         }),
-        plugin: enabled.into_iter().chain(disabled).next().map(|plugin| ListedPlugin {
+        plugin: plugins.into_iter().find(is_ours).map(|plugin| ListedPlugin {
             enabled: plugin.enabled,
             version: plugin.folder_version.or(plugin.version),
             dir: plugin.read_from_folder.or(plugin.install_path),
@@ -61,20 +60,20 @@ fn of(marketplaces: Vec<Marketplace>, plugins: Vec<Plugin>) -> Listed {
     }
 }
 
-pub(super) fn install(program: &Path, dir: &Path) -> Result<(), PluginError> {
-    AGENT.tell(program, &["plugin", "marketplace", "add", &dir.to_string_lossy()])?;
-    AGENT.tell(program, &["plugin", "install", ID])?;
+pub(super) fn install(caller: &Caller<'_>, dir: &Path) -> Result<(), PluginError> {
+    caller.tell(&["plugin", "marketplace", "add", "--scope", "user", &dir.to_string_lossy()])?;
+    caller.tell(&["plugin", "install", "--scope", "user", ID])?;
     // Of one that was installed before, it otherwise keeps showing the old version.
-    AGENT.tell(program, &["plugin", "update", ID])?;
+    caller.tell(&["plugin", "update", "--scope", "user", ID])?;
     Ok(())
 }
 
-pub(super) fn uninstall(program: &Path, listed: &Listed) -> Result<(), PluginError> {
+pub(super) fn uninstall(caller: &Caller<'_>, listed: &Listed) -> Result<(), PluginError> {
     if listed.plugin.is_some() {
-        AGENT.tell(program, &["plugin", "uninstall", ID])?;
+        caller.tell(&["plugin", "uninstall", "--scope", "user", ID])?;
     }
     if listed.marketplace.is_some() {
-        AGENT.tell(program, &["plugin", "marketplace", "remove", MARKETPLACE])?;
+        caller.tell(&["plugin", "marketplace", "remove", "--scope", "user", MARKETPLACE])?;
     }
     Ok(())
 }
@@ -112,7 +111,7 @@ mod tests {
             r#"[{"name": "other", "source": "github", "repo": "a/b"},
                 {"name": "ralph", "source": "directory", "path": "/data/plugin", "installLocation": "/data/plugin"}]"#,
             r#"[{"id": "ralph@other", "version": "9"},
-                {"id": "ralph@ralph", "version": "0.1.0", "scope": "project", "enabled": false},
+                {"id": "ralph@ralph", "version": "0.0.1", "scope": "project", "enabled": true},
                 {"id": "ralph@ralph", "version": "0.1.0", "scope": "user", "enabled": true, "installPath": "/cache",
                  "readFromFolder": "/data/plugin/ralph", "folderVersion": "0.2.0", "new": {}}]"#,
         );
@@ -134,6 +133,8 @@ mod tests {
         assert_eq!(found.marketplace.as_deref(), Some("someone/ralph"));
         assert_eq!(found.plugin.unwrap().errors, ["failed to load"]);
         assert_eq!(listed("[]", "[]"), Listed::default());
+        let projects = r#"[{"id": "ralph@ralph", "version": "0.1.0", "scope": "project", "enabled": true}]"#;
+        assert_eq!(listed("[]", projects), Listed::default());
     }
 
     #[test]

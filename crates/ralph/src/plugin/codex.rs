@@ -1,10 +1,10 @@
 //! Codex: `codex plugin …`, and its app server for what these commands do not tell.
 //!
-//! It copies a plugin when that is added, and skips hooks without a word until the user trusts them: each by the hash of its
+//! It copies a plugin when that is added, and silently skips hooks until the user trusts them: each by the hash of its
 //! definition and of the plugin's files, so also after an update. While the directory of a marketplace is missing, its
 //! commands fail for all plugins.
 
-use super::agent::{Listed, ListedPlugin};
+use super::agent::{Caller, Listed, ListedPlugin};
 use super::app_server::AppServer;
 use super::{ID, MARKETPLACE, PluginAgent, PluginError};
 use serde::Deserialize;
@@ -45,9 +45,9 @@ struct Plugin {
     enabled: bool,
 }
 
-pub(super) fn listed(program: &Path) -> Result<Listed, PluginError> {
-    let marketplaces = AGENT.ask(program, &["plugin", "marketplace", "list", "--json"])?;
-    let plugins = AGENT.ask(program, &["plugin", "list", "--json"])?;
+pub(super) fn listed(caller: &Caller<'_>) -> Result<Listed, PluginError> {
+    let marketplaces = caller.ask(&["plugin", "marketplace", "list", "--json"])?;
+    let plugins = caller.ask(&["plugin", "list", "--json"])?;
     Ok(of(marketplaces, plugins))
 }
 
@@ -67,19 +67,19 @@ fn of(marketplaces: Marketplaces, plugins: Plugins) -> Listed {
     }
 }
 
-pub(super) fn install(program: &Path, dir: &Path) -> Result<(), PluginError> {
-    AGENT.tell(program, &["plugin", "marketplace", "add", &dir.to_string_lossy()])?;
-    AGENT.tell(program, &["plugin", "add", ID])?;
+pub(super) fn install(caller: &Caller<'_>, dir: &Path) -> Result<(), PluginError> {
+    caller.tell(&["plugin", "marketplace", "add", &dir.to_string_lossy()])?;
+    caller.tell(&["plugin", "add", ID])?;
     Ok(())
 }
 
-pub(super) fn uninstall(program: &Path, listed: &Listed) -> Result<(), PluginError> {
+pub(super) fn uninstall(caller: &Caller<'_>, listed: &Listed) -> Result<(), PluginError> {
     if listed.plugin.is_some() {
-        forget_trust(program)?;
-        AGENT.tell(program, &["plugin", "remove", ID])?;
+        forget_trust(caller)?;
+        caller.tell(&["plugin", "remove", ID])?;
     }
     if listed.marketplace.is_some() {
-        AGENT.tell(program, &["plugin", "marketplace", "remove", MARKETPLACE])?;
+        caller.tell(&["plugin", "marketplace", "remove", MARKETPLACE])?;
     }
     Ok(())
 }
@@ -119,8 +119,8 @@ impl CodexHook {
 }
 
 /// The plugin's hooks, as they would be called in a project.
-pub(super) fn hooks(program: &Path, project: &Path) -> Result<Vec<CodexHook>, PluginError> {
-    plugins_hooks(&mut AppServer::start(program)?, project)
+pub(super) fn hooks(caller: &Caller<'_>, project: &Path) -> Result<Vec<CodexHook>, PluginError> {
+    plugins_hooks(&mut AppServer::start(caller)?, project)
 }
 
 fn plugins_hooks(server: &mut AppServer, project: &Path) -> Result<Vec<CodexHook>, PluginError> {
@@ -135,8 +135,8 @@ fn plugins_hooks(server: &mut AppServer, project: &Path) -> Result<Vec<CodexHook
 }
 
 /// Trusts the plugin's hooks as they are now, as the user could do in Codex.
-pub(super) fn trust_hooks(program: &Path, project: &Path) -> Result<(), PluginError> {
-    let mut server = AppServer::start(program)?;
+pub(super) fn trust_hooks(caller: &Caller<'_>, project: &Path) -> Result<(), PluginError> {
+    let mut server = AppServer::start(caller)?;
     let trusted: Map<String, Value> = plugins_hooks(&mut server, project)?
         .into_iter()
         .map(|hook| (hook.key, json!({"trusted_hash": hook.current_hash})))
@@ -146,8 +146,8 @@ pub(super) fn trust_hooks(program: &Path, project: &Path) -> Result<(), PluginEr
 }
 
 /// Codex keeps what it knows of the hooks of a plugin that is gone.
-fn forget_trust(program: &Path) -> Result<(), PluginError> {
-    let mut server = AppServer::start(program)?;
+fn forget_trust(caller: &Caller<'_>) -> Result<(), PluginError> {
+    let mut server = AppServer::start(caller)?;
     let config = server.ask("config/read", &json!({}))?;
     let known = config["config"]["hooks"]["state"].as_object().into_iter().flat_map(Map::keys);
     let ours = known.filter(|key| key.starts_with(&format!("{ID}:")));

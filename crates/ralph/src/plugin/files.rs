@@ -6,8 +6,7 @@
 use super::PluginError;
 use crate::fsx;
 use std::borrow::Cow;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 macro_rules! embedded {
     ($($path:literal),+ $(,)?) => {
@@ -52,8 +51,13 @@ pub enum Alerts {
 }
 
 impl Alerts {
+    /// What the plugin in a marketplace's directory is set to.
+    pub fn in_dir(dir: &Path) -> Alerts {
+        compare(&dir.join(PLUGIN)).alerts
+    }
+
     /// What the hooks in a plugin's directory ask for.
-    pub(super) fn of(hooks: &str) -> Alerts {
+    fn of(hooks: &str) -> Alerts {
         if hooks.contains(ALWAYS) { Alerts::Everywhere } else { Alerts::InRuns }
     }
 }
@@ -70,22 +74,38 @@ pub fn files(alerts: Alerts) -> impl Iterator<Item = (&'static str, Cow<'static,
     })
 }
 
-/// Makes a directory of ralph's own the plugin's: what else was in there goes.
+/// Writes the files to a directory of ralph's own. What else is in there is the user's and stays: a file that a later version
+/// no longer has must be removed by its name.
 pub fn write_own(dir: &Path, alerts: Alerts) -> Result<(), PluginError> {
-    let unwritable = |source| PluginError::Unwritable { path: dir.to_path_buf(), source };
-    write(dir, alerts)?;
-    let known: Vec<PathBuf> = FILES.iter().map(|(path, _)| dir.join(path)).collect();
-    remove_others(dir, &known).map_err(unwritable)
+    refuse_links(dir)?;
+    write(dir, alerts)
 }
 
-/// Removes it again, and the directories above it that were made for it.
+/// Removes them again, and the directories that were made for them, if they are empty then.
 pub fn remove_own(dir: &Path) -> Result<(), PluginError> {
-    if dir.exists() {
-        let unremovable = |source| PluginError::Unremovable { path: dir.to_path_buf(), source };
-        fsx::remove_tree(dir).map_err(unremovable)?;
+    refuse_links(dir)?;
+    for (path, _) in FILES {
+        let path = dir.join(path);
+        fsx::remove_if_there(&path)
+            .map_err(|source| PluginError::Unremovable { path: path.clone(), source })?;
+        let _ =
+            path.ancestors().skip(1).take_while(|above| above.starts_with(dir)).all(fsx::remove_empty_dir);
     }
-    let _ = dir.ancestors().skip(1).take(2).all(fsx::remove_empty_dir);
+    if !dir.exists() {
+        let _ = dir.ancestors().skip(1).take(2).all(fsx::remove_empty_dir);
+    }
     Ok(())
+}
+
+/// Behind a link are files of the user.
+pub fn refuse_links(dir: &Path) -> Result<(), PluginError> {
+    let paths = FILES.iter().map(|(path, _)| dir.join(path)).collect::<Vec<_>>();
+    let mut dirs =
+        paths.iter().flat_map(|path| path.ancestors().skip(1).take_while(|above| above.starts_with(dir)));
+    match dirs.find(|dir| dir.is_symlink()) {
+        Some(link) => Err(PluginError::Linked(link.to_path_buf())),
+        None => Ok(()),
+    }
 }
 
 /// Writes all files, over those that are there.
@@ -97,20 +117,6 @@ pub fn write(dir: &Path, alerts: Alerts) -> Result<(), PluginError> {
             fsx::write_whole(path, text.as_bytes())
         };
         write(&path).map_err(|source| PluginError::Unwritable { path: path.clone(), source })?;
-    }
-    Ok(())
-}
-
-fn remove_others(dir: &Path, known: &[PathBuf]) -> io::Result<()> {
-    for entry in fs_err::read_dir(dir)? {
-        let path = entry?.path();
-        let leads_to_known = known.iter().any(|file| file.starts_with(&path));
-        match (leads_to_known, path.is_dir() && !path.is_symlink()) {
-            (true, true) => remove_others(&path, known)?,
-            (true, false) => {}
-            (false, true) => fsx::remove_tree(&path)?,
-            (false, false) => fsx::remove(&path)?,
-        }
     }
     Ok(())
 }
@@ -144,6 +150,7 @@ mod tests {
     use ralph_loop::task_list::TaskList;
     use serde_json::Value;
     use std::collections::BTreeMap;
+    use std::path::PathBuf;
 
     fn text(wanted: &str) -> String {
         files(Alerts::InRuns).find(|(path, _)| *path == wanted).unwrap().1.into_owned()
@@ -241,21 +248,49 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_brought_up_to_date_and_nothing_old_is_left() {
+    fn a_directory_is_brought_up_to_date_and_the_users_files_stay() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("deep/plugin");
         write_own(&dir, Alerts::Everywhere).unwrap();
         let plugin = dir.join(PLUGIN);
         assert_eq!(compare(&plugin), Copy { alerts: Alerts::Everywhere, differing: vec![] });
-        for (path, text) in [("ralph/commands/old.md", "old"), ("ralph/hooks/run", "#!/bin/false")] {
+        for (path, text) in [("ralph/commands/mine.md", "mine"), ("ralph/hooks/run", "#!/bin/false")] {
             fsx::write_whole(&dir.join(path), text.as_bytes()).unwrap();
         }
-        fsx::dir(&dir.join("ralph/skills/gone/deep")).unwrap();
         assert_eq!(compare(&plugin).differing, ["ralph/hooks/run"]);
         write_own(&dir, Alerts::InRuns).unwrap();
         assert_eq!(compare(&plugin), Copy { alerts: Alerts::InRuns, differing: vec![] });
-        assert_eq!(tree(&dir).len(), FILES.len());
-        assert!(!dir.join("ralph/skills/gone").exists());
+        assert_eq!(tree(&dir).len(), FILES.len() + 1);
         assert_eq!(compare(&dir.join("none")).differing.len(), FILES.len() - 1);
+        remove_own(&dir).unwrap();
+        let left = BTreeMap::from([("ralph/commands/mine.md".into(), "mine".into())]);
+        assert_eq!(tree(&dir), left);
+        fsx::remove(&dir.join("ralph/commands/mine.md")).unwrap();
+        write_own(&dir, Alerts::InRuns).unwrap();
+        remove_own(&dir).unwrap();
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn nothing_behind_a_link_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, linked) = (dir.path().join("mine"), dir.path().join("plugin"));
+        fsx::dir(&mine.join("ralph/hooks")).unwrap();
+        for path in ["notes.md", "ralph/hooks/run"] {
+            fsx::write_whole(&mine.join(path), b"mine").unwrap();
+        }
+        let before = tree(&mine);
+        let is_refused = |dir: &Path, link: &Path| {
+            for done in [write_own(dir, Alerts::InRuns), remove_own(dir)] {
+                assert!(matches!(&done, Err(PluginError::Linked(path)) if path == link), "{done:?}");
+            }
+            assert_eq!(tree(&mine), before);
+        };
+        fsx::symlink(&mine, &linked).unwrap();
+        is_refused(&linked, &linked);
+        fsx::remove(&linked).unwrap();
+        fsx::dir(&linked).unwrap();
+        fsx::symlink(&mine.join("ralph"), &linked.join("ralph")).unwrap();
+        is_refused(&linked, &linked.join("ralph"));
     }
 }

@@ -13,7 +13,7 @@ mod codex;
 mod files;
 mod standing;
 
-pub use agent::PluginAgent;
+pub use agent::{PluginAgent, Uninstalled};
 pub use check::{Finding, check, check_by_claude};
 pub use files::{Alerts, write};
 pub use standing::{HookState, Problem, Standing};
@@ -30,6 +30,11 @@ const MARKETPLACE: &str = "ralph";
 /// The version of this program and of its plugin.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// What an agent says about its own failure.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Complaint(String);
+
 #[derive(Debug, Error)]
 pub enum PluginError {
     #[error("{} is not installed", .0.name())]
@@ -39,7 +44,9 @@ pub enum PluginError {
     #[error("{} has a marketplace named ralph from another place: {source_of}", agent.name())]
     OtherMarketplace { agent: PluginAgent, source_of: String },
     #[error("`{command}` failed")]
-    Refused { agent: PluginAgent, command: String, complaint: String },
+    Refused { agent: PluginAgent, command: String, source: Complaint },
+    #[error("`{command}` did not answer within {seconds} s")]
+    Slow { agent: PluginAgent, command: String, seconds: u64 },
     #[error("cannot read the answer of `{command}`")]
     Unclear { agent: PluginAgent, command: String, source: serde_json::Error },
     #[error("cannot ask {}", agent.name())]
@@ -48,6 +55,8 @@ pub enum PluginError {
     Unwritable { path: PathBuf, source: io::Error },
     #[error("cannot remove the plugin: {}", path.display())]
     Unremovable { path: PathBuf, source: io::Error },
+    #[error("a link is in the way of the plugin: {}", .0.display())]
+    Linked(PathBuf),
     #[error("no home directory to keep the plugin in")]
     NoHome,
 }

@@ -1,16 +1,20 @@
 //! Whether an agent has the plugin, and whether the plugin works there.
 
-use super::agent::{Listed, ListedPlugin};
+use super::agent::{Caller, Listed, ListedPlugin};
 use super::claude;
 use super::codex::{self, CodexHook, Trust};
 use super::files::{Alerts, Copy, compare};
 use super::{PluginAgent, VERSION};
 use crate::error::with_causes;
+use crate::layout;
 use crate::process::tool::{Tool, ToolOutput};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// For each question: someone waits for the status.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub struct Standing {
@@ -57,6 +61,10 @@ pub enum Problem {
     NotInstalled,
     /// The agent's own commands fail.
     NoAnswer(String),
+    /// They fail because the files that ralph has written are gone.
+    NoFiles {
+        dir: PathBuf,
+    },
     NotLoaded(String),
     Disabled,
     OtherVersion {
@@ -87,10 +95,17 @@ impl fmt::Display for Problem {
             Problem::NoProgram => f.write_str("the agent is not installed"),
             Problem::NotInstalled => f.write_str("the plugin is not installed"),
             Problem::NoAnswer(why) => write!(f, "the agent cannot list its plugins: {why}"),
+            Problem::NoFiles { dir } => {
+                write!(
+                    f,
+                    "the agent cannot list its plugins: the plugin's files are missing: {}",
+                    dir.display()
+                )
+            }
             Problem::NotLoaded(why) => write!(f, "the agent cannot load the plugin: {why}"),
             Problem::Disabled => f.write_str("the plugin is disabled"),
             Problem::OtherVersion { version } => {
-                write!(f, "the plugin is of version {version}, this ralph of version {VERSION}")
+                write!(f, "plugin {version}, ralph {VERSION}")
             }
             Problem::Changed { dir, files } => {
                 write!(f, "files in {} differ from this ralph's: {}", dir.display(), files.join(", "))
@@ -117,7 +132,7 @@ impl Problem {
         match self {
             Problem::HooksUntrusted | Problem::HooksModified => Some(HookState::Untrusted),
             Problem::HooksUnknown(_) => Some(HookState::Unknown),
-            Problem::NoAnswer(_) => Some(HookState::Unknown),
+            Problem::NoAnswer(_) | Problem::NoFiles { .. } => Some(HookState::Unknown),
             Problem::NoProgram
             | Problem::NotInstalled
             | Problem::NotLoaded(_)
@@ -134,10 +149,11 @@ impl Standing {
     /// Asks the agent, as it is in a project.
     pub fn of(agent: PluginAgent, project: &Path) -> Standing {
         let Some(program) = agent.program() else { return judge(agent, None, Seen::default()) };
+        let caller = Caller::new(agent, &program, project).patience(PATIENCE);
         let mut seen = Seen::default();
-        match agent.listed(&program) {
+        match caller.listed() {
             Ok(listed) => seen.listed = listed,
-            Err(error) => seen.no_answer = Some(with_causes(&error)),
+            Err(error) => seen.no_answer = Some(no_answer(with_causes(&error), layout::plugin(agent.name()))),
         }
         if let Some(plugin) = seen.listed.plugin.as_ref().filter(|plugin| plugin.enabled) {
             seen.ralph = RalphInPath::find();
@@ -147,7 +163,7 @@ impl Standing {
                     seen.dir = plugin.dir.clone();
                 }
                 PluginAgent::Codex => {
-                    let hooks = codex::hooks(&program, project);
+                    let hooks = codex::hooks(&caller, project);
                     let first = hooks.as_ref().ok().and_then(|hooks| hooks.first());
                     seen.dir = first.and_then(CodexHook::plugin).map(Path::to_path_buf);
                     seen.hooks = SeenHooks::Codex(hooks.map_err(|error| with_causes(&error)));
@@ -156,6 +172,11 @@ impl Standing {
             seen.copy = seen.dir.as_deref().map(compare);
         }
         judge(agent, Some(program), seen)
+    }
+
+    /// Whether the agent has the plugin, or cannot say.
+    pub fn may_be_installed(&self) -> bool {
+        self.installed || self.problems.iter().any(|problem| problem.hooks() == Some(HookState::Unknown))
     }
 
     /// Whether the plugin is there and works.
@@ -168,7 +189,7 @@ impl Standing {
 #[derive(Default)]
 struct Seen {
     listed: Listed,
-    no_answer: Option<String>,
+    no_answer: Option<Problem>,
     dir: Option<PathBuf>,
     copy: Option<Copy>,
     hooks: SeenHooks,
@@ -228,13 +249,21 @@ fn judge(agent: PluginAgent, program: Option<PathBuf>, seen: Seen) -> Standing {
     }
 }
 
+/// Why an agent cannot list its plugins, given where ralph writes the plugin's files.
+fn no_answer(why: String, own: Option<PathBuf>) -> Problem {
+    match own.filter(|dir| why.contains(&*dir.to_string_lossy()) && !dir.exists()) {
+        Some(dir) => Problem::NoFiles { dir },
+        None => Problem::NoAnswer(why),
+    }
+}
+
 /// All of them, the one that hides the others first.
 fn problems(program: Option<&Path>, seen: &Seen) -> Vec<Problem> {
     if program.is_none() {
         return vec![Problem::NoProgram];
     }
-    if let Some(why) = &seen.no_answer {
-        return vec![Problem::NoAnswer(why.clone())];
+    if let Some(problem) = &seen.no_answer {
+        return vec![problem.clone()];
     }
     let Some(plugin) = &seen.listed.plugin else { return vec![Problem::NotInstalled] };
     if !plugin.errors.is_empty() {
@@ -329,11 +358,18 @@ mod tests {
             [Problem::NotLoaded("a; b".into())]
         );
         assert_eq!(standing(|seen| seen.listed = Listed::default()).problems, [Problem::NotInstalled]);
-        let silent = standing(|seen| seen.no_answer = Some("no".into()));
+        let silent = standing(|seen| seen.no_answer = Some(no_answer("no".into(), None)));
         assert_eq!(
             (&silent.problems[..], silent.hooks),
             (&[Problem::NoAnswer("no".into())][..], HookState::Unknown)
         );
+        assert!(silent.may_be_installed() && !silent.is_well() && !none.may_be_installed());
+        let dir = PathBuf::from("/none/of/these");
+        assert_eq!(
+            no_answer("`ralph` at /none/of/these: no".into(), Some(dir.clone())),
+            Problem::NoFiles { dir: dir.clone() }
+        );
+        assert_eq!(no_answer("other".into(), Some(dir)), Problem::NoAnswer("other".into()));
     }
 
     #[test]

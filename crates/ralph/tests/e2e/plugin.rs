@@ -167,6 +167,21 @@ fn has_the_plugin_until_it_is_uninstalled(real: Real) {
 }
 
 #[test]
+fn the_settings_of_a_project_are_left_alone() {
+    let Some(stage) = stage(Real::Claude, &json!([])) else { return };
+    let dir = stage.user(".local/share/ralph/plugin/claude");
+    let source = json!({"source": "directory", "path": dir});
+    let settings = json!({"enabledPlugins": {"ralph@ralph": true}, "extraKnownMarketplaces": {"ralph": {"source": source}}});
+    fs::create_dir_all(stage.path(".claude")).unwrap();
+    let file = stage.path(".claude/settings.json");
+    fs::write(&file, settings.to_string()).unwrap();
+    install(&stage, &[]);
+    let ran = ralph(&stage, &["uninstall", "--agent", "claude"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&file).unwrap(), settings.to_string());
+}
+
+#[test]
 fn a_marketplace_of_the_same_name_is_left_alone() {
     for real in [Real::Claude, Real::Codex] {
         let Some(stage) = stage(real, &json!([])) else { return };

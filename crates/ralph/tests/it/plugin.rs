@@ -71,6 +71,158 @@ fn an_agent_that_knows_no_plugins_is_named_and_nothing_is_left_behind() {
         .says("cannot read the answer of `codex plugin");
 }
 
+/// A Claude Code that has the plugin, and writes down where it is called with what.
+fn fake_claude(sandbox: &Sandbox) {
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    let marketplaces = json!([{"name": "ralph", "source": "directory", "path": dir}]);
+    let plugins = json!([{"id": "ralph@ralph", "version": "0.1.0", "scope": "user", "enabled": true}]);
+    sandbox.program(
+        "claude",
+        &format!(
+            "echo \"$PWD: $*\" >> {calls}\ncase \"$*\" in\n*'marketplace list'*) echo '{marketplaces}' ;;\n*'plugin list'*) echo '{plugins}' ;;\nesac",
+            calls = sandbox.root().join("calls").display()
+        ),
+    );
+}
+
+#[test]
+fn claude_is_told_for_the_user_and_outside_of_the_project() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    for command in ["install", "uninstall"] {
+        plugin(&sandbox, &[command, "--agent", "claude"]).exits(0);
+    }
+    let calls = fs::read_to_string(sandbox.root().join("calls")).unwrap();
+    let changes = calls.lines().filter(|call| !call.contains(" list --json"));
+    let changes: Vec<&str> = changes.collect();
+    assert_eq!(changes.len(), 5, "{calls}");
+    for call in changes {
+        let (cwd, args) = call.split_once(": ").unwrap();
+        assert!(args.contains(" --scope user "), "{call}");
+        assert!(!Path::new(cwd).starts_with(sandbox.project()) && !Path::new(cwd).exists(), "{call}");
+    }
+}
+
+#[test]
+fn a_link_to_the_users_files_is_refused_before_anything_is_done() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    sandbox.write("mine/notes.md", "mine");
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    fs::create_dir_all(dir.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(sandbox.project().join("mine"), &dir).unwrap();
+    for command in ["install", "uninstall"] {
+        plugin(&sandbox, &[command])
+            .exits(1)
+            .says(&format!("a link is in the way of the plugin: {}\n", dir.display()))
+            .says("hint: ralph does not change files behind a link");
+    }
+    assert!(!sandbox.root().join("calls").exists());
+    assert_eq!(sandbox.sh("ls mine").trim(), "notes.md");
+}
+
+#[test]
+fn alerts_stay_as_they_are_until_they_are_turned_off() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    let hooks = sandbox.root().join("user/.local/share/ralph/plugin/claude/ralph/hooks/hooks.json");
+    for (flag, wanted) in
+        [(None, false), (Some("--alerts"), true), (None, true), (Some("--no-alerts"), false)]
+    {
+        plugin(&sandbox, &[&["install"][..], flag.as_slice()].concat()).exits(0);
+        assert_eq!(fs::read_to_string(&hooks).unwrap().contains("--always"), wanted, "{flag:?}");
+    }
+    plugin(&sandbox, &["install", "--alerts", "--no-alerts"]).exits(2);
+}
+
+#[test]
+fn an_agent_that_cannot_list_its_plugins_is_not_well_and_says_why() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    plugin(&sandbox, &["install"]).exits(0);
+    let ralph = format!("exec {RALPH} \"$@\"");
+    sandbox.program("ralph", &ralph);
+    // The fake one does not say where it reads the plugin from, which is enough to be well.
+    plugin(&sandbox, &["status"]).exits(0);
+    sandbox.program("codex", "echo 'Error: invalid config: line 3' >&2; exit 1");
+    plugin(&sandbox, &["status"])
+        .exits(1)
+        .says("codex   the agent cannot list its plugins: `codex plugin marketplace list --json` failed: invalid config: line 3\n")
+        .says("run `codex plugin list` and fix what it reports\n");
+}
+
+#[test]
+fn one_agents_failure_does_not_stop_the_other() {
+    let sandbox = Sandbox::bare();
+    sandbox.program("claude", "echo broken >&2; exit 1");
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/codex");
+    let listed = json!({"marketplaces": [{"name": "ralph", "root": dir}], "installed": []});
+    sandbox.program(
+        "codex",
+        &format!("echo \"$*\" >> {}; echo '{listed}'", sandbox.root().join("calls").display()),
+    );
+    for (command, told) in
+        [("install", "plugin add ralph@ralph"), ("uninstall", "plugin marketplace remove ralph")]
+    {
+        plugin(&sandbox, &[command])
+            .exits(1)
+            .says("ralph: error: `claude plugin marketplace list --json` failed\n  cause: broken\n");
+        assert!(fs::read_to_string(sandbox.root().join("calls")).unwrap().contains(told), "{command}");
+    }
+    assert!(!dir.exists());
+}
+
+#[test]
+fn uninstall_visits_an_agent_whose_program_is_gone_and_says_what_is_left() {
+    let sandbox = Sandbox::bare();
+    fake_claude(&sandbox);
+    plugin(&sandbox, &["install"]).exits(0);
+    fs::remove_file(sandbox.root().join("bin/claude")).unwrap();
+    let dir = sandbox.root().join("user/.local/share/ralph/plugin/claude");
+    fs::write(dir.join("notes.md"), "mine").unwrap();
+    plugin(&sandbox, &["uninstall"])
+        .exits(0)
+        .says("claude  files removed; claude is not installed, so its configuration still names the plugin")
+        .says(&format!("left: {}, with files that are not ralph's", dir.display()));
+    let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.md"]);
+}
+
+#[test]
+fn the_overview_looks_at_the_project_of_the_session() {
+    let sandbox = Sandbox::git();
+    let script = repository().join("ralph/scripts/overview").display().to_string();
+    sandbox.program("ralph", "pwd");
+    let project = sandbox.project().display().to_string();
+    let elsewhere = |env: &str| {
+        sandbox.shell(&format!("mkdir -p deep && cd deep && {env} sh '{script}' stop")).exits(0).stdout
+    };
+    assert_eq!(elsewhere(&format!("CLAUDE_PROJECT_DIR='{project}'")).trim(), project);
+    assert_eq!(elsewhere("env -u CLAUDE_PROJECT_DIR").trim(), format!("{project}/deep"));
+}
+
+#[test]
+fn commands_approve_only_what_reads() {
+    let sandbox = Sandbox::bare();
+    let commands = repository().join("ralph").display().to_string();
+    let approved = sandbox.shell(&format!("grep -rho 'Bash([^)]*)' '{commands}'")).exits(0).stdout;
+    let reads = [
+        "ls:*",
+        "status:*",
+        "show:*",
+        "logs:*",
+        "tasks check:*",
+        "tasks list:*",
+        "stories check:*",
+        "stories list:*",
+    ];
+    for one in approved.lines().filter(|line| !line.contains("scripts/overview")) {
+        let call = one.trim_start_matches("Bash(ralph ").trim_end_matches(')');
+        assert!(reads.contains(&call) || call.ends_with(" --help"), "{one}");
+    }
+    assert!(approved.lines().count() > 15, "{approved}");
+}
+
 /// Runs the script that agents call, with a ralph that says what it is called with.
 fn hook(sandbox: &Sandbox, ralph: &str, env: &[(&str, &str)]) -> Ran {
     sandbox.program("ralph", ralph);

@@ -15,11 +15,14 @@ impl From<&PluginError> for CliError {
             PluginError::OtherMarketplace { agent, .. } => {
                 failed.hint(format!("remove that one first: {} plugin marketplace remove ralph", agent.name()))
             }
-            PluginError::Refused { agent, complaint, .. } => failed
-                .cause(complaint)
-                .hint(format!("`{} --version`: plugins need a recent one", agent.name())),
+            PluginError::Refused { agent, command, .. } | PluginError::Slow { agent, command, .. } => failed.hint(
+                format!("run `{command}` and fix what it reports; plugins need a recent {}", agent.name()),
+            ),
             PluginError::Unclear { agent, .. } => {
                 failed.hint(format!("`{} --version`: plugins need a recent one", agent.name()))
+            }
+            PluginError::Linked(_) => {
+                failed.hint("ralph does not change files behind a link: remove the link, then try again")
             }
             PluginError::NoHome => CliError { code: Code::Usage, ..failed }.hint("set HOME or XDG_DATA_HOME"),
             PluginError::Unanswered { .. }
@@ -40,11 +43,14 @@ pub fn fix(standing: &Standing, problem: &Problem) -> String {
     let fix = match problem {
         Problem::NoProgram => agent.dialect().spec().install,
         Problem::NotInstalled
-        | Problem::NoAnswer(_)
+        | Problem::NoFiles { .. }
         | Problem::NotLoaded(_)
         | Problem::Disabled
         | Problem::OtherVersion { .. }
         | Problem::Changed { .. } => return install,
+        Problem::NoAnswer(_) => {
+            return format!("run `{} plugin list` and fix what it reports", agent.name());
+        }
         Problem::HooksUntrusted | Problem::HooksModified => {
             return format!(
                 "start `codex` and choose \"Trust all and continue\", or run: {install} --trust-hooks"

@@ -173,6 +173,23 @@ fn what_the_loop_refuses_is_said_where_it_was_spawned() {
 }
 
 #[test]
+fn a_plan_behind_flags_is_not_taken_for_the_prompt() {
+    let yard = Yard::new();
+    let spawn =
+        |words: &[&str]| yard.0.ralph(&[&["spawn", "--name", "s1"], words, &["--", "cat"]].concat()).exits(2);
+    spawn(&["-n", "40", "tasks", "--check", "make test"]).says("`tasks` comes after flags").says(
+        "hint: put the flags after `tasks`: ralph spawn --name s1 tasks -n 40 --check 'make test' -- cat\n",
+    );
+    for plan in ["run", "loop", "stories"] {
+        spawn(&["-n", "40", plan]).says(&format!("ralph spawn --name s1 {plan} -n 40"));
+    }
+    // This is a conflict of its own.
+    let both = spawn(&["-f", "PROMPT.md", "-n", "1", "tasks"]);
+    assert!(!both.stderr.contains("comes after flags"), "{}", both.stderr);
+    assert_eq!(yard.0.ralph(&["ls", "--format", "names"]).exits(0).stdout, "");
+}
+
+#[test]
 fn tmux_missing_or_too_old() {
     let yard = Yard::new();
     yard.0.program("tmux", "echo tmux 1.8");
