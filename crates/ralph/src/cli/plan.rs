@@ -83,7 +83,7 @@ pub struct PlanArgs {
 }
 
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
-    let prepared = Prepared::of(args)?;
+    let mut prepared = Prepared::of(args)?;
     if args.dry_run {
         let mut out = Out::stdout();
         out.bytes(prepared.instructions(&[])?.as_bytes());
@@ -95,6 +95,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
         say("ralph: there is no task list yet; creating one, as `ralph init tasks` does");
         let dir = args.ralph_dir.as_deref();
         init::tasks::create(&prepared.project, None, dir, false, &mut |line| say(&format!("  {line}")))?;
+        prepared.look_at_project(args)?;
     }
     prepared.begin()?;
     let done = match prepared.talk {

@@ -102,7 +102,9 @@ pub fn lay_out(spec: &PlanSpec, record: &PlanDir) -> Result<(), PlannerError> {
             fsx::write_private(&there.prd(), prd_of(&dir)?.as_bytes()).map_err(failed)?;
         }
         if let Some(list) = list_of(&project, &dir)? {
-            fsx::write_private(&there.list(), list.to_text().as_bytes()).map_err(failed)?;
+            let text = list.to_text();
+            fsx::write_private(&record.base_list(), text.as_bytes()).map_err(failed)?;
+            fsx::write_private(&there.list(), text.as_bytes()).map_err(failed)?;
         }
         return Ok(());
     }
@@ -175,7 +177,8 @@ fn tasks(
         (Scope::New, Some(_)) => Scope::Add,
         (scope, _) => scope,
     };
-    let merged = merge(old.as_ref(), &list, scope);
+    let base = base_list(record)?;
+    let merged = merge(old.as_ref(), base.as_ref(), &list, scope);
     let is_unchanged = old.as_ref().is_some_and(|old| is_unchanged(old, &merged.list));
     if is_unchanged && merged.dropped.is_empty() && why.is_none() {
         return Ok(None);
@@ -187,7 +190,25 @@ fn tasks(
         let what = format!("story {story} is not split");
         findings.push(check::fault(Rule::OneIteration, what, "add the parts as stories with new ids"));
     }
+    if let PlanScope::Split { story } = &spec.scope
+        && merged.dropped.iter().any(|dropped| dropped.story == *story)
+    {
+        let what = format!("story {story} was edited in the project meanwhile");
+        findings.push(check::fault(Rule::Valid, what, "plan again, from the story as it is now"));
+    }
     Ok(Some(TasksDraft { old, merged, prd, findings, stories, why }))
+}
+
+/// The list as the agent found it, if there was one.
+fn base_list(record: &PlanDir) -> Result<Option<TaskList>, PlannerError> {
+    let file = record.base_list();
+    match fsx::read_regular(&file) {
+        Ok(bytes) => TaskList::parse_bytes(&bytes)
+            .map(Some)
+            .map_err(|why| PlannerError::CannotRead { file, cause: io::Error::other(why) }),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(PlannerError::CannotRead { file, cause }),
+    }
 }
 
 fn is_unchanged(old: &TaskList, new: &TaskList) -> bool {

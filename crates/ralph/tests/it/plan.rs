@@ -140,6 +140,43 @@ fn stories_that_are_done_stay_as_they_were_whatever_the_agent_writes() {
     assert!(record(&sandbox).join("before/tasks.json").exists());
 }
 
+/// Titles of the list, by id.
+fn titles(sandbox: &Sandbox) -> Vec<String> {
+    let list = tasks(sandbox);
+    let stories = list["userStories"].as_array().unwrap();
+    let title =
+        |story: &Value| format!("{} {}", story["id"].as_str().unwrap(), story["title"].as_str().unwrap());
+    stories.iter().map(title).collect()
+}
+
+#[test]
+fn stories_that_the_user_adds_or_edits_meanwhile_stay() {
+    let sandbox = half_done();
+    let mine = [done("US-001", "Hello"), story("US-002", "Mine"), story("US-003", "Added")];
+    give(&sandbox, "mine.json", &list(&mine).to_string());
+    let theirs = [done("US-001", "Hello"), story("US-002", "Theirs"), story("US-003", "New")];
+    give(&sandbox, "tasks.json", &list(&theirs).to_string());
+    claude(&sandbox, "cp mine.json project/ralph/tasks.json; cp tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "more", "--format", "json"]).exits(0).json();
+    assert_eq!(planned["dropped"], json!([{"story": "US-002", "change": "edited"}]));
+    assert_eq!(titles(&sandbox), ["US-001 Hello", "US-002 Mine", "US-003 Added", "US-004 New"]);
+}
+
+#[test]
+fn stories_that_are_imported_from_another_loop_are_added_to() {
+    let sandbox = Sandbox::git();
+    let imported = json!({"project": "greeter", "branchName": "ralph/greeter", "description": "It greets.",
+        "userStories": [done("US-001", "Hello"), story("US-002", "Goodbye")]});
+    sandbox.write("prd.json", imported.to_string());
+    give(&sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+    give(&sandbox, "prd.md", PRD);
+    claude(&sandbox, "test -f $drafts/tasks.json && touch seen; cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "more"]).exits(0);
+    assert!(sandbox.root().join("seen").exists(), "the agent gets what was imported");
+    assert_eq!(titles(&sandbox), ["US-001 Hello", "US-003 More"]);
+    assert!(sandbox.read("ralph/prd.md").contains("It greets."), "the PRD that was imported stays");
+}
+
 #[test]
 fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
     let sandbox = half_done();

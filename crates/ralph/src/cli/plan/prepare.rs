@@ -79,12 +79,20 @@ impl Prepared {
             lays_out,
             story_record: None,
         };
-        match prepared.spec.tasks() {
-            Some(dir) => prepared.look_at_tasks(args, &dir)?,
-            None => prepared.look_at_stories(),
-        }
+        prepared.look_at_project(args)?;
         prepared.has_something_to_plan()?;
         Ok(prepared)
+    }
+
+    /// What the plan adds to. Once more after a list was laid out: that may have imported stories.
+    pub fn look_at_project(&mut self, args: &PlanArgs) -> Result<(), CliError> {
+        match self.spec.tasks() {
+            Some(dir) => self.look_at_tasks(args, &dir),
+            None => {
+                self.look_at_stories();
+                Ok(())
+            }
+        }
     }
 
     fn look_at_tasks(&mut self, args: &PlanArgs, dir: &TasksDir) -> Result<(), CliError> {
