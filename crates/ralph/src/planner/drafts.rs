@@ -84,7 +84,11 @@ pub fn list_of(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, Pl
 pub fn prd_of(dir: &TasksDir) -> Result<String, PlannerError> {
     let file = dir.prd();
     match fsx::read_at_most(&file, LARGEST) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        // With other bytes it could not be written again as it was.
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+            let cause = io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
+            PlannerError::CannotRead { file, cause }
+        }),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(cause) => Err(PlannerError::CannotRead { file, cause }),
     }
@@ -98,8 +102,10 @@ pub fn lay_out(spec: &PlanSpec, record: &PlanDir) -> Result<(), PlannerError> {
     let project = spec.project();
     if let Some(dir) = spec.tasks() {
         let there = record.drafted_tasks();
+        let prd = prd_of(&dir)?;
+        fsx::write_private(&record.base_prd(), prd.as_bytes()).map_err(failed)?;
         if spec.prd == PrdMode::Keep {
-            fsx::write_private(&there.prd(), prd_of(&dir)?.as_bytes()).map_err(failed)?;
+            fsx::write_private(&there.prd(), prd.as_bytes()).map_err(failed)?;
         }
         if let Some(list) = list_of(&project, &dir)? {
             let text = list.to_text();
@@ -161,7 +167,9 @@ fn tasks(
     };
     let why = text_of(&record.why());
     let old = list_of(&project, &dir)?;
-    let prd = prd_to_write(spec, &prd_of(&dir)?, text_of(&there.prd()).as_deref(), answers);
+    let prd_now = prd_of(&dir)?;
+    let mode = prd_mode(spec, record, &prd_now);
+    let prd = prd_to_write(mode, &prd_now, text_of(&there.prd()).as_deref(), answers);
     let mut list = match drafted {
         Ok(list) => list,
         Err(unreadable) => {
@@ -218,9 +226,18 @@ fn is_unchanged(old: &TaskList, new: &TaskList) -> bool {
         && old.verify_commands() == new.verify_commands()
 }
 
-fn prd_to_write(spec: &PlanSpec, old: &str, drafted: Option<&str>, answers: &[QuestionAnswered]) -> String {
+/// A PRD that the user has written since the agent began is theirs.
+fn prd_mode(spec: &PlanSpec, record: &PlanDir, now: &str) -> PrdMode {
+    let is_as_before = || fsx::read_regular(&record.base_prd()).is_ok_and(|base| base == now.as_bytes());
+    match now.trim().is_empty() || is_as_before() {
+        true => spec.prd,
+        false => PrdMode::Keep,
+    }
+}
+
+fn prd_to_write(mode: PrdMode, old: &str, drafted: Option<&str>, answers: &[QuestionAnswered]) -> String {
     let drafted = drafted.unwrap_or_default();
-    let prd = match spec.prd {
+    let prd = match mode {
         PrdMode::Write => drafted.to_owned(),
         PrdMode::Keep => prd::kept(old, drafted),
     };

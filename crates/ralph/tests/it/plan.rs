@@ -178,6 +178,30 @@ fn stories_that_are_imported_from_another_loop_are_added_to() {
 }
 
 #[test]
+fn a_prd_that_the_user_writes_meanwhile_stays() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "mine.md", "# PRD: mine\n\n## 1. Summary\n\nMy own words.\n");
+    give(&sandbox, "prd.md", &format!("{PRD}\n## Assumptions\n\n- English only\n"));
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp mine.md project/ralph/prd.md; cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "greet"]).exits(0);
+    let prd = sandbox.read("ralph/prd.md");
+    assert!(prd.contains("My own words.") && prd.contains("- English only"), "{prd}");
+    assert!(!prd.contains("greets people"), "{prd}");
+}
+
+#[test]
+fn a_prd_that_is_not_utf_8_is_refused_and_stays() {
+    let sandbox = half_done();
+    claude(&sandbox, "true");
+    let latin = b"# PRD: caf\xe9\n\nIt greets.\n";
+    fs::write(sandbox.project().join("ralph/prd.md"), latin).unwrap();
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+    assert!(ran.stderr.contains("it is not UTF-8 text"), "{}", ran.stderr);
+    assert_eq!(fs::read(sandbox.project().join("ralph/prd.md")).unwrap(), latin);
+}
+
+#[test]
 fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
     let sandbox = half_done();
     let before = files(&sandbox);
