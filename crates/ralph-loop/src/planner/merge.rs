@@ -199,6 +199,15 @@ fn is_blank(story: &Story) -> bool {
     story.title().trim().is_empty() && story.acceptance_criteria().is_empty() && !story.passes()
 }
 
+/// Takes over what the user has set in a list without stories: every field that is not as in the template.
+pub fn keep_fields(list: &mut TaskList, file: &TaskList, template: &TaskList) {
+    let draft = list.clone();
+    for (name, value) in file.fields().filter(|(name, value)| template.field(name) != Some(value)) {
+        list.set_field(name, value.clone());
+    }
+    add_checks(list, &draft);
+}
+
 /// Checks can be added, not taken away.
 fn add_checks(list: &mut TaskList, draft: &TaskList) {
     let known = list.verify_commands();
@@ -455,6 +464,21 @@ mod tests {
         assert_eq!(merged.list.verify_commands(), ["make test", "make lint"]);
         let merged = merge(None, None, &with(&["make lint"]), Scope::New);
         assert_eq!(merged.list.verify_commands(), ["make lint"]);
+    }
+
+    #[test]
+    fn what_the_user_has_set_in_a_list_without_stories_is_kept() {
+        let parse = |text: &str| TaskList::parse(text).unwrap();
+        let template = parse(r#"{"project":"shop","branchName":"x","verifyCommands":[],"userStories":[]}"#);
+        let file = parse(
+            r#"{"project":"shop","branchName":"mine","verifyCommands":["make test"],"userStories":[]}"#,
+        );
+        let mut list = parse(
+            r#"{"project":"Shop","branchName":"theirs","verifyCommands":["make lint"],"userStories":[]}"#,
+        );
+        keep_fields(&mut list, &file, &template);
+        assert_eq!((list.project(), list.branch_name()), ("Shop", "mine"));
+        assert_eq!(list.verify_commands(), ["make test", "make lint"]);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use super::{Form, PlanScope, PlanSpec, PlannerError, PrdMode};
 use crate::fsx;
 use crate::layout::{PlanDir, Project, TasksDir};
 use crate::stories::backlog;
-use crate::tasks::fresh::is_untouched;
+use crate::tasks::fresh::{Fresh, is_untouched};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
-use ralph_loop::planner::{Merged, PlannedStory, Scope, StoryChange, merge, summary};
+use ralph_loop::planner::{Merged, PlannedStory, Scope, StoryChange, keep_fields, merge, summary};
 use ralph_loop::strict::{self, Finding, Rule};
 use ralph_loop::task_list::{TaskList, Unreadable};
 use std::io;
@@ -68,6 +68,11 @@ impl Draft {
 
 /// The list of a project, if it says anything.
 pub fn list_of(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, PlannerError> {
+    Ok(list_file(project, dir)?.filter(|list| !is_untouched(list)))
+}
+
+/// The same, also if it has no stories yet.
+fn list_file(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, PlannerError> {
     let file = dir.list();
     let bytes = match fsx::read_at_most(&file, LARGEST) {
         Ok(bytes) => bytes,
@@ -77,7 +82,7 @@ pub fn list_of(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, Pl
     let mut list = TaskList::parse_bytes(&bytes)
         .map_err(|why| PlannerError::InvalidList { file, why: why.to_string() })?;
     list.fill_missing(&project.name());
-    Ok(Some(list).filter(|list| !is_untouched(list)))
+    Ok(Some(list))
 }
 
 /// The PRD of a project; empty if there is none.
@@ -166,7 +171,8 @@ fn tasks(
         Err(cause) => Err(Unreadable::Denied(cause.to_string())),
     };
     let why = text_of(&record.why());
-    let old = list_of(&project, &dir)?;
+    let file = list_file(&project, &dir)?;
+    let old = file.clone().filter(|list| !is_untouched(list));
     let prd_now = prd_of(&dir)?;
     let mode = prd_mode(spec, record, &prd_now);
     let prd = prd_to_write(mode, &prd_now, text_of(&there.prd()).as_deref(), answers);
@@ -186,7 +192,12 @@ fn tasks(
         (scope, _) => scope,
     };
     let base = base_list(record)?;
-    let merged = merge(old.as_ref(), base.as_ref(), &list, scope);
+    let mut merged = merge(old.as_ref(), base.as_ref(), &list, scope);
+    if let (Scope::New, Some(file), Ok(template)) =
+        (scope, &file, TaskList::parse(&Fresh::of(&project, None).list()))
+    {
+        keep_fields(&mut merged.list, file, &template);
+    }
     let is_unchanged = old.as_ref().is_some_and(|old| is_unchanged(old, &merged.list));
     if is_unchanged && merged.dropped.is_empty() && why.is_none() {
         return Ok(None);

@@ -202,6 +202,23 @@ fn a_prd_that_is_not_utf_8_is_refused_and_stays() {
 }
 
 #[test]
+fn what_the_user_has_set_in_a_list_without_stories_stays() {
+    let sandbox = Sandbox::git();
+    sandbox.ralph(&["init", "tasks", "--name", "salute"]).exits(0);
+    let mut mine = tasks(&sandbox);
+    mine["verifyCommands"] = json!(["test -d ."]);
+    sandbox.write("ralph/tasks.json", mine.to_string());
+    give(&sandbox, "prd.md", PRD);
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "greet"]).exits(0);
+    let list = tasks(&sandbox);
+    assert_eq!((&list["project"], &list["branchName"]), (&json!("salute"), &json!("ralph/salute")));
+    assert_eq!(list["verifyCommands"], json!(["test -d .", "test -f greet.sh"]));
+    assert_eq!(titles(&sandbox), ["US-001 Hello"]);
+}
+
+#[test]
 fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
     let sandbox = half_done();
     let before = files(&sandbox);
