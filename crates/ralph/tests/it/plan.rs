@@ -219,6 +219,32 @@ fn what_the_user_has_set_in_a_list_without_stories_stays() {
 }
 
 #[test]
+fn nothing_is_written_through_a_link_that_leads_out_of_the_project() {
+    for name in ["prd.md", "tasks.json"] {
+        let sandbox = half_done();
+        let more = [done("US-001", "Hello"), story("US-002", "Goodbye"), story("US-003", "More")];
+        give(&sandbox, "tasks.json", &list(&more).to_string());
+        give(&sandbox, "prd.md", &format!("{PRD}\n## Assumptions\n\n- English only\n"));
+        let outside = sandbox.root().join("outside");
+        claude(
+            &sandbox,
+            &format!(
+                "mv project/ralph/{name} outside; ln -s ../../outside project/ralph/{name}; cp prd.md tasks.json $drafts"
+            ),
+        );
+        let before = sandbox.read(&format!("ralph/{name}"));
+        let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+        assert!(ran.stderr.contains("a link points outside the project"), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read_to_string(&outside).unwrap(), before, "{name}");
+        let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+        assert!(ran.stderr.contains("a link points outside the project"), "{name}: {}", ran.stderr);
+        fs::remove_file(&outside).unwrap();
+        sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+        assert!(!outside.exists(), "{name}: a dangling link");
+    }
+}
+
+#[test]
 fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
     let sandbox = half_done();
     let before = files(&sandbox);

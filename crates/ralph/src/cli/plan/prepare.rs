@@ -56,7 +56,8 @@ impl Prepared {
             true => (Form::Stories, false),
             false => {
                 let dir = tasks::new_dir(args.ralph_dir.as_deref(), &project)?;
-                let lays_out = !TasksDir::at(project.dir().join(&dir)).list().exists();
+                let list = TasksDir::at(project.dir().join(&dir)).list();
+                let lays_out = list.symlink_metadata().is_err();
                 (Form::Tasks { dir }, lays_out)
             }
         };
@@ -96,6 +97,13 @@ impl Prepared {
     }
 
     fn look_at_tasks(&mut self, args: &PlanArgs, dir: &TasksDir) -> Result<(), CliError> {
+        for file in [dir.prd(), dir.list()] {
+            fsx::check_inside(self.project.dir(), &file).map_err(|cause| {
+                CliError::usage(format!("cannot plan into {}", self.project.shown(&file).display()))
+                    .cause(cause)
+                    .hint("replace the link by a file")
+            })?;
+        }
         let list = drafts::list_of(&self.project, dir)?;
         let prd = drafts::prd_of(dir)?;
         let is_written = !prd.trim().is_empty() && placeholder::in_prd(&prd).is_empty();
