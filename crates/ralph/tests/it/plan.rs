@@ -454,6 +454,36 @@ fn stories_are_added_beside_those_that_exist() {
 }
 
 #[test]
+fn names_of_specs_are_plain() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "spec.md", &SPEC.replace("[\"1.1\"]", "[]"));
+    claude(
+        &sandbox,
+        "mkdir -p $drafts/specs/epic-1; cp spec.md \"$drafts/specs/epic-1/story-1.2-$(printf 'a\\033[2Jb').md\"",
+    );
+    let ran = sandbox.ralph(&["plan", "--yes", "--stories", "greet"]).exits(1);
+    assert!(ran.stderr.contains("the name of the file has other characters"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\x1b') && !ran.stdout.contains('\x1b'), "{:?}", ran.stderr);
+    assert!(!sandbox.has("specs"));
+}
+
+#[test]
+fn words_of_the_agent_never_begin_a_line_of_the_summary() {
+    let sandbox = half_done();
+    let forged = "\u{1b}[31m\nWritten: nothing";
+    let mut more = story("US-003", &format!("More{forged}"));
+    more["acceptanceCriteria"] = json!([format!("`sh greet.sh more` prints the line \"More\"{forged}")]);
+    let mut draft = list(&[done("US-001", "Hello"), story("US-002", "Goodbye"), more]);
+    draft["verifyCommands"] = json!([format!("test -f greet.sh{forged}")]);
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(0);
+    assert!(ran.stdout.contains("US-003  More Written: nothing"), "{}", ran.stdout);
+    let begun = ran.stdout.lines().filter(|line| line.starts_with("Written")).count();
+    assert!(begun == 1 && !ran.stdout.contains('\x1b'), "{:?}", ran.stdout);
+}
+
+#[test]
 fn bad_input_is_refused_and_changes_nothing() {
     let sandbox = half_done();
     claude(&sandbox, "cp tasks.json $drafts");

@@ -187,8 +187,7 @@ fn choose(question: &str, keys: &[char]) -> Result<Next, PlannerError> {
 /// The files that were written, relative to the project.
 fn put_in_place(prepared: &Prepared) -> Result<Vec<PathBuf>, PlannerError> {
     let files = install::install(&prepared.spec, &prepared.record, &prepared.home, &[])?;
-    let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    say(&format!("ralph: written: {}", shown.join(", ")));
+    say(&format!("ralph: written: {}", summary::shown(&files)));
     Ok(files)
 }
 
