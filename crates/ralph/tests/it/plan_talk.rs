@@ -93,6 +93,16 @@ fn an_agent_that_cannot_start_is_an_error_and_changes_nothing() {
 }
 
 #[test]
+fn the_screen_is_restored_after_an_agent_that_fails() {
+    let sandbox = project(&good());
+    claude(&sandbox, r"printf '\033[?1049h\033[?25l\033[?2004h\033[?1h\033=\033[?2026h'; exit 1");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("the agent failed");
+    assert!(!screen.screen.screen().application_cursor() && !screen.screen.screen().application_keypad());
+    assert_eq!(screen.restored().0, Some(1));
+}
+
+#[test]
 fn the_hook_blocks_a_few_times_in_a_row_and_names_a_valid_plan_once() {
     let mut vague = good();
     vague["userStories"][0]["acceptanceCriteria"] = json!(["works correctly"]);

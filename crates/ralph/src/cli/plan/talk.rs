@@ -104,17 +104,17 @@ fn converse(
         ..Command::default()
     };
     let ended = process::in_foreground(command).map_err(|cause| not_started(cause.to_string()))?;
-    if let Exit::Signal(_) = ended.exit {
+    if !ended.exit.is_success() {
         restore_screen();
     }
     Ok(ended)
 }
 
-/// A program that was killed could not leave the screen as it was: the other screen, mouse, paste and key modes,
-/// colors, a hidden cursor.
+/// A program that was killed or crashed may not have left the screen as it was: the other screen, mouse, paste and key
+/// modes, updates held back, colors, a hidden cursor.
 fn restore_screen() {
-    const RESTORE: &[u8] = b"\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\
-        \x1b[?2004l\x1b[<u\x1b[?25h\x1b[0m\r\n";
+    const RESTORE: &[u8] = b"\x1b[?2026l\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\
+        \x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[>4m\x1b[<u\x1b[?25h\x1b[0m\r\n";
     let mut out = Out::stdout();
     out.bytes(RESTORE);
     out.flush();
