@@ -84,6 +84,41 @@ fn the_same_conversation_goes_on_and_ctrl_c_at_the_question_changes_nothing() {
 }
 
 #[test]
+fn ctrl_d_at_the_question_keeps_the_plan() {
+    let sandbox = project(&good());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    screen.keys("\x04");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(
+        seen.contains("running the checks of the plan") && seen.contains("written: ralph/prd.md"),
+        "{seen}"
+    );
+    assert!(sandbox.read("ralph/tasks.json").contains("\"Hello\""));
+}
+
+#[test]
+fn a_conversation_goes_on_also_if_the_hook_was_never_called() {
+    let sandbox = project(&good());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    screen.keys("c\n");
+    screen.until("the question again", |screen| screen.matches("What next? [l]:").count() == 2);
+    screen.keys("l\n");
+    assert_eq!(screen.restored().0, Some(0));
+    let starts = fs::read_to_string(sandbox.root().join("starts")).unwrap();
+    let after = |flag: &str| {
+        let words: Vec<&str> = starts.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == flag).unwrap();
+        words[at + 1].to_owned()
+    };
+    assert_eq!(after("--session-id"), after("--resume"), "{starts}");
+}
+
+#[test]
 fn an_agent_that_cannot_start_is_an_error_and_changes_nothing() {
     let sandbox = project(&good());
     claude(&sandbox, "echo 'not logged in' >&2; exit 1");

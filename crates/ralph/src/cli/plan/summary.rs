@@ -47,6 +47,9 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
             planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
             let commands = list.verify_commands();
             let Prepared { project, settings, home, record, .. } = prepared;
+            if !commands.is_empty() {
+                say("ralph: running the checks of the plan…");
+            }
             let tried = tried::try_checks(&commands, project, settings, home);
             planned.summary.checks = match tried {
                 Ok(Some(tried)) => tried,
