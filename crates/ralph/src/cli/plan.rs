@@ -13,7 +13,6 @@ mod unattended;
 use super::archive::alone;
 use super::args::ProjectArgs;
 use super::format::Format;
-use super::init;
 use crate::error::CliError;
 use crate::planner::PlannerError;
 use crate::planner::instructions::Talk;
@@ -93,9 +92,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
     let lock = alone(&prepared.home, &prepared.project, "plan")?;
     if prepared.lays_out {
         say("ralph: there is no task list yet; creating one, as `ralph init tasks` does");
-        let dir = args.ralph_dir.as_deref();
-        init::tasks::create(&prepared.project, None, dir, false, &mut |line| say(&format!("  {line}")))?;
-        prepared.look_at_project(args)?;
+        prepared.lay_out(args)?;
     }
     prepared.begin()?;
     let done = match prepared.talk {

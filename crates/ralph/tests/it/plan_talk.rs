@@ -59,7 +59,27 @@ fn the_plan_is_committed_and_run_if_the_user_says_so() {
         "plan: what to build, as stories for ralph\n"
     );
     let committed = sandbox.sh("git show --format= --name-only ralph/greeter");
-    assert!(committed.contains("ralph/tasks.json") && committed.contains("ralph/prd.md"), "{committed}");
+    for file in [".gitignore", "ralph/prd.md", "ralph/progress.txt", "ralph/prompt.md", "ralph/tasks.json"] {
+        assert!(committed.contains(file), "{file}: {committed}");
+    }
+}
+
+#[test]
+fn edits_of_the_user_are_not_committed_with_the_plan() {
+    let sandbox = project(&good());
+    sandbox.write(".gitignore", "target\n");
+    sandbox.sh("git add -A && git commit -qm before");
+    sandbox.write(".gitignore", "target\nmine\n");
+    sandbox.write("ralph/prompt.md", "My own prompt: {{ story }}\n");
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    let mut screen = start(&sandbox, &["greet people"]);
+    screen.shows("What next? [l]:");
+    screen.keys("r\n");
+    screen.restored();
+    let files =
+        sandbox.sh("git show --format= --name-only $(git log --all --format=%h --grep='^plan: what' -1)");
+    assert_eq!(files, "ralph/prd.md\nralph/progress.txt\nralph/tasks.json\n");
+    assert!(sandbox.sh("git status --porcelain").contains(".gitignore"));
 }
 
 #[test]

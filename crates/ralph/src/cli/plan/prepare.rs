@@ -3,15 +3,17 @@
 use super::super::config::refused;
 use super::super::format::Format;
 use super::super::home;
-use super::super::init::detect;
+use super::super::init::{self, detect};
 use super::{PlanArgs, idea};
 use crate::cli::advice::how_to_install;
 use crate::error::CliError;
 use crate::fsx;
+use crate::git::Repository;
 use crate::layout::{Home, PlanDir, Project, TasksDir};
 use crate::placeholder;
 use crate::planner::instructions::{self, Talk, Told};
 use crate::planner::{Form, PlanScope, PlanSpec, PlannerError, PrdMode, drafts, story_record};
+use crate::report::say;
 use crate::request::{RequestError, agents, new_run_id, tasks};
 use crate::settings::{self, Settings};
 use crate::similar;
@@ -23,6 +25,7 @@ use ralph_loop::strict::Finding;
 use ralph_loop::task_list::{Story, TaskList};
 use rustix::termios::isatty;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 pub struct Prepared {
     pub project: Project,
@@ -37,6 +40,8 @@ pub struct Prepared {
     exists: bool,
     /// The task list has to be laid out first.
     pub lays_out: bool,
+    /// The files that were laid out, and nothing in them is the user's; relative to the project.
+    pub created: Vec<PathBuf>,
     checks: Vec<String>,
     /// What is known of the story that it is about.
     story_record: Option<String>,
@@ -78,6 +83,7 @@ impl Prepared {
             idea,
             exists: false,
             lays_out,
+            created: Vec::new(),
             story_record: None,
         };
         prepared.look_at_project(args)?;
@@ -85,8 +91,28 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Lays out a task list, and looks again at what there is.
+    pub fn lay_out(&mut self, args: &PlanArgs) -> Result<(), CliError> {
+        let Some(dir) = self.spec.tasks() else { return Ok(()) };
+        let mut files = vec![dir.prd(), dir.list(), dir.progress(), dir.prompt()];
+        files.retain(|file| file.symlink_metadata().is_err());
+        let gitignore = self.project.gitignore();
+        let committed = Repository::find(self.project.dir()).ok();
+        let committed = committed.and_then(|repository| repository.committed_content(&gitignore));
+        let ignored = fsx::read_regular(&gitignore).ok();
+        let mut tell = |line: &str| say(&format!("  {line}"));
+        init::tasks::create(&self.project, None, args.ralph_dir.as_deref(), false, &mut tell)?;
+        // With edits that are not committed it is the user's.
+        if ignored == committed && fsx::read_regular(&gitignore).ok() != ignored {
+            files.push(gitignore);
+        }
+        files.retain(|file| file.exists());
+        self.created = files.iter().map(|file| self.project.shown(file)).collect();
+        self.look_at_project(args)
+    }
+
     /// What the plan adds to. Once more after a list was laid out: that may have imported stories.
-    pub fn look_at_project(&mut self, args: &PlanArgs) -> Result<(), CliError> {
+    fn look_at_project(&mut self, args: &PlanArgs) -> Result<(), CliError> {
         match self.spec.tasks() {
             Some(dir) => self.look_at_tasks(args, &dir),
             None => {

@@ -214,19 +214,8 @@ fn commit(prepared: &Prepared, written: &[PathBuf]) {
             return say(&format!("ralph: warning: the plan is not committed: {cause}"));
         }
     };
-    let mut files: Vec<_> = written.iter().map(|file| dir.join(file)).collect();
-    if let Some(tasks) = prepared.spec.tasks() {
-        // All that was laid out belongs to the list.
-        files.extend([
-            tasks.prd(),
-            tasks.list(),
-            tasks.progress(),
-            tasks.prompt(),
-            prepared.project.gitignore(),
-        ]);
-        files.retain(|file| file.exists());
-        files.dedup();
-    }
+    // Other files may have edits of the user's.
+    let files: Vec<_> = written.iter().chain(&prepared.created).map(|file| dir.join(file)).collect();
     if let Err(cause) = repository.commit_only(&files, "plan: what to build, as stories for ralph") {
         say(&format!("ralph: warning: the plan is not committed: {cause}"));
     }
