@@ -124,7 +124,7 @@ pub fn merge(old: Option<&TaskList>, base: Option<&TaskList>, draft: &TaskList, 
         let kept = match (scope.may(story), drafted) {
             (May::Everything, Some(drafted)) => Some(begun_again(drafted)),
             (May::Everything, None) => None,
-            (May::Reword, Some(drafted)) => Some(with_state_of(drafted, story)),
+            (May::Reword, Some(drafted)) => Some(with_words_of(story, drafted)),
             (May::DependOn, Some(drafted)) => {
                 let mut expected = story.clone();
                 expected.take_field(drafted, field::DEPENDS_ON);
@@ -159,7 +159,10 @@ pub fn merge(old: Option<&TaskList>, base: Option<&TaskList>, draft: &TaskList, 
             (None, Scope::New | Scope::Add | Scope::Split(_)) => list.stories.push(begun_again(story)),
         }
     }
-    add_checks(&mut list, draft);
+    match scope {
+        Scope::New | Scope::Add => add_checks(&mut list, draft),
+        Scope::Split(_) | Scope::Reword(_) => {}
+    }
     Merged { list, dropped }
 }
 
@@ -234,13 +237,11 @@ fn begin(story: &mut Story) {
     story.set_notes("");
 }
 
-/// The words of one, the state of the other.
-fn with_state_of(words: &Story, state: &Story) -> Story {
-    let mut story = words.clone();
-    for name in
-        [field::PASSES, field::REVIEW_STATUS, field::REVIEW_COUNT, field::REVIEW_FEEDBACK, field::NOTES]
-    {
-        story.take_field(state, name);
+/// A story in the words of the draft. What else the draft says of it does not count.
+fn with_words_of(story: &Story, drafted: &Story) -> Story {
+    let mut story = story.clone();
+    for name in [field::TITLE, field::DESCRIPTION, field::ACCEPTANCE_CRITERIA, field::DEPENDS_ON] {
+        story.take_field(drafted, name);
     }
     story
 }
@@ -450,6 +451,23 @@ mod tests {
         );
         assert_eq!(list.stories[0].review_count(), Some(2));
         assert_eq!(list.stories[0].review_feedback(), "no");
+    }
+
+    #[test]
+    fn what_is_about_one_story_changes_nothing_else() {
+        let old = TaskList::of(vec![started("US-001")]);
+        let mut clearer = Story::new("US-001", "clearer", &["it shows"], 99);
+        clearer.set_field("extra", Json::from("theirs"));
+        let mut draft = TaskList::of(vec![clearer, story("US-002", "part")]);
+        draft.set_field(field::VERIFY_COMMANDS, Json::Array(vec![Json::from("make lint")]));
+        let merged = merge(Some(&old), Some(&old), &draft, Scope::Reword("US-001")).list;
+        let story = &merged.stories[0];
+        assert_eq!((story.title(), story.acceptance_criteria()), ("clearer", vec!["it shows"]));
+        assert_eq!((story.priority(), story.field("extra")), (1.0, None));
+        let split = merge(Some(&old), Some(&old), &draft, Scope::Split("US-001")).list;
+        for list in [&merged, &split] {
+            assert!(list.verify_commands().is_empty());
+        }
     }
 
     #[test]
