@@ -100,8 +100,8 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
         Talk::Asks | Talk::Never => unattended::plan(&prepared, args.format),
     };
     match done {
-        Err(PlannerError::Interrupted { drafts }) => {
-            say(&format!("ralph: stopped; nothing was changed, the drafts are in {}", drafts.display()));
+        Err(PlannerError::Interrupted { .. }) => {
+            prepared.say_unplanned("stopped");
             Ok(ExitCode::from(super::INTERRUPTED))
         }
         Err(error) => Err(error.into()),

@@ -282,7 +282,7 @@ fn an_agent_that_fails_or_writes_nothing_changes_nothing() {
         claude(&sandbox, body);
         let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
         assert!(ran.stderr.contains(message), "{body}: {}", ran.stderr);
-        assert!(ran.stderr.contains("nothing was changed"), "{body}: {}", ran.stderr);
+        assert!(ran.stderr.contains("no plan was put in place"), "{body}: {}", ran.stderr);
         assert_eq!(files(&sandbox), before, "{body}");
         sandbox.nothing_is_left();
     }
@@ -331,7 +331,7 @@ fn an_interrupted_ralph_leaves_the_old_files_and_no_process() {
         let running = in_the_middle(&sandbox);
         running.signal(signal);
         let ran = running.end().exits(130);
-        assert!(ran.stderr.contains("nothing was changed, the drafts are in"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("stopped; nothing was changed; the drafts are in"), "{}", ran.stderr);
         sandbox.nothing_is_left();
         assert_eq!(files(&sandbox), before);
     }
@@ -513,6 +513,10 @@ fn bad_input_is_refused_and_changes_nothing() {
         let ran = sandbox.ralph(&[&["plan"], args].concat()).exits(2);
         assert!(ran.stderr.contains(message), "{args:?}: {}", ran.stderr);
     }
+    sandbox.write("specs", "");
+    let ran = sandbox.ralph(&["plan", "--yes", "--stories", "x"]).exits(2);
+    assert!(ran.stderr.contains("cannot read") && ran.stderr.contains("specs"), "{}", ran.stderr);
+    sandbox.sh("rm specs");
     sandbox.write("ralph/tasks.json", "{ broken");
     let ran = sandbox.ralph(&["plan", "x"]).exits(2);
     assert!(ran.stderr.contains("the list that exists is invalid"), "{}", ran.stderr);

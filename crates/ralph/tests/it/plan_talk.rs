@@ -96,7 +96,7 @@ fn the_same_conversation_goes_on_and_ctrl_c_at_the_question_changes_nothing() {
     screen.keys("\x03");
     let (code, seen) = screen.restored();
     assert_eq!(code, Some(130), "{seen}");
-    assert!(seen.contains("nothing was changed"), "{seen}");
+    assert!(seen.contains("stopped; no plan was put in place, created: ralph/prd.md"), "{seen}");
     assert_eq!(sandbox.read("ralph/tasks.json"), before);
     let starts = fs::read_to_string(sandbox.root().join("starts")).unwrap();
     let starts: Vec<&str> = starts.lines().filter(|line| line.contains("--settings")).collect();
@@ -171,7 +171,9 @@ fn the_hook_blocks_a_few_times_in_a_row_and_names_a_valid_plan_once() {
     let mut screen = start(&sandbox, &["greet people"]);
     screen.shows("What next? [l]:");
     screen.keys("q\n");
-    assert_eq!(screen.restored().0, Some(130));
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("dropped; no plan was put in place, created: ralph/prd.md"), "{seen}");
     let said = fs::read_to_string(sandbox.root().join("said")).unwrap();
     let kinds: Vec<&str> = said
         .lines()

@@ -4,6 +4,7 @@ use super::super::config::refused;
 use super::super::format::Format;
 use super::super::home;
 use super::super::init::{self, detect};
+use super::summary::shown;
 use super::{PlanArgs, idea};
 use crate::cli::advice::how_to_install;
 use crate::error::CliError;
@@ -111,14 +112,20 @@ impl Prepared {
         self.look_at_project(args)
     }
 
+    /// Says that there is no plan, and what there is instead.
+    pub fn say_unplanned(&self, why: &str) {
+        let what = match self.created.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("no plan was put in place, created: {}", shown(&self.created)),
+        };
+        say(&format!("ralph: {why}; {what}; the drafts are in {}", self.record.drafts().display()));
+    }
+
     /// What the plan adds to. Once more after a list was laid out: that may have imported stories.
     fn look_at_project(&mut self, args: &PlanArgs) -> Result<(), CliError> {
         match self.spec.tasks() {
             Some(dir) => self.look_at_tasks(args, &dir),
-            None => {
-                self.look_at_stories();
-                Ok(())
-            }
+            None => self.look_at_stories(),
         }
     }
 
@@ -151,12 +158,16 @@ impl Prepared {
         Ok(())
     }
 
-    fn look_at_stories(&mut self) {
-        let specs = backlog::read(&self.project, &[]).map(|backlog| backlog.specs);
-        self.exists = specs.is_ok_and(|specs| !specs.is_empty());
+    fn look_at_stories(&mut self) -> Result<(), CliError> {
+        self.exists = match backlog::read(&self.project, &[]) {
+            Ok(backlog) => !backlog.specs.is_empty(),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => false,
+            Err(cause) => return Err(PlannerError::CannotRead { file: self.project.specs(), cause }.into()),
+        };
         if self.exists {
             self.spec.scope = PlanScope::Add;
         }
+        Ok(())
     }
 
     fn has_something_to_plan(&self) -> Result<(), CliError> {

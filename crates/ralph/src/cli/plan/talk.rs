@@ -24,8 +24,10 @@ use std::process::ExitCode;
 
 /// What the user wants once they have left the agent.
 enum Next {
-    /// Nothing is put in place.
+    /// Ctrl+C or a signal: nothing is put in place.
     Stop,
+    /// Nothing is put in place either, by choice.
+    Drop,
     /// The same conversation goes on.
     Change,
     Keep,
@@ -50,6 +52,10 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
         let can_go_on = session.is_some();
         match after(prepared, ended.exit, can_go_on)? {
             Next::Stop => return Err(stopped()),
+            Next::Drop => {
+                prepared.say_unplanned("dropped");
+                return Ok(ExitCode::FAILURE);
+            }
             Next::Change => {}
             Next::Keep => {
                 put_in_place(prepared)?;
@@ -188,7 +194,7 @@ fn choose(question: &str, keys: &[char], can_go_on: bool) -> Result<Next, Planne
             }
             Some('c') => return Ok(Next::Change),
             Some('l') => return Ok(Next::Keep),
-            Some(_) => return Ok(Next::Stop),
+            Some(_) => return Ok(Next::Drop),
             None => {
                 let keys: Vec<String> = keys.iter().map(char::to_string).collect();
                 say(&format!("Please type one of: {}", keys.join(", ")));
