@@ -59,10 +59,10 @@ pub struct PlanArgs {
     /// Split this story of the list into smaller ones
     #[arg(long, value_name = "ID", conflicts_with_all = ["stories", "why"])]
     split: Option<String>,
-    /// Find out why this story does not get done, and reword it
+    /// Find out why this story is not done, and reword it
     #[arg(long, value_name = "ID", conflicts_with = "stories")]
     why: Option<String>,
-    /// Use this agent: claude or codex [default: the agent of the settings]
+    /// Use this agent: claude or codex [default: the agent in your settings]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Use this model

@@ -96,7 +96,7 @@ fn without_a_terminal_a_plan_is_made_without_questions() {
     claude(&sandbox, "cp prd.md tasks.json $drafts");
     let ran = sandbox.ralph(&["plan", "a script that greets"]).exits(0);
     assert!(ran.stderr.contains("there is no task list yet; creating one"), "{}", ran.stderr);
-    for said in ["1. US-001  Hello", "test -f greet.sh: works, red now", "- English only", "ralph tasks"] {
+    for said in ["1. US-001  Hello", "test -f greet.sh: runs, fails now", "- English only", "ralph tasks"] {
         assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
     }
     assert!(prompt(&sandbox, 1).contains("a script that greets"));

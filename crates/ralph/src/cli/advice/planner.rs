@@ -23,7 +23,7 @@ impl From<&PlannerError> for CliError {
             PlannerError::NothingDrafted { last_words, record } => {
                 let failed = match last_words.is_empty() {
                     true => failed,
-                    false => failed.cause(format!("its last words: {last_words}")),
+                    false => failed.cause(format!("its last message: {last_words}")),
                 };
                 failed.hint(format!("no plan was put in place; its output is in {}", record.display()))
             }

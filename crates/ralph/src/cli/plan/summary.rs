@@ -126,7 +126,7 @@ pub fn show(prepared: &Prepared, planned: &Planned) {
     let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
     let mut page = Page { out: Out::stdout(), style: Style::of_stdout() };
     if let Some(why) = &planned.why {
-        page.heading("Why it does not get done");
+        page.heading("Why it is not done");
         why.lines().for_each(|line| page.line(&format!("  {line}")));
     }
     page.heading(&format!("Plan: {}", counted(stories.len() as u64, "story")));
@@ -142,7 +142,7 @@ pub fn show(prepared: &Prepared, planned: &Planned) {
     page.list("Assumptions", assumptions);
     let answered = |answered: &QuestionAnswered| format!("{} {}", answered.question, answered.answer);
     page.list("Answers", answers.iter().map(answered));
-    page.list("Not taken over from the agent", dropped.iter().map(ToString::to_string));
+    page.list("Ignored changes", dropped.iter().map(ToString::to_string));
     let warnings = repairs(&planned.warnings);
     page.list("Worth a look", warnings.lines().map(|line| line.trim_start_matches("- ")));
     if !planned.files.is_empty() {
