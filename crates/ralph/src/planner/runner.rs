@@ -115,6 +115,13 @@ impl Runner {
         }
     }
 
+    /// Lets it take longer, by the time that it has waited for the user.
+    pub fn add_time(&mut self, waited: Duration) {
+        if let (Some(deadline), None) = (&mut self.deadline, &self.ending) {
+            *deadline += waited;
+        }
+    }
+
     /// There is nothing more to read for it.
     pub fn finish_input(&mut self) {
         self.stdin = None;

@@ -506,6 +506,7 @@ fn bad_input_is_refused_and_changes_nothing() {
         (&["--split", "US-001"], "this story is done: US-001"),
         (&["--why", "US-003"], "did you mean US-00"),
         (&["x", "--ask"], "standard input is not a terminal"),
+        (&["x", "--ask", "--format", "json"], "--ask prints questions"),
         (&["x", "--ask", "--agent", "gemini"], "this agent cannot plan"),
         (&["--stories", "--yes"], "nothing to plan"),
         (&["--stories", "--split", "US-002"], "cannot be used with"),

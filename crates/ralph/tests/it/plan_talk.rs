@@ -5,6 +5,7 @@ use crate::screen::Screen;
 use crate::support::{RALPH, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
+use std::time::Duration;
 
 const PRD: &str = "# PRD: greeter\n\n## 1. Summary\n\nA script that greets people by name.\n";
 
@@ -136,6 +137,65 @@ fn a_conversation_goes_on_also_if_the_hook_was_never_called() {
         words[at + 1].to_owned()
     };
     assert_eq!(after("--session-id"), after("--resume"), "{starts}");
+}
+
+/// Puts a `claude` into the path that asks a question over its stream. The first one plans badly, the second well.
+fn asking(sandbox: &Sandbox) {
+    let root = sandbox.root().display();
+    sandbox.program(
+        "claude",
+        &format!(
+            r#"for arg; do case "$arg" in --add-dir=*) drafts=${{arg#--add-dir=}};; esac; done
+cd {root}; n=$(($(cat calls 2>/dev/null || echo 0) + 1)); echo $n > calls
+read -r line; printf '%s' "$line" > prompt-$n
+echo '{{"type":"control_request","request_id":"r","request":{{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{{"questions":[{{"question":"Question '$n'?","options":[]}}]}}}}}}'
+read -r line; printf '%s' "$line" > said-$n
+cp prd.md $drafts; cp tasks-$n.json $drafts/tasks.json
+echo '{{"type":"result","subtype":"success","is_error":false,"result":"I planned it."}}'"#
+        ),
+    );
+}
+
+#[test]
+fn questions_of_a_second_agent_are_asked_too_and_it_knows_the_answers_to_the_first() {
+    let mut vague = good();
+    vague["userStories"][0]["acceptanceCriteria"] = json!(["works correctly"]);
+    let sandbox = project(&good());
+    for (name, list) in [("tasks-1.json", vague), ("tasks-2.json", good())] {
+        fs::write(sandbox.root().join(name), list.to_string()).unwrap();
+    }
+    asking(&sandbox);
+    let mut screen = start(&sandbox, &["--ask", "greet people"]);
+    for (question, answer) in [("Question 1?", "in French\n"), ("Question 2?", "by name\n")] {
+        screen.shows(question);
+        screen.until("the prompt", |screen| screen.trim_end().ends_with("Your answer:"));
+        screen.keys(answer);
+    }
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(0), "{seen}");
+    let read = |name: &str| fs::read_to_string(sandbox.root().join(name)).unwrap();
+    assert!(read("said-1").contains("in French") && read("said-2").contains("by name"));
+    assert!(!read("prompt-1").contains("in French") && read("prompt-2").contains("Question 1? in French"));
+    let prd = sandbox.read("ralph/prd.md");
+    assert!(
+        prd.contains("- Question 1? **in French**") && prd.contains("- Question 2? **by name**"),
+        "{prd}"
+    );
+}
+
+#[test]
+fn the_time_limit_does_not_run_while_the_user_thinks() {
+    const LIMIT: Duration = Duration::from_secs(8);
+    let sandbox = project(&good());
+    sandbox.settings(&json!({"timeout": LIMIT.as_secs()}));
+    fs::write(sandbox.root().join("tasks-1.json"), good().to_string()).unwrap();
+    asking(&sandbox);
+    let mut screen = start(&sandbox, &["--ask", "greet people"]);
+    screen.shows("Your answer:");
+    std::thread::sleep(LIMIT);
+    screen.keys("in French\n");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(0), "{seen}");
 }
 
 #[test]

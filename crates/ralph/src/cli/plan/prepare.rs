@@ -21,6 +21,7 @@ use crate::similar;
 use crate::stories::backlog;
 use crate::tasks::import;
 use ralph_loop::dialect::{Dialect, can_ask, can_plan};
+use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::run::AgentSpec;
 use ralph_loop::strict::Finding;
 use ralph_loop::task_list::{Story, TaskList};
@@ -189,18 +190,22 @@ impl Prepared {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         self.spec.write(&self.record).map_err(failed)?;
         drafts::lay_out(&self.spec, &self.record)?;
-        self.tell(&[]).map(drop)
+        self.tell(&[], &[]).map(drop)
     }
 
     /// What the agent is told, which is also in the record.
-    pub fn tell(&self, findings: &[Finding]) -> Result<String, PlannerError> {
+    pub fn tell(&self, findings: &[Finding], answers: &[QuestionAnswered]) -> Result<String, PlannerError> {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
-        let text = self.instructions(findings).map_err(|error| failed(io::Error::other(error)))?;
+        let text = self.instructions(findings, answers).map_err(|error| failed(io::Error::other(error)))?;
         fsx::write_private(&self.record.instructions(), text.as_bytes()).map_err(failed)?;
         Ok(text)
     }
 
-    pub fn instructions(&self, findings: &[Finding]) -> Result<String, CliError> {
+    pub fn instructions(
+        &self,
+        findings: &[Finding],
+        answers: &[QuestionAnswered],
+    ) -> Result<String, CliError> {
         let guide = Some(self.agent.dialect.spec().instructions);
         let guide = guide.filter(|guide| self.project.dir().join(guide).exists());
         let told = Told {
@@ -211,6 +216,7 @@ impl Prepared {
             guide,
             record: self.story_record.as_deref(),
             findings,
+            answers,
         };
         instructions::text(&self.spec, &self.record, &told)
             .map_err(|cause| CliError::failed("cannot write the instructions").cause(cause))
@@ -245,6 +251,10 @@ fn talk(args: &PlanArgs, agent: &AgentSpec) -> Result<Talk, CliError> {
         let hint = format!("{}, or leave --ask out for a conversation", able(can_ask));
         return Err(CliError::usage(format!("this agent asks no questions over its stream: {}", agent.name))
             .hint(hint));
+    }
+    if args.ask && args.format != Format::Human {
+        return Err(CliError::usage("--ask prints questions, which --format has no place for")
+            .hint("leave one of them out, or use --yes"));
     }
     if args.ask && !is_terminal {
         return Err(CliError::usage("--ask asks questions, but standard input is not a terminal")
