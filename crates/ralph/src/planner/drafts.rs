@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// No plan is larger, and no more of a draft is read.
 const LARGEST: u64 = 4 << 20;
 
+/// No plan has more stories.
+const MOST_STORIES: usize = 1000;
+
 /// What the agent has written.
 #[derive(Debug)]
 pub enum Draft {
@@ -176,12 +179,18 @@ fn tasks(
     let prd_now = prd_of(&dir)?;
     let mode = prd_mode(spec, record, &prd_now);
     let prd = prd_to_write(mode, &prd_now, text_of(&there.prd()).as_deref(), answers);
+    let drafted = match drafted {
+        Ok(list) if list.stories.len() > MOST_STORIES => Err(too_many(list.stories.len())),
+        Ok(list) => Ok(list),
+        Err(unreadable) => {
+            Err(check::fault(Rule::Valid, unreadable.to_string(), "write it as one JSON object"))
+        }
+    };
     let mut list = match drafted {
         Ok(list) => list,
-        Err(unreadable) => {
+        Err(fault) => {
             let merged = Merged { list: TaskList::of(Vec::new()), dropped: Vec::new() };
-            let findings =
-                vec![check::fault(Rule::Valid, unreadable.to_string(), "write it as one JSON object")];
+            let findings = vec![fault];
             return Ok(Some(TasksDraft { old, merged, prd, findings, stories: Vec::new(), why }));
         }
     };
@@ -216,6 +225,11 @@ fn tasks(
         findings.push(check::fault(Rule::Valid, what, "plan again, from the story as it is now"));
     }
     Ok(Some(TasksDraft { old, merged, prd, findings, stories, why }))
+}
+
+fn too_many(stories: usize) -> Finding {
+    let what = format!("{stories} stories are too many; the limit is {MOST_STORIES}");
+    check::fault(Rule::Valid, what, "plan the first part of the work")
 }
 
 /// The list as the agent found it, if there was one.
@@ -282,6 +296,10 @@ fn stories(spec: &PlanSpec, record: &PlanDir) -> io::Result<Option<StoriesDraft>
         return Ok(None);
     }
     let mut draft = StoriesDraft::default();
+    if specs.len() > MOST_STORIES {
+        draft.findings.push(too_many(specs.len()));
+        return Ok(Some(draft));
+    }
     for spec in specs {
         let content = fsx::read_unlinked_at_most(&drafted.dir().join(&spec.path), LARGEST)?;
         let text = String::from_utf8_lossy(&content);

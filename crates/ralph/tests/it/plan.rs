@@ -268,6 +268,18 @@ fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
 }
 
 #[test]
+fn a_draft_with_far_too_many_stories_is_a_fault() {
+    let sandbox = half_done();
+    let before = files(&sandbox);
+    let many: Vec<Value> = (1..=1001).map(|number| story(&format!("US-{number:03}"), "More")).collect();
+    give(&sandbox, "tasks.json", &list(&many).to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+    assert!(ran.stderr.contains("1001 stories are too many; the limit is 1000"), "{}", ran.stderr);
+    assert_eq!(files(&sandbox), before);
+}
+
+#[test]
 fn an_agent_that_fails_or_writes_nothing_changes_nothing() {
     for (body, message) in [
         ("cp tasks.json $drafts; exit 3", "the agent failed: exit code 3"),
