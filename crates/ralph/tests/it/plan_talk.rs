@@ -2,7 +2,8 @@
 
 use crate::plan::{list, story};
 use crate::screen::Screen;
-use crate::support::{RALPH, Sandbox};
+use crate::support::{RALPH, Sandbox, until};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
@@ -196,6 +197,33 @@ fn the_time_limit_does_not_run_while_the_user_thinks() {
     screen.keys("in French\n");
     let (code, seen) = screen.restored();
     assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn an_agent_that_does_not_end_is_killed_when_ralph_is_told_again() {
+    let sandbox = project(&good());
+    claude(&sandbox, "trap ': > told' TERM; : > up; while :; do sleep 0.1; done");
+    let screen = start(&sandbox, &["greet people"]);
+    until("the agent", || sandbox.root().join("up").exists());
+    kill_process(screen.pid(), Signal::TERM).unwrap();
+    until("the first signal", || sandbox.root().join("told").exists());
+    kill_process(screen.pid(), Signal::TERM).unwrap();
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(130), "{seen}");
+}
+
+#[test]
+fn ctrl_c_ends_an_agent_that_does_not_read_what_it_is_told() {
+    let sandbox = project(&good());
+    let root = sandbox.root().display();
+    sandbox.program("claude", &format!(": > {root}/up; exec sleep 600"));
+    // More than a pipe holds.
+    fs::write(sandbox.root().join("idea.md"), "Greet people. ".repeat(50_000)).unwrap();
+    let mut screen = start(&sandbox, &["--ask", "--from", "../idea.md"]);
+    until("the agent", || sandbox.root().join("up").exists());
+    screen.keys("\x03");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(130), "{seen}");
 }
 
 #[test]
