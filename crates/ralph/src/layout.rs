@@ -171,6 +171,16 @@ impl PlanDir {
         TasksDir::at(self.drafts())
     }
 
+    /// The task list as it was when the agent began, if there was one.
+    pub fn base_list(&self) -> PathBuf {
+        self.dir.join("base.json")
+    }
+
+    /// The PRD as it was then.
+    pub fn base_prd(&self) -> PathBuf {
+        self.dir.join("base.md")
+    }
+
     /// Why a story does not get done, in the words of the agent.
     pub fn why(&self) -> PathBuf {
         self.drafts().join("why.md")

@@ -10,5 +10,5 @@ pub mod merge;
 pub mod prd;
 pub mod summary;
 
-pub use merge::{Dropped, DroppedChange, Merged, Scope, has_begun, merge};
+pub use merge::{Dropped, DroppedChange, Merged, Scope, has_begun, keep_fields, merge};
 pub use summary::{CheckOutcome, PlanSummary, PlannedStory, StoryChange, TriedCheck};

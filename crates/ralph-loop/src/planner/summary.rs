@@ -74,8 +74,8 @@ impl CheckOutcome {
 
     pub fn words(self) -> &'static str {
         match self {
-            CheckOutcome::Green => "works, green now",
-            CheckOutcome::Red => "works, red now",
+            CheckOutcome::Green => "runs, passes now",
+            CheckOutcome::Red => "runs, fails now",
             CheckOutcome::NotFound => "command not found",
             CheckOutcome::TimedOut => "did not end in time",
             CheckOutcome::NotStarted => "could not be started",

@@ -13,7 +13,6 @@ mod unattended;
 use super::archive::alone;
 use super::args::ProjectArgs;
 use super::format::Format;
-use super::init;
 use crate::error::CliError;
 use crate::planner::PlannerError;
 use crate::planner::instructions::Talk;
@@ -60,10 +59,10 @@ pub struct PlanArgs {
     /// Split this story of the list into smaller ones
     #[arg(long, value_name = "ID", conflicts_with_all = ["stories", "why"])]
     split: Option<String>,
-    /// Find out why this story does not get done, and reword it
+    /// Find out why this story is not done, and reword it
     #[arg(long, value_name = "ID", conflicts_with = "stories")]
     why: Option<String>,
-    /// Use this agent: claude or codex [default: the agent of the settings]
+    /// Use this agent: claude or codex [default: the agent in your settings]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Use this model
@@ -83,18 +82,17 @@ pub struct PlanArgs {
 }
 
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
-    let prepared = Prepared::of(args)?;
+    let mut prepared = Prepared::of(args)?;
     if args.dry_run {
         let mut out = Out::stdout();
-        out.bytes(prepared.instructions(&[])?.as_bytes());
+        out.bytes(prepared.instructions(&[], &[])?.as_bytes());
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }
     let lock = alone(&prepared.home, &prepared.project, "plan")?;
     if prepared.lays_out {
         say("ralph: there is no task list yet; creating one, as `ralph init tasks` does");
-        let dir = args.ralph_dir.as_deref();
-        init::tasks::create(&prepared.project, None, dir, false, &mut |line| say(&format!("  {line}")))?;
+        prepared.lay_out(args)?;
     }
     prepared.begin()?;
     let done = match prepared.talk {
@@ -102,8 +100,8 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
         Talk::Asks | Talk::Never => unattended::plan(&prepared, args.format),
     };
     match done {
-        Err(PlannerError::Interrupted { drafts }) => {
-            say(&format!("ralph: stopped; nothing was changed, the drafts are in {}", drafts.display()));
+        Err(PlannerError::Interrupted { .. }) => {
+            prepared.say_unplanned("stopped");
             Ok(ExitCode::from(super::INTERRUPTED))
         }
         Err(error) => Err(error.into()),

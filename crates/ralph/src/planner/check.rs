@@ -6,6 +6,7 @@ use crate::placeholder;
 use crate::stories::{self, Problem, Severity, backlog};
 use ralph_loop::planner::{PlannedStory, StoryChange};
 use ralph_loop::strict::{self, Finding, Level, Rule};
+use ralph_loop::text::one_line;
 use std::io;
 use std::path::Path;
 
@@ -74,5 +75,24 @@ pub fn of_stories(project: &Project, specs: &[&Path]) -> io::Result<Vec<Finding>
     let mut findings: Vec<Finding> = backlog.problems.iter().map(problem).collect();
     findings.extend(stories::strict::findings(project, &backlog, &[], &[]));
     findings.retain(|found| specs.contains(&Path::new(&found.file)));
+    findings.extend(specs.iter().filter(|path| !has_plain_name(path)).map(|path| {
+        Finding {
+            file: one_line(&path.to_string_lossy()),
+            line: 1,
+            story: None,
+            rule: Rule::Valid,
+            level: Level::Fault,
+            what:
+                "the name of the file has other characters than letters, digits, dots, dashes and underscores"
+                    .to_owned(),
+            fix: "rename it, like specs/epic-1/story-1.2-short-name.md".to_owned(),
+        }
+    }));
     Ok(findings)
+}
+
+/// A name that looks the same everywhere, in a terminal too.
+fn has_plain_name(path: &Path) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-/".contains(byte);
+    path.as_os_str().as_encoded_bytes().iter().all(is_plain)
 }

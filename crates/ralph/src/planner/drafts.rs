@@ -5,9 +5,9 @@ use super::{Form, PlanScope, PlanSpec, PlannerError, PrdMode};
 use crate::fsx;
 use crate::layout::{PlanDir, Project, TasksDir};
 use crate::stories::backlog;
-use crate::tasks::fresh::is_untouched;
+use crate::tasks::fresh::{Fresh, is_untouched};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
-use ralph_loop::planner::{Merged, PlannedStory, Scope, StoryChange, merge, summary};
+use ralph_loop::planner::{Merged, PlannedStory, Scope, StoryChange, keep_fields, merge, summary};
 use ralph_loop::strict::{self, Finding, Rule};
 use ralph_loop::task_list::{TaskList, Unreadable};
 use std::io;
@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// No plan is larger, and no more of a draft is read.
 const LARGEST: u64 = 4 << 20;
+
+/// No plan has more stories.
+const MOST_STORIES: usize = 1000;
 
 /// What the agent has written.
 #[derive(Debug)]
@@ -68,6 +71,11 @@ impl Draft {
 
 /// The list of a project, if it says anything.
 pub fn list_of(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, PlannerError> {
+    Ok(list_file(project, dir)?.filter(|list| !is_untouched(list)))
+}
+
+/// The same, also if it has no stories yet.
+fn list_file(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, PlannerError> {
     let file = dir.list();
     let bytes = match fsx::read_at_most(&file, LARGEST) {
         Ok(bytes) => bytes,
@@ -77,14 +85,18 @@ pub fn list_of(project: &Project, dir: &TasksDir) -> Result<Option<TaskList>, Pl
     let mut list = TaskList::parse_bytes(&bytes)
         .map_err(|why| PlannerError::InvalidList { file, why: why.to_string() })?;
     list.fill_missing(&project.name());
-    Ok(Some(list).filter(|list| !is_untouched(list)))
+    Ok(Some(list))
 }
 
 /// The PRD of a project; empty if there is none.
 pub fn prd_of(dir: &TasksDir) -> Result<String, PlannerError> {
     let file = dir.prd();
     match fsx::read_at_most(&file, LARGEST) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        // With other bytes it could not be written again as it was.
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+            let cause = io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
+            PlannerError::CannotRead { file, cause }
+        }),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(cause) => Err(PlannerError::CannotRead { file, cause }),
     }
@@ -98,11 +110,15 @@ pub fn lay_out(spec: &PlanSpec, record: &PlanDir) -> Result<(), PlannerError> {
     let project = spec.project();
     if let Some(dir) = spec.tasks() {
         let there = record.drafted_tasks();
+        let prd = prd_of(&dir)?;
+        fsx::write_private(&record.base_prd(), prd.as_bytes()).map_err(failed)?;
         if spec.prd == PrdMode::Keep {
-            fsx::write_private(&there.prd(), prd_of(&dir)?.as_bytes()).map_err(failed)?;
+            fsx::write_private(&there.prd(), prd.as_bytes()).map_err(failed)?;
         }
         if let Some(list) = list_of(&project, &dir)? {
-            fsx::write_private(&there.list(), list.to_text().as_bytes()).map_err(failed)?;
+            let text = list.to_text();
+            fsx::write_private(&record.base_list(), text.as_bytes()).map_err(failed)?;
+            fsx::write_private(&there.list(), text.as_bytes()).map_err(failed)?;
         }
         return Ok(());
     }
@@ -158,14 +174,23 @@ fn tasks(
         Err(cause) => Err(Unreadable::Denied(cause.to_string())),
     };
     let why = text_of(&record.why());
-    let old = list_of(&project, &dir)?;
-    let prd = prd_to_write(spec, &prd_of(&dir)?, text_of(&there.prd()).as_deref(), answers);
+    let file = list_file(&project, &dir)?;
+    let old = file.clone().filter(|list| !is_untouched(list));
+    let prd_now = prd_of(&dir)?;
+    let mode = prd_mode(spec, record, &prd_now);
+    let prd = prd_to_write(mode, &prd_now, text_of(&there.prd()).as_deref(), answers);
+    let drafted = match drafted {
+        Ok(list) if list.stories.len() > MOST_STORIES => Err(too_many(list.stories.len())),
+        Ok(list) => Ok(list),
+        Err(unreadable) => {
+            Err(check::fault(Rule::Valid, unreadable.to_string(), "write it as one JSON object"))
+        }
+    };
     let mut list = match drafted {
         Ok(list) => list,
-        Err(unreadable) => {
+        Err(fault) => {
             let merged = Merged { list: TaskList::of(Vec::new()), dropped: Vec::new() };
-            let findings =
-                vec![check::fault(Rule::Valid, unreadable.to_string(), "write it as one JSON object")];
+            let findings = vec![fault];
             return Ok(Some(TasksDraft { old, merged, prd, findings, stories: Vec::new(), why }));
         }
     };
@@ -175,7 +200,13 @@ fn tasks(
         (Scope::New, Some(_)) => Scope::Add,
         (scope, _) => scope,
     };
-    let merged = merge(old.as_ref(), &list, scope);
+    let base = base_list(record)?;
+    let mut merged = merge(old.as_ref(), base.as_ref(), &list, scope);
+    if let (Scope::New, Some(file), Ok(template)) =
+        (scope, &file, TaskList::parse(&Fresh::of(&project, None).list()))
+    {
+        keep_fields(&mut merged.list, file, &template);
+    }
     let is_unchanged = old.as_ref().is_some_and(|old| is_unchanged(old, &merged.list));
     if is_unchanged && merged.dropped.is_empty() && why.is_none() {
         return Ok(None);
@@ -187,7 +218,30 @@ fn tasks(
         let what = format!("story {story} is not split");
         findings.push(check::fault(Rule::OneIteration, what, "add the parts as stories with new ids"));
     }
+    if let PlanScope::Split { story } = &spec.scope
+        && merged.dropped.iter().any(|dropped| dropped.story == *story)
+    {
+        let what = format!("story {story} was edited in the project meanwhile");
+        findings.push(check::fault(Rule::Valid, what, "plan again, from the story as it is now"));
+    }
     Ok(Some(TasksDraft { old, merged, prd, findings, stories, why }))
+}
+
+fn too_many(stories: usize) -> Finding {
+    let what = format!("{stories} stories are too many; the limit is {MOST_STORIES}");
+    check::fault(Rule::Valid, what, "plan the first part of the work")
+}
+
+/// The list as the agent found it, if there was one.
+fn base_list(record: &PlanDir) -> Result<Option<TaskList>, PlannerError> {
+    let file = record.base_list();
+    match fsx::read_regular(&file) {
+        Ok(bytes) => TaskList::parse_bytes(&bytes)
+            .map(Some)
+            .map_err(|why| PlannerError::CannotRead { file, cause: io::Error::other(why) }),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(PlannerError::CannotRead { file, cause }),
+    }
 }
 
 fn is_unchanged(old: &TaskList, new: &TaskList) -> bool {
@@ -197,9 +251,18 @@ fn is_unchanged(old: &TaskList, new: &TaskList) -> bool {
         && old.verify_commands() == new.verify_commands()
 }
 
-fn prd_to_write(spec: &PlanSpec, old: &str, drafted: Option<&str>, answers: &[QuestionAnswered]) -> String {
+/// A PRD that the user has written since the agent began is theirs.
+fn prd_mode(spec: &PlanSpec, record: &PlanDir, now: &str) -> PrdMode {
+    let is_as_before = || fsx::read_regular(&record.base_prd()).is_ok_and(|base| base == now.as_bytes());
+    match now.trim().is_empty() || is_as_before() {
+        true => spec.prd,
+        false => PrdMode::Keep,
+    }
+}
+
+fn prd_to_write(mode: PrdMode, old: &str, drafted: Option<&str>, answers: &[QuestionAnswered]) -> String {
     let drafted = drafted.unwrap_or_default();
-    let prd = match spec.prd {
+    let prd = match mode {
         PrdMode::Write => drafted.to_owned(),
         PrdMode::Keep => prd::kept(old, drafted),
     };
@@ -233,6 +296,10 @@ fn stories(spec: &PlanSpec, record: &PlanDir) -> io::Result<Option<StoriesDraft>
         return Ok(None);
     }
     let mut draft = StoriesDraft::default();
+    if specs.len() > MOST_STORIES {
+        draft.findings.push(too_many(specs.len()));
+        return Ok(Some(draft));
+    }
     for spec in specs {
         let content = fsx::read_unlinked_at_most(&drafted.dir().join(&spec.path), LARGEST)?;
         let text = String::from_utf8_lossy(&content);

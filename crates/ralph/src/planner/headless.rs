@@ -15,7 +15,7 @@ use ralph_loop::run::AgentSpec;
 use ralph_loop::text::clip;
 use std::fs::File;
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is said to a planner that wants to do anything but read and write drafts.
 const ONLY_DRAFTS: &str = "You are planning: read the project, and write only the drafts.";
@@ -132,6 +132,14 @@ impl Round<'_> {
     }
 }
 
+/// The limit does not run while the user thinks.
+fn untimed<T>(runner: &mut Runner, ask: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let answer = ask();
+    runner.add_time(began.elapsed());
+    answer
+}
+
 /// What an agent has said so far.
 struct Heard {
     reader: StreamReader,
@@ -168,7 +176,7 @@ impl Heard {
         });
         for request in requests {
             match request {
-                Control::Questions(asked) => match (audience.answer)(&asked) {
+                Control::Questions(asked) => match untimed(runner, || (audience.answer)(&asked)) {
                     Some(said) => {
                         runner.send(&allow_answers(&asked, &said));
                         let pairs = asked.questions.iter().zip(said);

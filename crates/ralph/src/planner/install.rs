@@ -54,6 +54,9 @@ fn tasks(
     fsx::dir_inside(project.dir(), dir.dir())
         .map_err(|cause| not_installed(dir.dir().to_path_buf(), cause))?;
     for (path, _) in &files {
+        fsx::check_inside(project.dir(), path).map_err(|cause| not_installed(path.clone(), cause))?;
+    }
+    for (path, _) in &files {
         let Some(name) = path.file_name() else { continue };
         if let Ok(before) = fsx::read_regular(path) {
             fsx::private_dir(&record.before())

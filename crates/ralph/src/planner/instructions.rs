@@ -4,8 +4,9 @@ use super::{Form, PlanScope, PlanSpec, PrdMode};
 use crate::layout::PlanDir;
 use crate::template::{self, TemplateError};
 use minijinja::context;
-use ralph_loop::planner::prd::ASSUMPTIONS;
+use ralph_loop::planner::prd::{ASSUMPTIONS, QuestionAnswered};
 use ralph_loop::strict::{Finding, repairs};
+use ralph_loop::text::one_line;
 
 /// How the user can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Told<'a> {
     pub record: Option<&'a str>,
     /// What is wrong with the drafts so far.
     pub findings: &'a [Finding],
+    /// What the user has answered to agents before.
+    pub answers: &'a [QuestionAnswered],
 }
 
 pub fn text(spec: &PlanSpec, record: &PlanDir, told: &Told<'_>) -> Result<String, TemplateError> {
@@ -49,6 +52,8 @@ pub fn text(spec: &PlanSpec, record: &PlanDir, told: &Told<'_>) -> Result<String
         PlanScope::Split { .. } => "split",
         PlanScope::Reword { .. } => "reword",
     };
+    let answer = |given: &QuestionAnswered| one_line(&format!("{} {}", given.question, given.answer));
+    let answers: Vec<String> = told.answers.iter().map(answer).collect();
     let gaps = context! {
         project => project.dir().display().to_string(),
         drafts => record.drafts().display().to_string(),
@@ -64,6 +69,7 @@ pub fn text(spec: &PlanSpec, record: &PlanDir, told: &Told<'_>) -> Result<String
         guide => told.guide,
         record => told.record,
         findings => repairs(told.findings),
+        answers,
         assumptions => ASSUMPTIONS,
     };
     let text = template::render(template::PLAN, gaps)?;
@@ -123,9 +129,15 @@ mod tests {
                         guide: Some("AGENTS.md"),
                         record: scope.story().map(|_| "It failed."),
                         findings: &[check::fault(Rule::Valid, "no".to_owned(), "write it")],
+                        answers: &[QuestionAnswered {
+                            question: "Which store?".into(),
+                            answer: "SQLite".into(),
+                        }],
                     };
                     let text = text(&spec, &record, &told).unwrap();
-                    for part in ["/shop", "/home/plans/p/draft", idea, "- tasks.json:1: no"] {
+                    for part in
+                        ["/shop", "/home/plans/p/draft", idea, "- tasks.json:1: no", "- Which store? SQLite"]
+                    {
                         assert!(text.contains(part), "{part}: {text}");
                     }
                     assert_eq!(text.contains("US-007"), scope.story().is_some(), "{text}");

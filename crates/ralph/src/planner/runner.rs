@@ -10,7 +10,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -51,6 +50,9 @@ pub struct Runner {
     /// None once it was let go.
     keeper: Option<Keeper>,
     stdin: Option<Sender>,
+    /// What is not yet in the pipe.
+    unsent: Vec<u8>,
+    input: InputState,
     stdout: Option<Receiver>,
     stderr: Option<Receiver>,
     signals: [Signal; 3],
@@ -60,7 +62,15 @@ pub struct Runner {
     ended: Option<Ended>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InputState {
+    Open,
+    /// What is unsent is the last of it.
+    Over,
+}
+
 enum Step {
+    Wrote(io::Result<usize>),
     Stdout(io::Result<Vec<u8>>),
     Stderr(io::Result<Vec<u8>>),
     Keeper(KeeperEvent),
@@ -96,6 +106,8 @@ impl Runner {
             runtime,
             keeper: Some(keeper),
             stdin,
+            unsent: Vec::new(),
+            input: InputState::Open,
             stdout: Some(stdout),
             stderr: Some(stderr),
             signals,
@@ -105,19 +117,41 @@ impl Runner {
         })
     }
 
-    /// Sends a message. A program that reads no more gets nothing.
+    /// Sends a message, while its output is listened to. A program that reads no more gets nothing.
     pub fn send(&mut self, message: &str) {
-        let Runner { runtime, stdin, .. } = self;
-        if let Some(pipe) = stdin
-            && runtime.block_on(pipe.write_all(message.as_bytes())).is_err()
-        {
-            *stdin = None;
+        if self.stdin.is_some() {
+            self.unsent.extend_from_slice(message.as_bytes());
         }
     }
 
-    /// There is nothing more to read for it.
+    /// Lets it take longer, by the time that it has waited for the user.
+    pub fn add_time(&mut self, waited: Duration) {
+        if let (Some(deadline), None) = (&mut self.deadline, &self.ending) {
+            *deadline += waited;
+        }
+    }
+
+    /// There is nothing more to read for it, once all was sent.
     pub fn finish_input(&mut self) {
-        self.stdin = None;
+        self.input = InputState::Over;
+        self.close_input();
+    }
+
+    fn close_input(&mut self) {
+        if self.input == InputState::Over && self.unsent.is_empty() {
+            self.stdin = None;
+        }
+    }
+
+    fn wrote(&mut self, written: &io::Result<usize>) {
+        match written {
+            Ok(count) => drop(self.unsent.drain(..*count)),
+            Err(_) => {
+                self.unsent.clear();
+                self.stdin = None;
+            }
+        }
+        self.close_input();
     }
 
     /// Ends the program; `Ended` follows.
@@ -141,6 +175,7 @@ impl Runner {
                 return Happened::Ended(ended);
             }
             match self.step() {
+                Step::Wrote(written) => self.wrote(&written),
                 Step::Stdout(read) => match read {
                     Ok(bytes) if !bytes.is_empty() => return Happened::Stdout(bytes),
                     Ok(_) | Err(_) => self.stdout = None,
@@ -190,7 +225,7 @@ impl Runner {
     }
 
     fn step(&mut self) -> Step {
-        let Runner { runtime, keeper, stdout, stderr, signals, deadline, ended, .. } = self;
+        let Runner { runtime, keeper, stdin, unsent, stdout, stderr, signals, deadline, ended, .. } = self;
         let [interrupt, terminate, hangup] = signals;
         let has_ended = ended.is_some();
         let late = async {
@@ -212,6 +247,7 @@ impl Runner {
                 _ = interrupt.recv() => Step::Signal,
                 _ = terminate.recv() => Step::Signal,
                 _ = hangup.recv() => Step::Signal,
+                written = write(stdin, unsent) => Step::Wrote(written),
                 read = read(stdout) => Step::Stdout(read),
                 read = read(stderr) => Step::Stderr(read),
                 word = word => Step::Keeper(word),
@@ -224,6 +260,18 @@ impl Runner {
 fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
+}
+
+/// How much of it was written.
+async fn write(pipe: &Option<Sender>, bytes: &[u8]) -> io::Result<usize> {
+    let Some(pipe) = pipe.as_ref().filter(|_| !bytes.is_empty()) else { return std::future::pending().await };
+    loop {
+        pipe.writable().await?;
+        match pipe.try_write(bytes) {
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {}
+            written => return written,
+        }
+    }
 }
 
 /// Empty at the end.

@@ -2,7 +2,8 @@
 //!
 //! It is in ralph's own process group, so keys reach it as they would without ralph: Ctrl+C is its own affair.
 //! Invariants: the terminal's modes are afterwards what they were before, however the program ends; if ralph is
-//! killed, the program is told to end, so that it does not fight with the shell for the terminal.
+//! killed, the program is told to end, so that it does not fight with the shell for the terminal. A program that does not
+//! end when ralph is told to is killed when ralph is told again.
 #![expect(clippy::disallowed_methods, reason = "process/ is the one place that spawns")]
 
 use super::detach::exit_of;
@@ -72,12 +73,12 @@ fn run(command: Command) -> io::Result<Foreground> {
                 _ = interrupt.recv() => {}
                 _ = quit.recv() => {}
                 _ = terminate.recv() => {
+                    let _ = kill_process(pid, if told { Signal::KILL } else { Signal::TERM });
                     told = true;
-                    let _ = kill_process(pid, Signal::TERM);
                 }
                 _ = hangup.recv() => {
+                    let _ = kill_process(pid, if told { Signal::KILL } else { Signal::HUP });
                     told = true;
-                    let _ = kill_process(pid, Signal::HUP);
                 }
             }
         }

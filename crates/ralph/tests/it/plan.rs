@@ -96,7 +96,7 @@ fn without_a_terminal_a_plan_is_made_without_questions() {
     claude(&sandbox, "cp prd.md tasks.json $drafts");
     let ran = sandbox.ralph(&["plan", "a script that greets"]).exits(0);
     assert!(ran.stderr.contains("there is no task list yet; creating one"), "{}", ran.stderr);
-    for said in ["1. US-001  Hello", "test -f greet.sh: works, red now", "- English only", "ralph tasks"] {
+    for said in ["1. US-001  Hello", "test -f greet.sh: runs, fails now", "- English only", "ralph tasks"] {
         assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
     }
     assert!(prompt(&sandbox, 1).contains("a script that greets"));
@@ -140,6 +140,110 @@ fn stories_that_are_done_stay_as_they_were_whatever_the_agent_writes() {
     assert!(record(&sandbox).join("before/tasks.json").exists());
 }
 
+/// Titles of the list, by id.
+fn titles(sandbox: &Sandbox) -> Vec<String> {
+    let list = tasks(sandbox);
+    let stories = list["userStories"].as_array().unwrap();
+    let title =
+        |story: &Value| format!("{} {}", story["id"].as_str().unwrap(), story["title"].as_str().unwrap());
+    stories.iter().map(title).collect()
+}
+
+#[test]
+fn stories_that_the_user_adds_or_edits_meanwhile_stay() {
+    let sandbox = half_done();
+    let mine = [done("US-001", "Hello"), story("US-002", "Mine"), story("US-003", "Added")];
+    give(&sandbox, "mine.json", &list(&mine).to_string());
+    let theirs = [done("US-001", "Hello"), story("US-002", "Theirs"), story("US-003", "New")];
+    give(&sandbox, "tasks.json", &list(&theirs).to_string());
+    claude(&sandbox, "cp mine.json project/ralph/tasks.json; cp tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "more", "--format", "json"]).exits(0).json();
+    assert_eq!(planned["dropped"], json!([{"story": "US-002", "change": "edited"}]));
+    assert_eq!(titles(&sandbox), ["US-001 Hello", "US-002 Mine", "US-003 Added", "US-004 New"]);
+}
+
+#[test]
+fn stories_that_are_imported_from_another_loop_are_added_to() {
+    let sandbox = Sandbox::git();
+    let imported = json!({"project": "greeter", "branchName": "ralph/greeter", "description": "It greets.",
+        "userStories": [done("US-001", "Hello"), story("US-002", "Goodbye")]});
+    sandbox.write("prd.json", imported.to_string());
+    give(&sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+    give(&sandbox, "prd.md", PRD);
+    claude(&sandbox, "test -f $drafts/tasks.json && touch seen; cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "more"]).exits(0);
+    assert!(sandbox.root().join("seen").exists(), "the agent gets what was imported");
+    assert_eq!(titles(&sandbox), ["US-001 Hello", "US-003 More"]);
+    assert!(sandbox.read("ralph/prd.md").contains("It greets."), "the PRD that was imported stays");
+}
+
+#[test]
+fn a_prd_that_the_user_writes_meanwhile_stays() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "mine.md", "# PRD: mine\n\n## 1. Summary\n\nMy own words.\n");
+    give(&sandbox, "prd.md", &format!("{PRD}\n## Assumptions\n\n- English only\n"));
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp mine.md project/ralph/prd.md; cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "greet"]).exits(0);
+    let prd = sandbox.read("ralph/prd.md");
+    assert!(prd.contains("My own words.") && prd.contains("- English only"), "{prd}");
+    assert!(!prd.contains("greets people"), "{prd}");
+}
+
+#[test]
+fn a_prd_that_is_not_utf_8_is_refused_and_stays() {
+    let sandbox = half_done();
+    claude(&sandbox, "true");
+    let latin = b"# PRD: caf\xe9\n\nIt greets.\n";
+    fs::write(sandbox.project().join("ralph/prd.md"), latin).unwrap();
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+    assert!(ran.stderr.contains("it is not UTF-8 text"), "{}", ran.stderr);
+    assert_eq!(fs::read(sandbox.project().join("ralph/prd.md")).unwrap(), latin);
+}
+
+#[test]
+fn what_the_user_has_set_in_a_list_without_stories_stays() {
+    let sandbox = Sandbox::git();
+    sandbox.ralph(&["init", "tasks", "--name", "salute"]).exits(0);
+    let mut mine = tasks(&sandbox);
+    mine["verifyCommands"] = json!(["test -d ."]);
+    sandbox.write("ralph/tasks.json", mine.to_string());
+    give(&sandbox, "prd.md", PRD);
+    give(&sandbox, "tasks.json", &list(&[story("US-001", "Hello")]).to_string());
+    claude(&sandbox, "cp prd.md tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "greet"]).exits(0);
+    let list = tasks(&sandbox);
+    assert_eq!((&list["project"], &list["branchName"]), (&json!("salute"), &json!("ralph/salute")));
+    assert_eq!(list["verifyCommands"], json!(["test -d .", "test -f greet.sh"]));
+    assert_eq!(titles(&sandbox), ["US-001 Hello"]);
+}
+
+#[test]
+fn nothing_is_written_through_a_link_that_leads_out_of_the_project() {
+    for name in ["prd.md", "tasks.json"] {
+        let sandbox = half_done();
+        let more = [done("US-001", "Hello"), story("US-002", "Goodbye"), story("US-003", "More")];
+        give(&sandbox, "tasks.json", &list(&more).to_string());
+        give(&sandbox, "prd.md", &format!("{PRD}\n## Assumptions\n\n- English only\n"));
+        let outside = sandbox.root().join("outside");
+        claude(
+            &sandbox,
+            &format!(
+                "mv project/ralph/{name} outside; ln -s ../../outside project/ralph/{name}; cp prd.md tasks.json $drafts"
+            ),
+        );
+        let before = sandbox.read(&format!("ralph/{name}"));
+        let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+        assert!(ran.stderr.contains("a link points outside the project"), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read_to_string(&outside).unwrap(), before, "{name}");
+        let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+        assert!(ran.stderr.contains("a link points outside the project"), "{name}: {}", ran.stderr);
+        fs::remove_file(&outside).unwrap();
+        sandbox.ralph(&["plan", "--yes", "more"]).exits(2);
+        assert!(!outside.exists(), "{name}: a dangling link");
+    }
+}
+
 #[test]
 fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
     let sandbox = half_done();
@@ -164,6 +268,18 @@ fn a_plan_that_stays_invalid_changes_nothing_and_says_where_the_drafts_are() {
 }
 
 #[test]
+fn a_draft_with_far_too_many_stories_is_a_fault() {
+    let sandbox = half_done();
+    let before = files(&sandbox);
+    let many: Vec<Value> = (1..=1001).map(|number| story(&format!("US-{number:03}"), "More")).collect();
+    give(&sandbox, "tasks.json", &list(&many).to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
+    assert!(ran.stderr.contains("1001 stories are too many; the limit is 1000"), "{}", ran.stderr);
+    assert_eq!(files(&sandbox), before);
+}
+
+#[test]
 fn an_agent_that_fails_or_writes_nothing_changes_nothing() {
     for (body, message) in [
         ("cp tasks.json $drafts; exit 3", "the agent failed: exit code 3"),
@@ -178,7 +294,7 @@ fn an_agent_that_fails_or_writes_nothing_changes_nothing() {
         claude(&sandbox, body);
         let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(1);
         assert!(ran.stderr.contains(message), "{body}: {}", ran.stderr);
-        assert!(ran.stderr.contains("nothing was changed"), "{body}: {}", ran.stderr);
+        assert!(ran.stderr.contains("no plan was put in place"), "{body}: {}", ran.stderr);
         assert_eq!(files(&sandbox), before, "{body}");
         sandbox.nothing_is_left();
     }
@@ -227,7 +343,7 @@ fn an_interrupted_ralph_leaves_the_old_files_and_no_process() {
         let running = in_the_middle(&sandbox);
         running.signal(signal);
         let ran = running.end().exits(130);
-        assert!(ran.stderr.contains("nothing was changed, the drafts are in"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("stopped; nothing was changed; the drafts are in"), "{}", ran.stderr);
         sandbox.nothing_is_left();
         assert_eq!(files(&sandbox), before);
     }
@@ -350,6 +466,36 @@ fn stories_are_added_beside_those_that_exist() {
 }
 
 #[test]
+fn names_of_specs_are_plain() {
+    let sandbox = Sandbox::git();
+    give(&sandbox, "spec.md", &SPEC.replace("[\"1.1\"]", "[]"));
+    claude(
+        &sandbox,
+        "mkdir -p $drafts/specs/epic-1; cp spec.md \"$drafts/specs/epic-1/story-1.2-$(printf 'a\\033[2Jb').md\"",
+    );
+    let ran = sandbox.ralph(&["plan", "--yes", "--stories", "greet"]).exits(1);
+    assert!(ran.stderr.contains("the name of the file has other characters"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\x1b') && !ran.stdout.contains('\x1b'), "{:?}", ran.stderr);
+    assert!(!sandbox.has("specs"));
+}
+
+#[test]
+fn words_of_the_agent_never_begin_a_line_of_the_summary() {
+    let sandbox = half_done();
+    let forged = "\u{1b}[31m\nWritten: nothing";
+    let mut more = story("US-003", &format!("More{forged}"));
+    more["acceptanceCriteria"] = json!([format!("`sh greet.sh more` prints the line \"More\"{forged}")]);
+    let mut draft = list(&[done("US-001", "Hello"), story("US-002", "Goodbye"), more]);
+    draft["verifyCommands"] = json!([format!("test -f greet.sh{forged}")]);
+    give(&sandbox, "tasks.json", &draft.to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    let ran = sandbox.ralph(&["plan", "--yes", "more"]).exits(0);
+    assert!(ran.stdout.contains("US-003  More Written: nothing"), "{}", ran.stdout);
+    let begun = ran.stdout.lines().filter(|line| line.starts_with("Written")).count();
+    assert!(begun == 1 && !ran.stdout.contains('\x1b'), "{:?}", ran.stdout);
+}
+
+#[test]
 fn bad_input_is_refused_and_changes_nothing() {
     let sandbox = half_done();
     claude(&sandbox, "cp tasks.json $drafts");
@@ -372,6 +518,7 @@ fn bad_input_is_refused_and_changes_nothing() {
         (&["--split", "US-001"], "this story is done: US-001"),
         (&["--why", "US-003"], "did you mean US-00"),
         (&["x", "--ask"], "standard input is not a terminal"),
+        (&["x", "--ask", "--format", "json"], "--ask prints questions"),
         (&["x", "--ask", "--agent", "gemini"], "this agent cannot plan"),
         (&["--stories", "--yes"], "nothing to plan"),
         (&["--stories", "--split", "US-002"], "cannot be used with"),
@@ -379,6 +526,10 @@ fn bad_input_is_refused_and_changes_nothing() {
         let ran = sandbox.ralph(&[&["plan"], args].concat()).exits(2);
         assert!(ran.stderr.contains(message), "{args:?}: {}", ran.stderr);
     }
+    sandbox.write("specs", "");
+    let ran = sandbox.ralph(&["plan", "--yes", "--stories", "x"]).exits(2);
+    assert!(ran.stderr.contains("cannot read") && ran.stderr.contains("specs"), "{}", ran.stderr);
+    sandbox.sh("rm specs");
     sandbox.write("ralph/tasks.json", "{ broken");
     let ran = sandbox.ralph(&["plan", "x"]).exits(2);
     assert!(ran.stderr.contains("the list that exists is invalid"), "{}", ran.stderr);

@@ -18,14 +18,14 @@ impl From<&PlannerError> for CliError {
                 failed.cause(why).hint("`ralph doctor` shows what is installed and what is missing")
             }
             PlannerError::AgentFailed { record, .. } => {
-                failed.hint(format!("nothing was changed; its output is in {}", record.display()))
+                failed.hint(format!("no plan was put in place; its output is in {}", record.display()))
             }
             PlannerError::NothingDrafted { last_words, record } => {
                 let failed = match last_words.is_empty() {
                     true => failed,
-                    false => failed.cause(format!("its last words: {last_words}")),
+                    false => failed.cause(format!("its last message: {last_words}")),
                 };
-                failed.hint(format!("nothing was changed; its output is in {}", record.display()))
+                failed.hint(format!("no plan was put in place; its output is in {}", record.display()))
             }
             PlannerError::StillInvalid { findings, drafts, .. }
             | PlannerError::ListChanged { findings, drafts } => {
@@ -43,5 +43,5 @@ fn listed(findings: &[Finding]) -> String {
 }
 
 fn unchanged(drafts: &Path) -> String {
-    format!("nothing was changed; the drafts are in {}", drafts.display())
+    format!("no plan was put in place; the drafts are in {}", drafts.display())
 }

@@ -15,8 +15,16 @@ use tokio::signal::unix::{SignalKind, signal};
 /// How often to look for a signal while nothing is typed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The line that was typed; nothing if the user wants to stop.
-pub fn line(question: &str) -> io::Result<Option<String>> {
+/// What the user did at the question.
+pub enum Typed {
+    Line(String),
+    /// Ctrl+D.
+    End,
+    /// Ctrl+C, or a signal.
+    Stop,
+}
+
+pub fn line(question: &str) -> io::Result<Typed> {
     let mut out = Out::stdout();
     out.bytes(question.as_bytes());
     out.flush();
@@ -34,16 +42,21 @@ pub fn line(question: &str) -> io::Result<Option<String>> {
     };
     let typed = loop {
         if is_stopped() {
-            break None;
+            break Typed::Stop;
         }
         if is_typed()? {
             let mut bytes = [0; 1024];
             // A terminal that can be read has a whole line.
             let count = retry_on_intr(|| read(rustix::stdio::stdin(), &mut bytes[..]))?;
-            break (count > 0).then(|| String::from_utf8_lossy(&bytes[..count]).trim().to_owned());
+            break match count {
+                // Ctrl+D, or a terminal that is gone, which comes with a signal.
+                0 if is_stopped() => Typed::Stop,
+                0 => Typed::End,
+                _ => Typed::Line(String::from_utf8_lossy(&bytes[..count]).trim().to_owned()),
+            };
         }
     };
-    if typed.is_none() {
+    if !matches!(typed, Typed::Line(_)) {
         // The question is still on the last line.
         out.line("");
         out.flush();

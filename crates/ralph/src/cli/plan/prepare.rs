@@ -3,26 +3,31 @@
 use super::super::config::refused;
 use super::super::format::Format;
 use super::super::home;
-use super::super::init::detect;
+use super::super::init::{self, detect};
+use super::summary::shown;
 use super::{PlanArgs, idea};
 use crate::cli::advice::how_to_install;
 use crate::error::CliError;
 use crate::fsx;
+use crate::git::Repository;
 use crate::layout::{Home, PlanDir, Project, TasksDir};
 use crate::placeholder;
 use crate::planner::instructions::{self, Talk, Told};
 use crate::planner::{Form, PlanScope, PlanSpec, PlannerError, PrdMode, drafts, story_record};
+use crate::report::say;
 use crate::request::{RequestError, agents, new_run_id, tasks};
 use crate::settings::{self, Settings};
 use crate::similar;
 use crate::stories::backlog;
 use crate::tasks::import;
 use ralph_loop::dialect::{Dialect, can_ask, can_plan};
+use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::run::AgentSpec;
 use ralph_loop::strict::Finding;
 use ralph_loop::task_list::{Story, TaskList};
 use rustix::termios::isatty;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 pub struct Prepared {
     pub project: Project,
@@ -37,6 +42,8 @@ pub struct Prepared {
     exists: bool,
     /// The task list has to be laid out first.
     pub lays_out: bool,
+    /// The files that were laid out, and nothing in them is the user's; relative to the project.
+    pub created: Vec<PathBuf>,
     checks: Vec<String>,
     /// What is known of the story that it is about.
     story_record: Option<String>,
@@ -56,7 +63,8 @@ impl Prepared {
             true => (Form::Stories, false),
             false => {
                 let dir = tasks::new_dir(args.ralph_dir.as_deref(), &project)?;
-                let lays_out = !TasksDir::at(project.dir().join(&dir)).list().exists();
+                let list = TasksDir::at(project.dir().join(&dir)).list();
+                let lays_out = list.symlink_metadata().is_err();
                 (Form::Tasks { dir }, lays_out)
             }
         };
@@ -77,17 +85,59 @@ impl Prepared {
             idea,
             exists: false,
             lays_out,
+            created: Vec::new(),
             story_record: None,
         };
-        match prepared.spec.tasks() {
-            Some(dir) => prepared.look_at_tasks(args, &dir)?,
-            None => prepared.look_at_stories(),
-        }
+        prepared.look_at_project(args)?;
         prepared.has_something_to_plan()?;
         Ok(prepared)
     }
 
+    /// Lays out a task list, and looks again at what there is.
+    pub fn lay_out(&mut self, args: &PlanArgs) -> Result<(), CliError> {
+        let Some(dir) = self.spec.tasks() else { return Ok(()) };
+        let mut files = vec![dir.prd(), dir.list(), dir.progress(), dir.prompt()];
+        files.retain(|file| file.symlink_metadata().is_err());
+        let gitignore = self.project.gitignore();
+        let committed = Repository::find(self.project.dir()).ok();
+        let committed = committed.and_then(|repository| repository.committed_content(&gitignore));
+        let ignored = fsx::read_regular(&gitignore).ok();
+        let mut tell = |line: &str| say(&format!("  {line}"));
+        init::tasks::create(&self.project, None, args.ralph_dir.as_deref(), false, &mut tell)?;
+        // With edits that are not committed it is the user's.
+        if ignored == committed && fsx::read_regular(&gitignore).ok() != ignored {
+            files.push(gitignore);
+        }
+        files.retain(|file| file.exists());
+        self.created = files.iter().map(|file| self.project.shown(file)).collect();
+        self.look_at_project(args)
+    }
+
+    /// Says that there is no plan, and what there is instead.
+    pub fn say_unplanned(&self, why: &str) {
+        let what = match self.created.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("no plan was put in place, created: {}", shown(&self.created)),
+        };
+        say(&format!("ralph: {why}; {what}; the drafts are in {}", self.record.drafts().display()));
+    }
+
+    /// What the plan adds to. Once more after a list was laid out: that may have imported stories.
+    fn look_at_project(&mut self, args: &PlanArgs) -> Result<(), CliError> {
+        match self.spec.tasks() {
+            Some(dir) => self.look_at_tasks(args, &dir),
+            None => self.look_at_stories(),
+        }
+    }
+
     fn look_at_tasks(&mut self, args: &PlanArgs, dir: &TasksDir) -> Result<(), CliError> {
+        for file in [dir.prd(), dir.list()] {
+            fsx::check_inside(self.project.dir(), &file).map_err(|cause| {
+                CliError::usage(format!("cannot plan into {}", self.project.shown(&file).display()))
+                    .cause(cause)
+                    .hint("replace the link by a file")
+            })?;
+        }
         let list = drafts::list_of(&self.project, dir)?;
         let prd = drafts::prd_of(dir)?;
         let is_written = !prd.trim().is_empty() && placeholder::in_prd(&prd).is_empty();
@@ -109,12 +159,16 @@ impl Prepared {
         Ok(())
     }
 
-    fn look_at_stories(&mut self) {
-        let specs = backlog::read(&self.project, &[]).map(|backlog| backlog.specs);
-        self.exists = specs.is_ok_and(|specs| !specs.is_empty());
+    fn look_at_stories(&mut self) -> Result<(), CliError> {
+        self.exists = match backlog::read(&self.project, &[]) {
+            Ok(backlog) => !backlog.specs.is_empty(),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => false,
+            Err(cause) => return Err(PlannerError::CannotRead { file: self.project.specs(), cause }.into()),
+        };
         if self.exists {
             self.spec.scope = PlanScope::Add;
         }
+        Ok(())
     }
 
     fn has_something_to_plan(&self) -> Result<(), CliError> {
@@ -136,18 +190,22 @@ impl Prepared {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         self.spec.write(&self.record).map_err(failed)?;
         drafts::lay_out(&self.spec, &self.record)?;
-        self.tell(&[]).map(drop)
+        self.tell(&[], &[]).map(drop)
     }
 
     /// What the agent is told, which is also in the record.
-    pub fn tell(&self, findings: &[Finding]) -> Result<String, PlannerError> {
+    pub fn tell(&self, findings: &[Finding], answers: &[QuestionAnswered]) -> Result<String, PlannerError> {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
-        let text = self.instructions(findings).map_err(|error| failed(io::Error::other(error)))?;
+        let text = self.instructions(findings, answers).map_err(|error| failed(io::Error::other(error)))?;
         fsx::write_private(&self.record.instructions(), text.as_bytes()).map_err(failed)?;
         Ok(text)
     }
 
-    pub fn instructions(&self, findings: &[Finding]) -> Result<String, CliError> {
+    pub fn instructions(
+        &self,
+        findings: &[Finding],
+        answers: &[QuestionAnswered],
+    ) -> Result<String, CliError> {
         let guide = Some(self.agent.dialect.spec().instructions);
         let guide = guide.filter(|guide| self.project.dir().join(guide).exists());
         let told = Told {
@@ -158,6 +216,7 @@ impl Prepared {
             guide,
             record: self.story_record.as_deref(),
             findings,
+            answers,
         };
         instructions::text(&self.spec, &self.record, &told)
             .map_err(|cause| CliError::failed("cannot write the instructions").cause(cause))
@@ -192,6 +251,10 @@ fn talk(args: &PlanArgs, agent: &AgentSpec) -> Result<Talk, CliError> {
         let hint = format!("{}, or leave --ask out for a conversation", able(can_ask));
         return Err(CliError::usage(format!("this agent asks no questions over its stream: {}", agent.name))
             .hint(hint));
+    }
+    if args.ask && args.format != Format::Human {
+        return Err(CliError::usage("--ask prints questions, which --format has no place for")
+            .hint("leave one of them out, or use --yes"));
     }
     if args.ask && !is_terminal {
         return Err(CliError::usage("--ask asks questions, but standard input is not a terminal")

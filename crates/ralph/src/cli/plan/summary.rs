@@ -10,7 +10,7 @@ use crate::report::{Out, Style, Tone, say};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
 use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, TriedCheck, summary};
 use ralph_loop::strict::{Finding, repairs};
-use ralph_loop::text::{counted, printable};
+use ralph_loop::text::{counted, one_line, printable};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -47,6 +47,9 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
             planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
             let commands = list.verify_commands();
             let Prepared { project, settings, home, record, .. } = prepared;
+            if !commands.is_empty() {
+                say("ralph: running the checks of the plan…");
+            }
             let tried = tried::try_checks(&commands, project, settings, home);
             planned.summary.checks = match tried {
                 Ok(Some(tried)) => tried,
@@ -77,7 +80,8 @@ pub fn print(prepared: &Prepared, planned: &Planned, format: Format) {
     }
 }
 
-/// What is printed, piece by piece. Words of agents never get control sequences to the terminal.
+/// What is printed, piece by piece. Words of agents never get control sequences to the terminal, and never begin a
+/// line that looks like one of ralph's own.
 struct Page {
     out: Out,
     style: Style,
@@ -98,7 +102,7 @@ impl Page {
         let mut items = items.into_iter().peekable();
         if items.peek().is_some() {
             self.heading(heading);
-            items.for_each(|item| self.line(&format!("  - {}", item.as_ref())));
+            items.for_each(|item| self.line(&format!("  - {}", one_line(item.as_ref()))));
         }
     }
 
@@ -106,11 +110,13 @@ impl Page {
         let PlannedStory { id, title, depends_on, criteria, change } = story;
         let after = match depends_on.is_empty() {
             true => String::new(),
-            false => format!(" (after {})", depends_on.join(", ")),
+            false => format!("(after {})", depends_on.join(", ")),
         };
-        self.line(&format!("{number:>3}. {id}  {title}{after}{}", word(*change)));
+        let [id, title, after] = [id, title, &after].map(|text| one_line(text));
+        let gap = if after.is_empty() { "" } else { " " };
+        self.line(&format!("{number:>3}. {id}  {title}{gap}{after}{}", word(*change)));
         if matches!(change, StoryChange::Added | StoryChange::Changed) {
-            criteria.iter().for_each(|criterion| self.line(&format!("       - {criterion}")));
+            criteria.iter().for_each(|criterion| self.line(&format!("       - {}", one_line(criterion))));
         }
     }
 }
@@ -120,32 +126,37 @@ pub fn show(prepared: &Prepared, planned: &Planned) {
     let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
     let mut page = Page { out: Out::stdout(), style: Style::of_stdout() };
     if let Some(why) = &planned.why {
-        page.heading("Why it does not get done");
-        page.line(why);
+        page.heading("Why it is not done");
+        why.lines().for_each(|line| page.line(&format!("  {line}")));
     }
     page.heading(&format!("Plan: {}", counted(stories.len() as u64, "story")));
     stories.iter().enumerate().for_each(|(at, story)| page.story(at + 1, story));
-    removed.iter().for_each(|id| page.line(&format!("     {id}  removed")));
+    removed.iter().for_each(|id| page.line(&format!("     {}  removed", one_line(id))));
     if !checks.is_empty() {
         page.heading("Checks, each run once");
         for TriedCheck { command, outcome } in checks {
             let mark = page.style.mark(outcome.works());
-            page.out.text(&format!("  {mark} {}: {}", printable(command), outcome.words()));
+            page.out.text(&format!("  {mark} {}: {}", one_line(command), outcome.words()));
         }
     }
     page.list("Assumptions", assumptions);
     let answered = |answered: &QuestionAnswered| format!("{} {}", answered.question, answered.answer);
     page.list("Answers", answers.iter().map(answered));
-    page.list("Not taken over from the agent", dropped.iter().map(ToString::to_string));
+    page.list("Ignored changes", dropped.iter().map(ToString::to_string));
     let warnings = repairs(&planned.warnings);
     page.list("Worth a look", warnings.lines().map(|line| line.trim_start_matches("- ")));
     if !planned.files.is_empty() {
-        let files: Vec<String> = planned.files.iter().map(|file| file.display().to_string()).collect();
         page.line("");
-        page.line(&format!("Written: {}", files.join(", ")));
+        page.line(&format!("Written: {}", shown(&planned.files)));
         page.line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
     }
     page.out.flush();
+}
+
+/// Files on one line.
+pub fn shown(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| one_line(&file.to_string_lossy())).collect();
+    files.join(", ")
 }
 
 fn word(change: StoryChange) -> &'static str {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing of the project is changed before the user has seen the plan and said what to do with it.
 
-use super::menu;
+use super::menu::{self, Typed};
 use super::prepare::Prepared;
 use super::summary;
 use crate::fsx;
@@ -14,7 +14,7 @@ use crate::planner::drafts;
 use crate::planner::{PLAN, PlannerError, install};
 use crate::process::{self, Command, Exit, Foreground};
 use crate::report::{Out, say};
-use ralph_loop::dialect::{Conversation, Planning, PlanningSession, Talk, planning_command};
+use ralph_loop::dialect::{Conversation, Dialect, Planning, PlanningSession, Talk, planning_command};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::strict::repairs;
 use ralph_loop::text::{clip, printable};
@@ -24,8 +24,10 @@ use std::process::ExitCode;
 
 /// What the user wants once they have left the agent.
 enum Next {
-    /// Nothing is put in place.
+    /// Ctrl+C or a signal: nothing is put in place.
     Stop,
+    /// Nothing is put in place either, by choice.
+    Drop,
     /// The same conversation goes on.
     Change,
     Keep,
@@ -46,12 +48,13 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
         if ended.told {
             return Err(stopped());
         }
-        session = known_session(prepared);
-        match after(prepared, ended.exit)? {
+        session = known_session(prepared).or_else(|| own_session(prepared));
+        let can_go_on = session.is_some();
+        match after(prepared, ended.exit, can_go_on)? {
             Next::Stop => return Err(stopped()),
-            Next::Change if session.is_none() => {
-                say("ralph: the conversation cannot be continued: the agent has not named it");
-                return Err(stopped());
+            Next::Drop => {
+                prepared.say_unplanned("dropped");
+                return Ok(ExitCode::FAILURE);
             }
             Next::Change => {}
             Next::Keep => {
@@ -79,7 +82,7 @@ fn converse(
     let record = &prepared.record;
     let [drafts, instructions, settings] =
         [record.drafts(), record.instructions(), record.settings()].map(|path| path.display().to_string());
-    let (new, opening) = (uuid(record.dir().as_os_str().as_encoded_bytes()), opening(prepared));
+    let (new, opening) = (new_session(prepared), opening(prepared));
     let conversation = Conversation {
         session: session.map_or(PlanningSession::New(&new), PlanningSession::Resumed),
         instructions: &instructions,
@@ -104,17 +107,17 @@ fn converse(
         ..Command::default()
     };
     let ended = process::in_foreground(command).map_err(|cause| not_started(cause.to_string()))?;
-    if let Exit::Signal(_) = ended.exit {
+    if !ended.exit.is_success() {
         restore_screen();
     }
     Ok(ended)
 }
 
-/// A program that was killed could not leave the screen as it was: the other screen, mouse, paste and key modes,
-/// colors, a hidden cursor.
+/// A program that was killed or crashed may not have left the screen as it was: the other screen, mouse, paste and key
+/// modes, updates held back, colors, a hidden cursor.
 fn restore_screen() {
-    const RESTORE: &[u8] = b"\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\
-        \x1b[?2004l\x1b[<u\x1b[?25h\x1b[0m\r\n";
+    const RESTORE: &[u8] = b"\x1b[?2026l\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\
+        \x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[>4m\x1b[<u\x1b[?25h\x1b[0m\r\n";
     let mut out = Out::stdout();
     out.bytes(RESTORE);
     out.flush();
@@ -124,6 +127,16 @@ fn restore_screen() {
 fn known_session(prepared: &Prepared) -> Option<String> {
     let bytes = fsx::read_regular(&prepared.record.session()).ok()?;
     String::from_utf8(bytes).ok().filter(|session| !session.is_empty())
+}
+
+/// The name that a new session gets, if the agent lets others name it.
+fn new_session(prepared: &Prepared) -> String {
+    uuid(prepared.record.dir().as_os_str().as_encoded_bytes())
+}
+
+/// The session of an agent that takes a name and has not told its hook.
+fn own_session(prepared: &Prepared) -> Option<String> {
+    (prepared.agent.dialect == Dialect::Claude).then(|| new_session(prepared))
 }
 
 /// The first message. Without a word before it, one like `/help` would be a command.
@@ -137,7 +150,7 @@ fn opening(prepared: &Prepared) -> String {
 }
 
 /// Shows what there is, and asks.
-fn after(prepared: &Prepared, exit: Exit) -> Result<Next, PlannerError> {
+fn after(prepared: &Prepared, exit: Exit, can_go_on: bool) -> Result<Next, PlannerError> {
     let (record, name) = (&prepared.record, &prepared.agent.name);
     if !exit.is_success() {
         say(&format!("ralph: {name} ended with {exit}"));
@@ -148,34 +161,40 @@ fn after(prepared: &Prepared, exit: Exit) -> Result<Next, PlannerError> {
             return Err(PlannerError::AgentFailed { why, record: record.dir().to_path_buf() });
         }
         say("ralph: no plan was written yet");
-        return choose(UNFINISHED, &['c', 'q']);
+        return choose(UNFINISHED, &['c', 'q'], can_go_on);
     };
     if !draft.is_valid() {
         say("ralph: the plan is not valid yet:");
         repairs(draft.findings()).lines().for_each(|line| say(&printable(&format!("  {line}"))));
-        return choose(UNFINISHED, &['c', 'q']);
+        return choose(UNFINISHED, &['c', 'q'], can_go_on);
     }
     summary::show(prepared, &summary::of(prepared, &draft, &[])?);
-    choose(FINISHED, &['r', 'c', 'q', 'l'])
+    choose(FINISHED, &['r', 'c', 'q', 'l'], can_go_on)
 }
 
 const UNFINISHED: &str = "c  go on talking\nq  stop\nWhat next? [q]: ";
 const FINISHED: &str =
     "\nr  commit it and run it\nc  change something\nl  keep it for later\nq  drop it\nWhat next? [l]: ";
 
-/// Enter takes the last key.
-fn choose(question: &str, keys: &[char]) -> Result<Next, PlannerError> {
+/// Enter and Ctrl+D take the last key.
+fn choose(question: &str, keys: &[char], can_go_on: bool) -> Result<Next, PlannerError> {
     let unread = |cause: io::Error| PlannerError::CannotRead { file: "/dev/tty".into(), cause };
     loop {
-        let Some(line) = menu::line(question).map_err(unread)? else { return Ok(Next::Stop) };
-        let typed = line.to_lowercase();
+        let typed = match menu::line(question).map_err(unread)? {
+            Typed::Line(line) => line.to_lowercase(),
+            Typed::End => String::new(),
+            Typed::Stop => return Ok(Next::Stop),
+        };
         let key =
             if typed.is_empty() { keys.last() } else { keys.iter().find(|key| typed == key.to_string()) };
         match key {
             Some('r') => return Ok(Next::Run),
+            Some('c') if !can_go_on => {
+                say("ralph: the conversation cannot be continued: the agent has not named it");
+            }
             Some('c') => return Ok(Next::Change),
             Some('l') => return Ok(Next::Keep),
-            Some(_) => return Ok(Next::Stop),
+            Some(_) => return Ok(Next::Drop),
             None => {
                 let keys: Vec<String> = keys.iter().map(char::to_string).collect();
                 say(&format!("Please type one of: {}", keys.join(", ")));
@@ -187,8 +206,7 @@ fn choose(question: &str, keys: &[char]) -> Result<Next, PlannerError> {
 /// The files that were written, relative to the project.
 fn put_in_place(prepared: &Prepared) -> Result<Vec<PathBuf>, PlannerError> {
     let files = install::install(&prepared.spec, &prepared.record, &prepared.home, &[])?;
-    let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    say(&format!("ralph: written: {}", shown.join(", ")));
+    say(&format!("ralph: written: {}", summary::shown(&files)));
     Ok(files)
 }
 
@@ -202,19 +220,8 @@ fn commit(prepared: &Prepared, written: &[PathBuf]) {
             return say(&format!("ralph: warning: the plan is not committed: {cause}"));
         }
     };
-    let mut files: Vec<_> = written.iter().map(|file| dir.join(file)).collect();
-    if let Some(tasks) = prepared.spec.tasks() {
-        // All that was laid out belongs to the list.
-        files.extend([
-            tasks.prd(),
-            tasks.list(),
-            tasks.progress(),
-            tasks.prompt(),
-            prepared.project.gitignore(),
-        ]);
-        files.retain(|file| file.exists());
-        files.dedup();
-    }
+    // Other files may have edits of the user's.
+    let files: Vec<_> = written.iter().chain(&prepared.created).map(|file| dir.join(file)).collect();
     if let Err(cause) = repository.commit_only(&files, "plan: what to build, as stories for ralph") {
         say(&format!("ralph: warning: the plan is not committed: {cause}"));
     }

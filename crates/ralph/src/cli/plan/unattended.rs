@@ -3,6 +3,7 @@
 use super::prepare::Prepared;
 use super::questions;
 use super::summary::{self, Planned};
+use crate::cli::ask::Asker;
 use crate::cli::format::Format;
 use crate::planner::drafts::{self, Draft};
 use crate::planner::headless::{Audience, Round, RoundEnd};
@@ -38,8 +39,11 @@ fn draft(prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Planned, Pl
     let mut answers: Vec<QuestionAnswered> = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     let mut checks_told = false;
+    // One for all agents: it reads the terminal from the first question on.
+    let mut asker = None;
     for number in 1..=ROUNDS {
-        let RoundEnd { last_words, answers: more } = round(prepared, number, &findings, reporter)?;
+        let RoundEnd { last_words, answers: more } =
+            round(prepared, number, &findings, &answers, &mut asker, reporter)?;
         answers.extend(more);
         let Some(draft) = drafts::read(&prepared.spec, &prepared.record, &answers)? else {
             let record = prepared.record.dir().to_path_buf();
@@ -69,9 +73,11 @@ fn round(
     prepared: &Prepared,
     number: u32,
     findings: &[Finding],
+    answers: &[QuestionAnswered],
+    asker: &mut Option<Asker>,
     reporter: &mut dyn Reporter,
 ) -> Result<RoundEnd, PlannerError> {
-    let prompt = prepared.tell(findings)?;
+    let prompt = prepared.tell(findings, answers)?;
     let round = Round {
         spec: &prepared.spec,
         record: &prepared.record,
@@ -81,8 +87,7 @@ fn round(
         prompt: &prompt,
         limit: prepared.settings.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
     };
-    let mut asker = None;
-    let mut answer = |asked: &_| questions::ask(&mut asker, asked);
+    let mut answer = |asked: &_| questions::ask(asker, asked);
     round.play(&mut Audience { reporter, answer: &mut answer })
 }
 
