@@ -201,7 +201,14 @@ fn tasks(
         (scope, _) => scope,
     };
     let base = base_list(record)?;
-    let mut merged = merge(old.as_ref(), base.as_ref(), &list, scope);
+    // A list that the user has emptied meanwhile is one without stories: nothing of it comes back.
+    let emptied = || {
+        let mut emptied = file.clone().unwrap_or_else(|| TaskList::of(Vec::new()));
+        emptied.stories.clear();
+        emptied
+    };
+    let against = old.clone().or_else(|| base.is_some().then(emptied));
+    let mut merged = merge(against.as_ref(), base.as_ref(), &list, scope);
     if let (Scope::New, Some(file), Ok(template)) =
         (scope, &file, TaskList::parse(&Fresh::of(&project, None).list()))
     {

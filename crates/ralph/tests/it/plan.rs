@@ -163,6 +163,17 @@ fn stories_that_the_user_adds_or_edits_meanwhile_stay() {
 }
 
 #[test]
+fn stories_do_not_come_back_to_a_list_that_the_user_empties_meanwhile() {
+    let sandbox = half_done();
+    give(&sandbox, "empty.json", &list(&[]).to_string());
+    let theirs = [done("US-001", "Hello"), story("US-002", "Goodbye"), story("US-003", "New")];
+    give(&sandbox, "tasks.json", &list(&theirs).to_string());
+    claude(&sandbox, "cp empty.json project/ralph/tasks.json; cp tasks.json $drafts");
+    sandbox.ralph(&["plan", "--yes", "more"]).exits(0);
+    assert_eq!(titles(&sandbox), ["US-003 New"]);
+}
+
+#[test]
 fn stories_that_are_imported_from_another_loop_are_added_to() {
     let sandbox = Sandbox::git();
     let imported = json!({"project": "greeter", "branchName": "ralph/greeter", "description": "It greets.",

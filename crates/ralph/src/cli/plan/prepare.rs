@@ -135,7 +135,7 @@ impl Prepared {
             fsx::check_inside(self.project.dir(), &file).map_err(|cause| {
                 CliError::usage(format!("cannot plan into {}", self.project.shown(&file).display()))
                     .cause(cause)
-                    .hint("replace the link by a file")
+                    .hint("replace the link with a file")
             })?;
         }
         let list = drafts::list_of(&self.project, dir)?;
