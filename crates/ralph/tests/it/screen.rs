@@ -65,10 +65,11 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// Whether a screen has come to its end: each begins and ends with a mark.
+    /// Whether a screen has come to its end: each begins and ends with a mark. A program that was killed leaves one
+    /// without an end.
     fn is_drawn(&self) -> bool {
-        let marks = |mark: &[u8]| self.raw.windows(mark.len()).filter(|window| *window == mark).count();
-        marks(b"\x1b[?2026h") == marks(b"\x1b[?2026l")
+        let last = |mark: &[u8]| self.raw.windows(mark.len()).rposition(|window| window == mark);
+        last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
     }
 
     /// Waits until the screen is like this.
