@@ -1,7 +1,7 @@
 //! The rules of a good list: what `check --strict` finds in tasks and in the specs of stories.
 //!
 //! A list can be valid and still be a bad plan: stories too big for one iteration, criteria that
-//! nobody can verify, checks that cannot fail. The rules read words, so they are cautious: a fault
+//! cannot be verified, checks that cannot fail. The rules read words, so they are cautious: a fault
 //! is something that a reader would reject at once, everything else is a warning. Stories that are
 //! done or in review are never faulted.
 //!

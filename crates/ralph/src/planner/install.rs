@@ -20,7 +20,7 @@ pub fn install(
     answers: &[QuestionAnswered],
 ) -> Result<Vec<PathBuf>, PlannerError> {
     let failed = |cause| PlannerError::Record { dir: home.locks(), cause };
-    // Nobody else edits the list meanwhile.
+    // Keeps other edits of the list out meanwhile.
     let added = spec.tasks().map(|dir| Added::wait(home, &dir)).transpose().map_err(failed)?;
     // Read once more: the list may have been edited since it was checked.
     let draft = drafts::read(spec, record, answers)?;

@@ -1,5 +1,5 @@
 //! A program under a keeper, driven from outside of an event loop: its output comes as events, one call
-//! at a time, so that whoever drives it can ask the user something in between.
+//! at a time, so that its caller can ask the user something in between.
 //!
 //! Invariant: after [`Happened::Ended`] nothing of the program is left, and all of its output has been heard.
 

@@ -81,7 +81,7 @@ fn plans_unattended_and_repairs(real: Real) {
     assert_eq!(stage.alive(), []);
 }
 
-/// It may read, and write drafts: nothing else, although nobody watches.
+/// It may read, and write drafts: nothing else, also unattended.
 #[test]
 fn claude_cannot_change_the_project_while_it_plans() {
     let Some(stage) = Stage::set(
