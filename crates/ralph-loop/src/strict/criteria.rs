@@ -46,7 +46,7 @@ fn judged(text: &str) -> Option<(Level, String)> {
         return None;
     }
     if INTENTIONS.iter().any(|phrase| find(&words, phrase) == Some(0)) {
-        return Some((Level::Fault, format!("nobody can see whether this is done: {}", quoted(text))));
+        return Some((Level::Fault, format!("cannot be seen from outside: {}", quoted(text))));
     }
     Some((phrases::vague(&words)?, format!("vague criterion: {}", quoted(text))))
 }

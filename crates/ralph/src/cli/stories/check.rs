@@ -24,7 +24,7 @@ With --strict, these are errors too, in stories that are not done:
   dependencies     needs the result of a story that is not in depends_on
   verify-commands  one in stories.verify that cannot fail: `npm test || true`
   duplicates       the same title or description twice
-  placeholder      text that nobody has written yet: TODO, TBD, <title>
+  placeholder      text that is still to be written: TODO, TBD, <title>
 What may be intended (many criteria, similar titles) is a warning. `ralph stories` runs stories \
 with such errors all the same.
 

@@ -36,7 +36,7 @@ With --strict, these are errors too, in stories that have not been started:
   verify-commands  none, or one that cannot fail: `true`, `npm test || true`
   initial-fields   missing, or reviewCount or reviewFeedback is set
   duplicates       the same title or description twice
-  placeholder      text that nobody has written yet: TODO, TBD, <title>
+  placeholder      text that is still to be written: TODO, TBD, <title>
 What may be intended (many criteria, notes, similar titles) is a warning. `ralph tasks` runs a list \
 with such errors all the same.
 
