@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CHECK: &str = "test -f fixed";
 
@@ -238,21 +238,31 @@ fn a_journal_of_the_fourth_version_still_tells_of_an_agent_that_waited() {
 fn a_journal_of_the_fifth_version_still_tells_what_was_proven() {
     let sandbox = Sandbox::bare();
     let journal = include_str!("fixtures/journal-v5-proof.jsonl");
-    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
-    let id = first["fact"]["opened"]["id"].as_str().unwrap();
-    let dir = sandbox.home().join("runs").join(id);
-    fs::create_dir_all(&dir).unwrap();
-    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let (id, dir) = recorded(&sandbox, journal);
     let run = sandbox.listed();
     assert_eq!((&run["status"], &run["iterations"]), (&"completed".into(), &2.into()), "{run:#}");
-    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    let shown = sandbox.ralph(&["show", &id, "--format", "json"]).exits(0).json();
     let words: Vec<&Value> = (0..2).map(|n| &shown["iterations"][n]["proof"]["word"]).collect();
     assert_eq!(words, ["changed_tests", "proven"], "{shown:#}");
     for part in ["baseline_in_place", "start_gates", "\"refused\"", "\"gates\""] {
         assert!(journal.contains(part), "{part} is part of it");
     }
-    // Cut off in any round, it is a run that can go on.
-    for lines in [5, 7, 13, 17, 19] {
+    can_go_on_after(&sandbox, &dir, journal, [5, 7, 13, 17, 19]);
+}
+
+/// A run of an earlier version; its id and its directory.
+fn recorded(sandbox: &Sandbox, journal: &str) -> (String, PathBuf) {
+    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let id = first["fact"]["opened"]["id"].as_str().unwrap().to_owned();
+    let dir = sandbox.home().join("runs").join(&id);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    (id, dir)
+}
+
+/// Cut off after any of these lines, it is a run that can go on.
+fn can_go_on_after(sandbox: &Sandbox, dir: &Path, journal: &str, lines: [usize; 5]) {
+    for lines in lines {
         let cut: String = journal.lines().take(lines).map(|line| format!("{line}\n")).collect();
         fs::write(dir.join("journal.jsonl"), cut).unwrap();
         let run = sandbox.listed();
@@ -264,38 +274,25 @@ fn a_journal_of_the_fifth_version_still_tells_what_was_proven() {
 fn a_journal_of_the_sixth_version_still_tells_what_the_sandbox_broke() {
     let sandbox = Sandbox::bare();
     let journal = include_str!("fixtures/journal-v6-sandbox.jsonl");
-    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
-    let id = first["fact"]["opened"]["id"].as_str().unwrap();
-    let dir = sandbox.home().join("runs").join(id);
-    fs::create_dir_all(&dir).unwrap();
-    fs::write(dir.join("journal.jsonl"), journal).unwrap();
+    let (id, dir) = recorded(&sandbox, journal);
     let run = sandbox.listed();
     assert_eq!((&run["status"], &run["resumable"]), (&"sandbox_in_the_way".into(), &true.into()), "{run:#}");
-    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    let shown = sandbox.ralph(&["show", &id, "--format", "json"]).exits(0).json();
     assert!(shown["error"]["hint"].as_str().unwrap().contains("\"read\": [\"~/.foo\"]"), "{shown:#}");
     for part in ["\"confinement\"", "baseline_outside", "\"named\":[\"home\"]", "\"needs\""] {
         assert!(journal.contains(part), "{part} is part of it");
     }
-    for lines in [6, 11, 14, 15, 17] {
-        let cut: String = journal.lines().take(lines).map(|line| format!("{line}\n")).collect();
-        fs::write(dir.join("journal.jsonl"), cut).unwrap();
-        let run = sandbox.listed();
-        assert_eq!((&run["status"], &run["resumable"]), (&"crashed".into(), &true.into()), "{run:#}");
-    }
+    can_go_on_after(&sandbox, &dir, journal, [6, 11, 14, 15, 17]);
 }
 
 #[test]
 fn a_journal_of_the_seventh_version_still_tells_what_the_network_was_used_for() {
     let sandbox = Sandbox::bare();
     let journal = include_str!("fixtures/journal-v7-network.jsonl");
-    let first: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
-    let id = first["fact"]["opened"]["id"].as_str().unwrap();
-    let dir = sandbox.home().join("runs").join(id);
-    fs::create_dir_all(&dir).unwrap();
-    fs::write(dir.join("journal.jsonl"), journal).unwrap();
-    let shown = sandbox.ralph(&["show", id, "--format", "json"]).exits(0).json();
+    let (id, _) = recorded(&sandbox, journal);
+    let shown = sandbox.ralph(&["show", &id, "--format", "json"]).exits(0).json();
     assert_eq!(shown["network"]["hosts"][0], "refused.example:80", "{shown:#}");
-    let network = sandbox.ralph(&["show", id, "--network", "--format", "json"]).exits(0).json();
+    let network = sandbox.ralph(&["show", &id, "--network", "--format", "json"]).exits(0).json();
     assert_eq!(network["hosts"][0]["host"], "pypi.org:443", "{network:#}");
     assert_eq!(network["hosts"][0]["connections"], 2, "{network:#}");
     for part in ["\"mode\":\"allowlist\"", "\"refused\"", "\"traffic\"", "not_allowed"] {
