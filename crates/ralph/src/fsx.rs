@@ -7,12 +7,14 @@
 mod git_lock;
 mod held;
 mod prepared;
+mod staged;
 mod taken;
 mod tree_copy;
 
 pub use git_lock::GitLock;
 pub use held::{Held, HeldFile};
 pub use prepared::Prepared;
+pub use staged::{Staged, sync_dir, unstage};
 pub use taken::{Taken, Wanted, read_taken};
 pub use tree_copy::{TreeCopy, keep_time};
 
@@ -46,35 +48,6 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = written_beside(path, content, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     file.persist(path).map_err(|failed| named(&failed.error, "replace", path))?;
-    Ok(())
-}
-
-/// Replaces several files, all of them or none: nothing is replaced before the last one is written beside its
-/// place. What cannot be written or replaced is named.
-pub fn replace_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), (PathBuf, io::Error)> {
-    let mut ready = Vec::new();
-    for (path, content) in files {
-        let failed = |cause| (path.clone(), cause);
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        let permissions = fs::metadata(&target).map(|meta| meta.permissions());
-        let permissions = permissions.unwrap_or_else(|_| std::os::unix::fs::PermissionsExt::from_mode(0o644));
-        let before = read_regular(&target).ok();
-        ready.push((written_beside(&target, content, permissions).map_err(failed)?, target, before));
-    }
-    let mut replaced: Vec<(PathBuf, Option<Vec<u8>>)> = Vec::new();
-    for (file, target, before) in ready {
-        if let Err(refused) = file.persist(&target) {
-            for (path, before) in replaced {
-                // The error that is reported is the first one.
-                let _ = match before {
-                    Some(before) => replace_content(&path, &before),
-                    None => remove(&path),
-                };
-            }
-            return Err((target.clone(), named(&refused.error, "replace", &target)));
-        }
-        replaced.push((target, before));
-    }
     Ok(())
 }
 
@@ -546,30 +519,6 @@ fn named(cause: &io::Error, verb: &str, path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn several_files_are_replaced_or_none() {
-        let dir = tempfile::tempdir().unwrap();
-        let [one, two, nowhere] = ["one", "two", "no/where"].map(|name| dir.path().join(name));
-        write_whole(&one, b"old").unwrap();
-        let files = [(one.clone(), b"new".to_vec()), (nowhere.clone(), b"x".to_vec())];
-        assert_eq!(replace_all(&files).unwrap_err().0, nowhere);
-        assert_eq!(fs::read(&one).unwrap(), b"old");
-        // A directory can be written beside, and not replaced.
-        dir_with_file(&two);
-        let files = [(one.clone(), b"new".to_vec()), (two.clone(), b"x".to_vec())];
-        assert_eq!(replace_all(&files).unwrap_err().0, two);
-        assert_eq!(fs::read(&one).unwrap(), b"old");
-        fs::remove_dir_all(&two).unwrap();
-        replace_all(&files).unwrap();
-        assert_eq!((fs::read(&one).unwrap(), fs::read(&two).unwrap()), (b"new".to_vec(), b"x".to_vec()));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside");
-    }
-
-    fn dir_with_file(path: &Path) {
-        dir(path).unwrap();
-        write_whole(&path.join("file"), b"").unwrap();
-    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {

@@ -186,6 +186,16 @@ impl PlanDir {
         self.drafts().join("why.md")
     }
 
+    /// What is being put in place; there only meanwhile, or after a kill.
+    pub fn intent(&self) -> PathBuf {
+        self.dir.join("intent.json")
+    }
+
+    /// The name of the session.
+    pub fn id(&self) -> String {
+        self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// The files of the project that were replaced.
     pub fn before(&self) -> PathBuf {
         self.dir.join("before")

@@ -39,7 +39,7 @@ pub struct ArchiveArgs {
 
 pub fn archive(args: &ArchiveArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
-    let project = Project::at(args.project.dir()?);
+    let project = args.project.project()?;
     let dir = request::tasks::dir(args.ralph_dir.as_deref(), &project)?;
     let tasks = TasksDir::at(project.dir().join(&dir));
     let _alone = alone(&home, &project, "archive")?;

@@ -2,11 +2,14 @@
 
 use super::format::Format;
 use crate::error::CliError;
-use crate::report::Display;
+use crate::layout::{Home, Project};
+use crate::planner::intent;
+use crate::report::{Display, say};
 use clap::{Args, ValueEnum};
 use jiff::SpanRelativeTo;
 use ralph_loop::limits::Totals;
 use ralph_loop::money::Usd;
+use ralph_loop::text::printable;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -92,6 +95,18 @@ pub struct ProjectArgs {
 }
 
 impl ProjectArgs {
+    /// The project, for a command that reads its PRD, task list or specs: what a killed `ralph plan` has left of its
+    /// plan there is taken back first.
+    pub fn project(&self) -> Result<Project, CliError> {
+        let project = Project::at(self.dir()?);
+        // Without a home there are no plans.
+        let home = Home::find();
+        for taken in home.map(|home| intent::take_back(&home, &project)).transpose()?.unwrap_or_default() {
+            say(&format!("ralph: {}", printable(&taken.to_string())));
+        }
+        Ok(project)
+    }
+
     /// The directory, absolute and without links.
     pub fn dir(&self) -> Result<PathBuf, CliError> {
         let asked = self.project_dir.as_deref().unwrap_or(Path::new("."));

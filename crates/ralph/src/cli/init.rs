@@ -109,7 +109,7 @@ struct ScmAnswers {
 }
 
 pub fn init(args: &InitArgs) -> Result<ExitCode, CliError> {
-    let project = Project::at(args.project.dir()?);
+    let project = args.project.project()?;
     match args.what {
         Subject::Settings | Subject::Stories | Subject::Prompt if args.name.is_some() => {
             Err(CliError::usage("--name only works with `ralph init tasks`"))

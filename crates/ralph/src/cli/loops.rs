@@ -142,7 +142,7 @@ impl LoopArgs {
 
     pub fn project(&self) -> Result<Project, CliError> {
         habits::model(self.model.as_deref())?;
-        Ok(Project::at(self.project.dir()?))
+        self.project.project()
     }
 
     /// The settings that count, with what there is to say about them said.

@@ -2,8 +2,8 @@
 //!
 //! The agent writes drafts into a directory of its own, the record of the session in ralph's home, and can
 //! write nowhere else. Ralph reads the drafts ([`drafts`]), checks them ([`check`]), and puts them in
-//! place, whole, once they are valid ([`install`]). Whatever happens before that, the files of the project are as they
-//! were.
+//! place, whole, once they are valid ([`install`], [`intent`]). Whatever happens before that, the files of the project are
+//! as they were.
 //!
 //! Planning is no run: there is nothing to prove and nothing to resume, so it has no journal. Its agents run
 //! under a keeper like those of a run, or, in a conversation, in the user's terminal.
@@ -15,6 +15,7 @@ pub mod drafts;
 pub mod headless;
 pub mod install;
 pub mod instructions;
+pub mod intent;
 pub mod records;
 pub mod runner;
 pub mod story_record;
@@ -146,6 +147,14 @@ pub enum PlannerError {
         #[source]
         cause: io::Error,
         drafts: PathBuf,
+    },
+    /// Of a plan that was interrupted while it was put in place.
+    #[error("cannot put back what an interrupted `ralph plan` has written: {}", file.display())]
+    NotTakenBack {
+        file: PathBuf,
+        #[source]
+        cause: io::Error,
+        record: PathBuf,
     },
     #[error("the list was changed meanwhile, and the plan does not fit it any more")]
     ListChanged { findings: Vec<Finding>, drafts: PathBuf },

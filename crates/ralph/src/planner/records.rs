@@ -24,5 +24,7 @@ fn is_over(home: &Home, record: &PlanDir, project: Option<&Path>) -> bool {
     let Ok(spec) = PlanSpec::read(record) else { return false };
     let is_wanted = project.is_none_or(|dir| catalog::project_of(&spec.project) == catalog::project_of(dir));
     let tree = Repository::around(&spec.project).map_or_else(|| spec.project.clone(), |found| found.top);
-    is_wanted && !WorkspaceLock::is_held(home, &tree)
+    // What it has left in the project is still to be taken back.
+    let is_interrupted = record.intent().exists() && spec.project.exists();
+    is_wanted && !is_interrupted && !WorkspaceLock::is_held(home, &tree)
 }

@@ -6,6 +6,7 @@ use crate::journal::UnreadableRun;
 use crate::lock::LockError;
 use crate::place::PlaceError;
 use crate::place::PrepareError;
+use crate::planner::PlannerError;
 use crate::request::root::RefusesRoot;
 use crate::sandbox::SandboxError;
 use crate::worker::WorkerError;
@@ -49,6 +50,9 @@ pub enum SessionError {
     Worker(#[from] WorkerError),
     #[error(transparent)]
     Root(#[from] RefusesRoot),
+    /// A part of a plan could not be taken back.
+    #[error(transparent)]
+    Planner(#[from] PlannerError),
     #[error("run {run} is already complete")]
     Complete {
         run: String,

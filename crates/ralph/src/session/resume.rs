@@ -7,8 +7,9 @@ use super::workspace::{lock_workspace, make_worktree, prepare_project};
 use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::engine::{Clock, Projections};
 use crate::journal::{self, Journal};
-use crate::layout::{Home, RunDir};
+use crate::layout::{Home, Project, RunDir};
 use crate::lock::RunLock;
+use crate::planner::intent;
 use crate::report::Reporter;
 use crate::request::root;
 use crate::worker::Takeover;
@@ -67,6 +68,9 @@ pub fn resume(
             lock_workspace(home, &run, options)?
         }
     };
+    for taken in intent::take_back(home, &Project::at(run.workspace.clone()))? {
+        reporter.warn(&taken.to_string());
+    }
     let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     events.iter().try_for_each(|event| journal.append(event)).map_err(unwritable)?;

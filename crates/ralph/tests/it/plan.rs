@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-const PRD: &str = "# PRD: greeter\n\n## 1. Summary\n\nA script that greets people by name.\n";
+pub const PRD: &str = "# PRD: greeter\n\n## 1. Summary\n\nA script that greets people by name.\n";
 
 pub fn story(id: &str, title: &str) -> Value {
     json!({
@@ -18,7 +18,7 @@ pub fn story(id: &str, title: &str) -> Value {
     })
 }
 
-fn done(id: &str, title: &str) -> Value {
+pub fn done(id: &str, title: &str) -> Value {
     let mut story = story(id, title);
     for (name, value) in
         [("passes", json!(true)), ("reviewStatus", json!("approved")), ("reviewCount", json!(1))]
@@ -38,7 +38,7 @@ pub fn list(stories: &[Value]) -> Value {
 
 /// Puts a `claude` into the path. `$drafts` is where it writes, `$n` counts its calls; what it is told is in
 /// `prompt-$n` beside the project.
-fn claude(sandbox: &Sandbox, body: &str) {
+pub fn claude(sandbox: &Sandbox, body: &str) {
     let root = sandbox.root().display();
     sandbox.program(
         "claude",
@@ -53,7 +53,7 @@ echo '{{"type":"result","subtype":"success","is_error":false,"result":"I planned
 }
 
 /// Files beside the project that the agent can copy.
-fn give(sandbox: &Sandbox, name: &str, content: &str) {
+pub fn give(sandbox: &Sandbox, name: &str, content: &str) {
     fs::write(sandbox.root().join(name), content).unwrap();
 }
 
@@ -62,7 +62,7 @@ fn prompt(sandbox: &Sandbox, number: u32) -> String {
 }
 
 /// A project with a list of which one story is done, and an agent that adds one.
-fn half_done() -> Sandbox {
+pub fn half_done() -> Sandbox {
     let sandbox = Sandbox::git();
     sandbox.write("ralph/prd.md", PRD);
     let old = list(&[done("US-001", "Hello"), story("US-002", "Goodbye")]);
@@ -76,12 +76,12 @@ fn tasks(sandbox: &Sandbox) -> Value {
 }
 
 /// The files of the task list.
-fn files(sandbox: &Sandbox) -> [String; 2] {
+pub fn files(sandbox: &Sandbox) -> [String; 2] {
     ["ralph/prd.md", "ralph/tasks.json"].map(|name| sandbox.read(name))
 }
 
 /// The record of the only session.
-fn record(sandbox: &Sandbox) -> PathBuf {
+pub fn record(sandbox: &Sandbox) -> PathBuf {
     let mut plans = fs::read_dir(sandbox.home().join("plans")).unwrap().map(|entry| entry.unwrap().path());
     let record = plans.next().unwrap();
     assert_eq!(plans.next(), None);
@@ -141,7 +141,7 @@ fn stories_that_are_done_stay_as_they_were_whatever_the_agent_writes() {
 }
 
 /// Titles of the list, by id.
-fn titles(sandbox: &Sandbox) -> Vec<String> {
+pub fn titles(sandbox: &Sandbox) -> Vec<String> {
     let list = tasks(sandbox);
     let stories = list["userStories"].as_array().unwrap();
     let title =

@@ -1,6 +1,7 @@
 //! Planning that did not come to its end.
 
 use crate::error::{CliError, Code};
+use crate::layout::PlanDir;
 use crate::planner::PlannerError;
 use ralph_loop::strict::{Finding, repairs};
 use std::path::Path;
@@ -31,6 +32,10 @@ impl From<&PlannerError> for CliError {
             | PlannerError::ListChanged { findings, drafts } => {
                 failed.cause(listed(findings)).hint(unchanged(drafts))
             }
+            PlannerError::NotTakenBack { record, .. } => failed.hint(format!(
+                "make it writable and try again; what it was before is in {}",
+                PlanDir::at(record.clone()).before().display()
+            )),
             PlannerError::NotInstalled { drafts, .. } | PlannerError::Interrupted { drafts } => {
                 failed.hint(unchanged(drafts))
             }

@@ -24,6 +24,7 @@ impl From<&SessionError> for CliError {
             }
             SessionError::Worker(error) => error.into(),
             SessionError::Root(error) => error.into(),
+            SessionError::Planner(error) => error.into(),
             SessionError::Complete { command, .. } => {
                 failed.hint(format!("start a new run with `ralph {command}`"))
             }

@@ -51,7 +51,7 @@ pub struct Prepared {
 
 impl Prepared {
     pub fn of(args: &PlanArgs) -> Result<Prepared, CliError> {
-        let project = Project::at(args.project.dir()?);
+        let project = args.project.project()?;
         let home = home()?;
         let loaded = settings::load(&project, None).map_err(|error| refused(&error))?;
         let settings = loaded.settings;

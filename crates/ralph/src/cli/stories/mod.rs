@@ -89,7 +89,7 @@ struct Stories {
 impl Stories {
     /// Reads it all and touches nothing: a run may be at work here.
     fn read(args: &ProjectArgs) -> Result<Stories, CliError> {
-        let project = Project::at(args.dir()?);
+        let project = args.project()?;
         let settings = load(&project, None)?.settings;
         let order = order(&settings)?;
         let mut backlog = read_backlog(&project, &order)?;

@@ -4,7 +4,7 @@ use super::Stories;
 use crate::cli::args::ProjectArgs;
 use crate::cli::home;
 use crate::error::{CliError, Code};
-use crate::layout::{Project, spec_name};
+use crate::layout::spec_name;
 use crate::report::{Out, say};
 use crate::stories::added::AddedSpecs;
 use crate::stories::{NewStory, NewStoryError};
@@ -52,7 +52,7 @@ fn epic(text: &str) -> Result<u32, String> {
 }
 
 pub fn new(args: &NewArgs) -> Result<ExitCode, CliError> {
-    let project = Project::at(args.project.dir()?);
+    let project = args.project.project()?;
     let cannot_lock = |cause| {
         CliError::failed("cannot lock the specs").cause(cause).hint("set RALPH_HOME to a writable directory")
     };

@@ -88,7 +88,7 @@ struct WhichArgs {
 
 impl WhichArgs {
     fn find(&self) -> Result<(Project, TasksDir), CliError> {
-        let project = Project::at(self.project.dir()?);
+        let project = self.project.project()?;
         let dir = TasksDir::at(project.dir().join(dir(self.ralph_dir.as_deref(), &project)?));
         Ok((project, dir))
     }
