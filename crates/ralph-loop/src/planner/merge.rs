@@ -237,10 +237,14 @@ fn begin(story: &mut Story) {
     story.set_notes("");
 }
 
+/// The fields that are a story's words.
+pub(super) const WORDS: [&str; 4] =
+    [field::TITLE, field::DESCRIPTION, field::ACCEPTANCE_CRITERIA, field::DEPENDS_ON];
+
 /// A story in the words of the draft. What else the draft says of it does not count.
 fn with_words_of(story: &Story, drafted: &Story) -> Story {
     let mut story = story.clone();
-    for name in [field::TITLE, field::DESCRIPTION, field::ACCEPTANCE_CRITERIA, field::DEPENDS_ON] {
+    for name in WORDS {
         story.take_field(drafted, name);
     }
     story

@@ -59,7 +59,7 @@ pub struct PlanArgs {
     /// Split this story of the list into smaller ones
     #[arg(long, value_name = "ID", conflicts_with_all = ["stories", "why"])]
     split: Option<String>,
-    /// Find out why this story is not done, and reword it
+    /// Find out why this story is not done, and propose a change to it
     #[arg(long, value_name = "ID", conflicts_with = "stories")]
     why: Option<String>,
     /// Use this agent: claude or codex [default: the agent in your settings]

@@ -442,11 +442,42 @@ fn why_a_story_fails_is_told_from_its_record() {
     clearer["description"] = json!("Print the greeting, which is what the check looks for.");
     give(&sandbox, "tasks.json", &list(&[done("US-001", "Hello"), clearer.clone()]).to_string());
     claude(&sandbox, "cp tasks.json $drafts; echo 'The check wants a greeting.' > $drafts/why.md");
+    let before = files(&sandbox);
     let ran = sandbox.ralph(&["plan", "--yes", "--why", "US-002"]).exits(0);
-    assert!(ran.stdout.contains("The check wants a greeting."), "{}", ran.stdout);
     let told = prompt(&sandbox, 1);
     assert!(told.contains("iteration 1 (implement)") && told.contains("the greeting is missing"), "{told}");
-    assert_eq!(tasks(&sandbox)["userStories"][1]["description"], clearer["description"]);
+    for said in [
+        "Why it is not done\n  The check wants a greeting.\n",
+        "Proposed change to US-002\n  description\n    - People who run the script want this: Goodbye.\n    \
+         + Print the greeting, which is what the check looks for.\n",
+    ] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    assert!(
+        ran.stderr.contains("US-002 was not changed. To change it, run `ralph plan --why US-002`"),
+        "{}",
+        ran.stderr
+    );
+    let planned = sandbox.ralph(&["plan", "--why", "US-002", "--format", "json"]).exits(0).json();
+    let change = json!({
+        "field": "description",
+        "before": story("US-002", "Goodbye")["description"], "after": clearer["description"],
+    });
+    assert_eq!(planned["proposal"], json!({"story": "US-002", "changes": [change]}));
+    assert_eq!((&planned["why"], &planned["files"]), (&json!("The check wants a greeting."), &json!([])));
+    assert_eq!(files(&sandbox), before, "it is only proposed");
+}
+
+#[test]
+fn a_story_that_is_right_as_it_is_gets_no_proposal() {
+    let sandbox = half_done();
+    claude(&sandbox, "echo 'The service was down.' > $drafts/why.md");
+    let ran = sandbox.ralph(&["plan", "--yes", "--why", "US-002"]).exits(0);
+    assert!(
+        ran.stdout.contains("The service was down.")
+            && ran.stdout.contains("No change is proposed to US-002")
+    );
+    assert!(!ran.stderr.contains("To change it"), "{}", ran.stderr);
 }
 
 const SPEC: &str = "---\ntitle: \"Hello\"\nstatus: pending\ndepends_on: [\"1.1\"]\n---\n\n# 1.2: Hello\n\n## Story\n\nPeople who run the script are greeted.\n\n\

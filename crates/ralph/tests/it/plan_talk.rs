@@ -184,6 +184,49 @@ fn questions_of_a_second_agent_are_asked_too_and_it_knows_the_answers_to_the_fir
     );
 }
 
+/// A project whose only story could be worded better, and an agent that does so.
+fn with_unclear_story() -> (Sandbox, String) {
+    let sandbox = project(&list(&[story("US-001", "Hello")]));
+    sandbox.sh("mkdir ralph && cp ../prd.md ../tasks.json ralph");
+    let better = list(&[story("US-001", "Hello, by name")]).to_string();
+    for name in ["tasks.json", "tasks-1.json", "tasks-2.json"] {
+        fs::write(sandbox.root().join(name), &better).unwrap();
+    }
+    let before = sandbox.read("ralph/tasks.json");
+    (sandbox, before)
+}
+
+#[test]
+fn a_proposed_change_is_made_only_if_the_user_says_yes() {
+    let (sandbox, before) = with_unclear_story();
+    asking(&sandbox);
+    for (answer, is_changed) in [("\n", false), ("y\n", true)] {
+        let mut screen = start(&sandbox, &["--ask", "--why", "US-001"]);
+        screen.shows("Your answer:");
+        screen.keys("by name\n");
+        screen.shows("Change US-001 like this? [y/N]:");
+        screen.keys(answer);
+        let (code, seen) = screen.restored();
+        assert_eq!(code, Some(0), "{seen}");
+        assert!(seen.contains("- Hello") && seen.contains("+ Hello, by name"), "{seen}");
+        assert_eq!(sandbox.read("ralph/tasks.json") != before, is_changed, "{seen}");
+    }
+    assert!(sandbox.read("ralph/tasks.json").contains("Hello, by name"));
+}
+
+#[test]
+fn a_change_that_was_talked_about_is_shown_and_made() {
+    let (sandbox, _) = with_unclear_story();
+    claude(&sandbox, "cp tasks.json $drafts; echo 'It says nothing of names.' > $drafts/why.md");
+    let mut screen = start(&sandbox, &["--why", "US-001"]);
+    screen.shows("What next? [l]:");
+    screen.shows("+ Hello, by name");
+    screen.keys("l\n");
+    let (code, seen) = screen.restored();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(sandbox.read("ralph/tasks.json").contains("Hello, by name"));
+}
+
 #[test]
 fn the_time_limit_does_not_run_while_the_user_thinks() {
     const LIMIT: Duration = Duration::from_secs(8);

@@ -113,6 +113,12 @@ impl Prepared {
         self.look_at_project(args)
     }
 
+    /// The list, as the user knows it.
+    pub fn list_shown(&self) -> String {
+        let list = self.spec.tasks().map(|dir| self.project.shown(&dir.list()));
+        list.unwrap_or_default().display().to_string()
+    }
+
     /// Says that there is no plan, and what there is instead.
     pub fn say_unplanned(&self, why: &str) {
         let what = match self.created.is_empty() {

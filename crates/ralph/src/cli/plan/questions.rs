@@ -6,12 +6,23 @@ use ralph_loop::text::{one_line, printable};
 
 /// An answer for each question; nothing if the user wants to stop. The asker is made with the first question.
 pub fn ask(asker: &mut Option<Asker>, asked: &QuestionsAsked) -> Option<Vec<String>> {
+    let asker = ready(asker).ok()?;
+    asked.questions.iter().map(|question| one(asker, question).ok()).collect()
+}
+
+/// A question of ralph's own.
+pub fn yes(asker: &mut Option<Asker>, question: &str) -> Result<bool, Stopped> {
+    ready(asker)?.yes(question)
+}
+
+/// What was typed before the question is no answer.
+fn ready(asker: &mut Option<Asker>) -> Result<&mut Asker, Stopped> {
     if asker.is_none() {
         *asker = Asker::new().ok();
     }
-    let asker = asker.as_mut()?;
+    let asker = asker.as_mut().ok_or(Stopped)?;
     asker.forget_typed();
-    asked.questions.iter().map(|question| one(asker, question).ok()).collect()
+    Ok(asker)
 }
 
 fn one(asker: &mut Asker, question: &Question) -> Result<String, Stopped> {

@@ -4,11 +4,11 @@ use super::prepare::Prepared;
 use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::with_causes;
-use crate::planner::drafts::Draft;
-use crate::planner::{Form, PlannerError, tried};
+use crate::planner::drafts::{Draft, TasksDraft};
+use crate::planner::{Form, PlanScope, PlannerError, tried};
 use crate::report::{Out, Style, Tone, say};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
-use ralph_loop::planner::{PlanSummary, PlannedStory, StoryChange, TriedCheck, summary};
+use ralph_loop::planner::{PlanSummary, PlannedStory, Proposal, StoryChange, TriedCheck, summary};
 use ralph_loop::strict::{Finding, repairs};
 use ralph_loop::text::{counted, one_line, printable};
 use serde::Serialize;
@@ -26,6 +26,9 @@ pub struct Planned {
     /// Why a story does not get done, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// How that story could be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Proposal>,
 }
 
 /// Tries the checks. The draft is valid.
@@ -36,6 +39,7 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
         summary: PlanSummary { stories: draft.stories().to_vec(), ..PlanSummary::default() },
         warnings: draft.findings().to_vec(),
         why: None,
+        proposal: None,
     };
     planned.summary.answers = answers.to_vec();
     match draft {
@@ -45,7 +49,12 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
             planned.summary.dropped.clone_from(&draft.merged.dropped);
             planned.summary.assumptions = prd::assumptions(&draft.prd);
             planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
-            let commands = list.verify_commands();
+            planned.proposal = proposal(prepared, draft);
+            let commands = match planned.proposal {
+                // They are as before.
+                Some(_) => Vec::new(),
+                None => list.verify_commands(),
+            };
             let Prepared { project, settings, home, record, .. } = prepared;
             if !commands.is_empty() {
                 say("ralph: running the checks of the plan…");
@@ -63,6 +72,14 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
         Draft::Stories(draft) => planned.summary.assumptions.clone_from(&draft.assumptions),
     }
     Ok(planned)
+}
+
+/// Where one story was asked about.
+fn proposal(prepared: &Prepared, draft: &TasksDraft) -> Option<Proposal> {
+    match &prepared.spec.scope {
+        PlanScope::Reword { story } => Proposal::of(story, draft.old.as_ref()?, &draft.merged.list),
+        PlanScope::New | PlanScope::Add | PlanScope::Split { .. } => None,
+    }
 }
 
 /// In the format that was asked for.
@@ -119,19 +136,41 @@ impl Page {
             criteria.iter().for_each(|criterion| self.line(&format!("       - {}", one_line(criterion))));
         }
     }
+
+    fn proposal(&mut self, proposal: &Proposal) {
+        let Proposal { story, changes } = proposal;
+        if changes.is_empty() {
+            self.heading(&format!("No change is proposed to {}", one_line(story)));
+        } else {
+            self.heading(&format!("Proposed change to {}", one_line(story)));
+        }
+        for change in changes {
+            self.line(&format!("  {}", change.field));
+            let (gone, new) = change.items();
+            gone.iter().for_each(|item| self.line(&format!("    - {}", one_line(item))));
+            new.iter().for_each(|item| self.line(&format!("    + {}", one_line(item))));
+        }
+    }
+
+    fn stories(&mut self, summary: &PlanSummary) {
+        self.heading(&format!("Plan: {}", counted(summary.stories.len() as u64, "story")));
+        summary.stories.iter().enumerate().for_each(|(at, story)| self.story(at + 1, story));
+        summary.removed.iter().for_each(|id| self.line(&format!("     {}  removed", one_line(id))));
+    }
 }
 
 /// For people.
 pub fn show(prepared: &Prepared, planned: &Planned) {
-    let PlanSummary { stories, removed, dropped, checks, assumptions, answers } = &planned.summary;
+    let PlanSummary { dropped, checks, assumptions, answers, .. } = &planned.summary;
     let mut page = Page { out: Out::stdout(), style: Style::of_stdout() };
     if let Some(why) = &planned.why {
         page.heading("Why it is not done");
         why.lines().for_each(|line| page.line(&format!("  {line}")));
     }
-    page.heading(&format!("Plan: {}", counted(stories.len() as u64, "story")));
-    stories.iter().enumerate().for_each(|(at, story)| page.story(at + 1, story));
-    removed.iter().for_each(|id| page.line(&format!("     {}  removed", one_line(id))));
+    match &planned.proposal {
+        Some(proposal) => page.proposal(proposal),
+        None => page.stories(&planned.summary),
+    }
     if !checks.is_empty() {
         page.heading("Checks, each run once");
         for TriedCheck { command, outcome } in checks {

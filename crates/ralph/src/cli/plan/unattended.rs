@@ -3,15 +3,17 @@
 use super::prepare::Prepared;
 use super::questions;
 use super::summary::{self, Planned};
-use crate::cli::ask::Asker;
+use crate::cli::ask::{Asker, Stopped};
 use crate::cli::format::Format;
 use crate::planner::drafts::{self, Draft};
 use crate::planner::headless::{Audience, Round, RoundEnd};
 use crate::planner::instructions::Talk;
 use crate::planner::{Form, PlannerError, check, install};
 use crate::report::{Display, Human, HumanOptions, Ndjson, Reporter, Silent, Style, say};
+use ralph_loop::planner::Proposal;
 use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::strict::{Finding, Rule};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,30 +22,76 @@ const ROUNDS: u32 = 4;
 
 pub fn plan(prepared: &Prepared, format: Format) -> Result<ExitCode, PlannerError> {
     let options = HumanOptions { display: Display::Compact, stream: true, timestamps: false };
+    // One for all questions: it reads the terminal from the first one on.
+    let mut asker = None;
     let mut planned = match format {
         Format::Human => {
             say(&format!("ralph: planning with {}", prepared.agent.name));
-            draft(prepared, &mut Human::new(Style::of_stdout(), options))
+            draft(prepared, &mut asker, &mut Human::new(Style::of_stdout(), options))
         }
-        Format::Json => draft(prepared, &mut Silent),
-        Format::Ndjson => draft(prepared, &mut Ndjson::stdout()),
+        Format::Json => draft(prepared, &mut asker, &mut Silent),
+        Format::Ndjson => draft(prepared, &mut asker, &mut Ndjson::stdout()),
     }?;
-    planned.files =
-        install::install(&prepared.spec, &prepared.record, &prepared.home, &planned.summary.answers)?;
+    if let Some(proposal) = &planned.proposal {
+        summary::print(prepared, &planned, format);
+        return decide(prepared, &planned, proposal, format, &mut asker);
+    }
+    planned.files = install(prepared, &planned)?;
     summary::print(prepared, &planned, format);
     Ok(ExitCode::SUCCESS)
 }
 
+fn install(prepared: &Prepared, planned: &Planned) -> Result<Vec<PathBuf>, PlannerError> {
+    install::install(&prepared.spec, &prepared.record, &prepared.home, &planned.summary.answers)
+}
+
+/// A change to a story is the user's decision.
+fn decide(
+    prepared: &Prepared,
+    planned: &Planned,
+    proposal: &Proposal,
+    format: Format,
+    asker: &mut Option<Asker>,
+) -> Result<ExitCode, PlannerError> {
+    let story = &proposal.story;
+    if proposal.changes.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if prepared.talk == Talk::Asks {
+        return match questions::yes(asker, &format!("\nChange {story} like this? [y/N]: ")) {
+            Ok(true) => {
+                say(&format!("ralph: written: {}", summary::shown(&install(prepared, planned)?)));
+                Ok(ExitCode::SUCCESS)
+            }
+            Ok(false) => {
+                prepared.say_unplanned("left as it is");
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Stopped) => Err(PlannerError::Interrupted { drafts: prepared.record.drafts() }),
+        };
+    }
+    if format == Format::Human {
+        say(&format!(
+            "ralph: {story} was not changed. To change it, run `ralph plan --why {story}` in a terminal, where \
+             ralph asks you, or edit {}",
+            prepared.list_shown()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Agents at work until there is a valid plan.
-fn draft(prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Planned, PlannerError> {
+fn draft(
+    prepared: &Prepared,
+    asker: &mut Option<Asker>,
+    reporter: &mut dyn Reporter,
+) -> Result<Planned, PlannerError> {
     let mut answers: Vec<QuestionAnswered> = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     let mut checks_told = false;
-    // One for all agents: it reads the terminal from the first question on.
-    let mut asker = None;
     for number in 1..=ROUNDS {
         let RoundEnd { last_words, answers: more } =
-            round(prepared, number, &findings, &answers, &mut asker, reporter)?;
+            round(prepared, number, &findings, &answers, asker, reporter)?;
         answers.extend(more);
         let Some(draft) = drafts::read(&prepared.spec, &prepared.record, &answers)? else {
             let record = prepared.record.dir().to_path_buf();
