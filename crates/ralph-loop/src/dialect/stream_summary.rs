@@ -198,6 +198,14 @@ impl fmt::Display for Exit {
     }
 }
 
+impl Tokens {
+    /// Of all kinds.
+    pub fn total(self) -> u64 {
+        let Tokens { input, output, cache_read, cache_write } = self;
+        [output, cache_read, cache_write].iter().fold(input, |sum, more| sum.saturating_add(*more))
+    }
+}
+
 impl AddAssign for Tokens {
     fn add_assign(&mut self, more: Tokens) {
         self.input = self.input.saturating_add(more.input);

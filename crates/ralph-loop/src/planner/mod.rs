@@ -9,8 +9,10 @@
 pub mod merge;
 pub mod prd;
 pub mod proposal;
+pub mod spent;
 pub mod summary;
 
 pub use merge::{Dropped, DroppedChange, Merged, Scope, has_begun, keep_fields, merge};
 pub use proposal::{FieldChange, Proposal};
+pub use spent::Spent;
 pub use summary::{CheckOutcome, PlanSummary, PlannedStory, StoryChange, TriedCheck};

@@ -10,6 +10,7 @@ use ralph_loop::dialect::{
     self, AgentEvent, Control, Dialect, Exit, Line, Lines, Planning, QuestionsAsked, ScanFor, StreamReader,
     Talk, allow_answers, control_request, deny, planning_command, user_message,
 };
+use ralph_loop::planner::Spent;
 use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::run::AgentSpec;
 use ralph_loop::text::clip;
@@ -44,6 +45,7 @@ pub struct Round<'a> {
 pub struct RoundEnd {
     pub last_words: String,
     pub answers: Vec<QuestionAnswered>,
+    pub spent: Spent,
 }
 
 impl Round<'_> {
@@ -123,7 +125,7 @@ impl Round<'_> {
         let Heard { reader, complaint, last_words, answers, .. } = heard;
         let seen = reader.finish(&mut |event| audience.reporter.agent(&event));
         match dialect::answer(output, exit, &seen, complaint.as_ref()).problem() {
-            None => Ok(RoundEnd { last_words, answers }),
+            None => Ok(RoundEnd { last_words, answers, spent: Spent::of(self.agent.price, &seen) }),
             Some(why) => Err(PlannerError::AgentFailed {
                 why: why.to_owned(),
                 record: self.record.dir().to_path_buf(),

@@ -36,10 +36,10 @@ pub use proof::ProofReport;
 pub use refusal::advice as refusal_advice;
 pub use result::{ChangedLines, ErrorReport, NetworkReport, RunResult, StoriesLeft, Summary, WITHOUT_COPY};
 pub use status::{describe, doing_now, in_list, short, up_now};
-pub use style::{Style, Tone, fit, fit_end, fit_middle, fold};
+pub use style::{Style, Tone, count, fit, fit_end, fit_middle, fold};
 pub use tasks_left::{TaskResult, TasksLeft};
 pub use verbose::Verbose;
-pub use view_json::ViewJson;
+pub use view_json::{TokensJson, ViewJson};
 pub use view_schema::schema as view_schema;
 
 use ralph_loop::dialect::{AgentEvent, Line};

@@ -3,9 +3,9 @@
 use super::status_line::{Status, Taskbar};
 use super::style::{count, fit};
 use jiff::{SignedDuration, Zoned};
+use ralph_loop::WaitsFor;
 use ralph_loop::text::{one_line, printable};
 use ralph_loop::view::{Doing, RunView, Work};
-use ralph_loop::{WaitsFor, dialect::Tokens};
 use unicode_width::UnicodeWidthStr;
 
 /// Between the parts.
@@ -47,7 +47,7 @@ pub fn describe(view: &RunView, up_ms: u64, now: &Zoned, width: usize) -> String
         parts.push(Part { text, tail, worth: 8, least: 16 });
     }
     parts.push(Part::whole(5, view.cost().rounded()));
-    let tokens = all(view.tokens);
+    let tokens = view.tokens.total();
     if tokens > 0 {
         parts.push(Part::whole(2, format!("{} tok", count(tokens))));
     }
@@ -193,11 +193,6 @@ pub fn in_list(view: &RunView, now: &Zoned) -> String {
 pub fn up_now(view: &RunView, now: &Zoned) -> u64 {
     let since_last = now.timestamp().as_millisecond().saturating_sub(view.last_at);
     view.up_ms.saturating_add(u64::try_from(since_last).unwrap_or(0))
-}
-
-fn all(tokens: Tokens) -> u64 {
-    let Tokens { input, output, cache_read, cache_write } = tokens;
-    [output, cache_read, cache_write].iter().fold(input, |sum, more| sum.saturating_add(*more))
 }
 
 /// As short as it can be told: tenths would only flicker.

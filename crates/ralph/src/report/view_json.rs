@@ -82,11 +82,17 @@ struct ToolJson<'v> {
 
 /// With zeros.
 #[derive(Debug, Serialize)]
-struct TokensJson {
+pub struct TokensJson {
     input: u64,
     output: u64,
     cache_read: u64,
     cache_write: u64,
+}
+
+impl From<Tokens> for TokensJson {
+    fn from(Tokens { input, output, cache_read, cache_write }: Tokens) -> TokensJson {
+        TokensJson { input, output, cache_read, cache_write }
+    }
 }
 
 impl<'v> ViewJson<'v> {
@@ -133,7 +139,6 @@ impl<'v> ViewJson<'v> {
             done_pattern,
             silence_ms,
         } = view;
-        let Tokens { input, output, cache_read, cache_write } = *tokens;
         ViewJson {
             id,
             alive: is_live,
@@ -162,7 +167,7 @@ impl<'v> ViewJson<'v> {
             total_failures: *total_failures,
             spent: spent.dollars(),
             spent_estimated: *spent_estimated,
-            tokens: TokensJson { input, output, cache_read, cache_write },
+            tokens: (*tokens).into(),
             max_cost: max_cost.map(Usd::dollars),
             agent_now: agent(agent_now),
             paused: *paused,

@@ -52,6 +52,44 @@ echo '{{"type":"result","subtype":"success","is_error":false,"result":"I planned
     );
 }
 
+/// The same, which also says what it has used.
+fn claude_with_costs(sandbox: &Sandbox, body: &str) {
+    let usage = r#"{"type":"result","subtype":"success","is_error":false,"result":"I planned it.","total_cost_usd":0.25,"usage":{"input_tokens":1000,"output_tokens":200,"cache_read_input_tokens":30,"cache_creation_input_tokens":4}}"#;
+    claude(sandbox, &format!("{body}\necho '{usage}'; exit 0"));
+}
+
+#[test]
+fn what_all_agents_of_a_plan_have_used_is_told() {
+    for (args, agents) in [(&[][..], 1), (&["--format", "json"], 2)] {
+        let sandbox = half_done();
+        let more = [done("US-001", "Hello"), story("US-002", "Goodbye"), story("US-003", "More")];
+        give(&sandbox, "tasks.json", &list(&more).to_string());
+        // Of two agents, the first plans badly.
+        claude_with_costs(
+            &sandbox,
+            &format!("cp tasks.json $drafts; test $n = {agents} || echo '{{' > $drafts/tasks.json"),
+        );
+        let ran = sandbox.ralph(&[&["plan", "--yes", "more"], args].concat()).exits(0);
+        if args.is_empty() {
+            assert!(ran.stdout.ends_with("Planning cost: $0.2500, 1.2K tokens\n"), "{}", ran.stdout);
+            continue;
+        }
+        let planned = ran.json();
+        assert_eq!((&planned["cost"], &planned["cost_estimated"]), (&json!(0.5), &json!(false)));
+        let tokens = json!({"input": 2000, "output": 400, "cache_read": 60, "cache_write": 8});
+        assert_eq!(planned["tokens"], tokens);
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_say_what_it_has_used_costs_nothing_known() {
+    let sandbox = half_done();
+    give(&sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+    claude(&sandbox, "cp tasks.json $drafts");
+    let planned = sandbox.ralph(&["plan", "--yes", "more", "--format", "json"]).exits(0).json();
+    assert_eq!((&planned["cost"], &planned["tokens"]["input"]), (&Value::Null, &json!(0)));
+}
+
 /// Files beside the project that the agent can copy.
 pub fn give(sandbox: &Sandbox, name: &str, content: &str) {
     fs::write(sandbox.root().join(name), content).unwrap();
@@ -492,6 +530,7 @@ fn stories_are_added_beside_those_that_exist() {
         .replace("Hello", "Setup")
         .replace("are greeted", "have one");
     sandbox.write("specs/epic-1/story-1.1-setup.md", &first);
+    sandbox.settings(&json!({"stories": {"verify": ["echo ran >> ../tried", "no-such-linter"]}}));
     give(&sandbox, "spec.md", SPEC);
     claude(
         &sandbox,
@@ -501,6 +540,15 @@ fn stories_are_added_beside_those_that_exist() {
     for said in ["1.2  Hello (after 1.1)", "prints \"Hello, Ada\"", "- English only", "ralph stories"] {
         assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
     }
+    for said in ["echo ran >> ../tried: runs, passes now", "no-such-linter: command not found"] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    assert_eq!(fs::read_to_string(sandbox.root().join("tried")).unwrap(), "ran\n", "each is run once");
+    assert_eq!(
+        fs::read_to_string(sandbox.root().join("calls")).unwrap(),
+        "1\n",
+        "the agent cannot change them"
+    );
     assert_eq!(sandbox.read("specs/epic-1/story-1.1-setup.md"), first);
     assert_eq!(sandbox.read("specs/epic-1/story-1.2-hello.md"), SPEC);
     sandbox.ralph(&["stories", "check"]).exits(0);

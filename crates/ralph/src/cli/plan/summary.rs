@@ -6,9 +6,9 @@ use crate::cli::{print_json, print_lines};
 use crate::error::with_causes;
 use crate::planner::drafts::{Draft, TasksDraft};
 use crate::planner::{Form, PlanScope, PlannerError, tried};
-use crate::report::{Out, Style, Tone, say};
+use crate::report::{Out, Style, TokensJson, Tone, count, say};
 use ralph_loop::planner::prd::{self, QuestionAnswered};
-use ralph_loop::planner::{PlanSummary, PlannedStory, Proposal, StoryChange, TriedCheck, summary};
+use ralph_loop::planner::{PlanSummary, PlannedStory, Proposal, Spent, StoryChange, TriedCheck, summary};
 use ralph_loop::strict::{Finding, repairs};
 use ralph_loop::text::{counted, one_line, printable};
 use serde::Serialize;
@@ -29,6 +29,22 @@ pub struct Planned {
     /// How that story could be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
+    /// Nothing is known of a conversation.
+    #[serde(flatten, serialize_with = "spent")]
+    pub spent: Spent,
+}
+
+fn spent<S: serde::Serializer>(spent: &Spent, out: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct SpentJson {
+        cost: Option<f64>,
+        cost_estimated: bool,
+        tokens: TokensJson,
+    }
+    let Spent { cost, tokens } = *spent;
+    let cost_estimated = cost.is_some_and(|cost| cost.estimated);
+    SpentJson { cost: cost.map(|cost| cost.usd.dollars()), cost_estimated, tokens: tokens.into() }
+        .serialize(out)
 }
 
 /// Tries the checks. The draft is valid.
@@ -40,6 +56,7 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
         warnings: draft.findings().to_vec(),
         why: None,
         proposal: None,
+        spent: Spent::default(),
     };
     planned.summary.answers = answers.to_vec();
     match draft {
@@ -50,28 +67,34 @@ pub fn of(prepared: &Prepared, draft: &Draft, answers: &[QuestionAnswered]) -> R
             planned.summary.assumptions = prd::assumptions(&draft.prd);
             planned.why = draft.why.as_ref().map(|why| why.trim().to_owned());
             planned.proposal = proposal(prepared, draft);
-            let commands = match planned.proposal {
-                // They are as before.
-                Some(_) => Vec::new(),
-                None => list.verify_commands(),
-            };
-            let Prepared { project, settings, home, record, .. } = prepared;
-            if !commands.is_empty() {
-                say("ralph: running the checks of the plan…");
+            // With a proposal they are as before.
+            if planned.proposal.is_none() {
+                planned.summary.checks = tried(prepared, &list.verify_commands())?;
             }
-            let tried = tried::try_checks(&commands, project, settings, home);
-            planned.summary.checks = match tried {
-                Ok(Some(tried)) => tried,
-                Ok(None) => return Err(PlannerError::Interrupted { drafts: record.drafts() }),
-                Err(error) => {
-                    say(&format!("ralph: warning: the checks were not tried: {}", with_causes(&error)));
-                    tried::untried(&commands)
-                }
-            };
         }
-        Draft::Stories(draft) => planned.summary.assumptions.clone_from(&draft.assumptions),
+        Draft::Stories(draft) => {
+            planned.summary.assumptions.clone_from(&draft.assumptions);
+            let checks: Vec<&str> = prepared.settings.stories.verify.iter().map(String::as_str).collect();
+            planned.summary.checks = tried(prepared, &checks)?;
+        }
     }
     Ok(planned)
+}
+
+/// The checks that a run over the plan would use, each run once.
+fn tried(prepared: &Prepared, commands: &[&str]) -> Result<Vec<TriedCheck>, PlannerError> {
+    let Prepared { project, settings, home, record, .. } = prepared;
+    if !commands.is_empty() {
+        say("ralph: running the checks of the plan…");
+    }
+    match tried::try_checks(commands, project, settings, home) {
+        Ok(Some(tried)) => Ok(tried),
+        Ok(None) => Err(PlannerError::Interrupted { drafts: record.drafts() }),
+        Err(error) => {
+            say(&format!("ralph: warning: the checks were not tried: {}", with_causes(&error)));
+            Ok(tried::untried(commands))
+        }
+    }
 }
 
 /// Where one story was asked about.
@@ -189,7 +212,19 @@ pub fn show(prepared: &Prepared, planned: &Planned) {
         page.line(&format!("Written: {}", shown(&planned.files)));
         page.line(&format!("Next: commit it, then run: {}", command(prepared).join(" ")));
     }
+    if let Some(spent) = spent_line(&planned.spent) {
+        page.line(&spent);
+    }
     page.out.flush();
+}
+
+fn spent_line(spent: &Spent) -> Option<String> {
+    let tokens = match spent.tokens.total() {
+        0 => None,
+        tokens => Some(format!("{} tokens", count(tokens))),
+    };
+    let parts: Vec<String> = spent.cost.map(|cost| cost.to_string()).into_iter().chain(tokens).collect();
+    (!parts.is_empty()).then(|| format!("Planning cost: {}", parts.join(", ")))
 }
 
 /// Files on one line.

@@ -10,8 +10,8 @@ use crate::planner::headless::{Audience, Round, RoundEnd};
 use crate::planner::instructions::Talk;
 use crate::planner::{Form, PlannerError, check, install};
 use crate::report::{Display, Human, HumanOptions, Ndjson, Reporter, Silent, Style, say};
-use ralph_loop::planner::Proposal;
 use ralph_loop::planner::prd::QuestionAnswered;
+use ralph_loop::planner::{Proposal, Spent};
 use ralph_loop::strict::{Finding, Rule};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -89,10 +89,12 @@ fn draft(
     let mut answers: Vec<QuestionAnswered> = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     let mut checks_told = false;
+    let mut spent = Spent::default();
     for number in 1..=ROUNDS {
-        let RoundEnd { last_words, answers: more } =
+        let RoundEnd { last_words, answers: more, spent: also } =
             round(prepared, number, &findings, &answers, asker, reporter)?;
         answers.extend(more);
+        spent += also;
         let Some(draft) = drafts::read(&prepared.spec, &prepared.record, &answers)? else {
             let record = prepared.record.dir().to_path_buf();
             return Err(PlannerError::NothingDrafted { last_words, record });
@@ -103,8 +105,12 @@ fn draft(
             as_merged(prepared, &draft)?;
             continue;
         }
-        let planned = summary::of(prepared, &draft, &answers)?;
-        let unusable = unusable_checks(&planned);
+        let planned = Planned { spent, ..summary::of(prepared, &draft, &answers)? };
+        let unusable = match prepared.spec.form {
+            Form::Tasks { .. } => unusable_checks(&planned),
+            // Those of stories are in the settings, which are the user's.
+            Form::Stories => Vec::new(),
+        };
         // Told once: a check may also be something that the first story makes.
         if unusable.is_empty() || checks_told || number == ROUNDS {
             return Ok(planned);
