@@ -52,6 +52,7 @@ mod lost_ground;
 mod low_disk;
 mod map;
 mod plan;
+mod plan_disk;
 mod plan_killed;
 mod plan_talk;
 mod plugin;
