@@ -108,15 +108,9 @@ fn is_id(content: &[u8]) -> bool {
 #[expect(clippy::disallowed_methods, reason = "tests write files")]
 mod tests {
     use super::*;
-    use crate::git::git;
+    use crate::git::test_support::run;
     use std::fs;
     use std::time::{Duration, Instant};
-
-    fn run(top: &Path, args: &[&str]) {
-        let identity = ["-c", "user.name=x", "-c", "user.email=x@localhost"];
-        let ran = git(top).args(identity).args(args).run().unwrap();
-        assert!(ran.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    }
 
     type Known = (KnownCommit, KnownHead);
 

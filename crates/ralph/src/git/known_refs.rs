@@ -70,13 +70,8 @@ fn read_below(dir: &Path, read: &mut BTreeMap<PathBuf, Vec<u8>>) -> Option<()> {
 mod tests {
     use super::*;
     use crate::git::git;
+    use crate::git::test_support::run;
     use std::fs;
-
-    fn run(top: &Path, args: &[&str]) {
-        let identity = ["-c", "user.name=x", "-c", "user.email=x@localhost"];
-        let ran = git(top).args(identity).args(args).run().unwrap();
-        assert!(ran.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    }
 
     #[test]
     fn whatever_changes_a_ref_is_noticed() {

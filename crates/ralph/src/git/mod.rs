@@ -32,6 +32,8 @@ pub mod shadow;
 mod sign;
 mod stale_lock;
 mod stamp;
+#[cfg(test)]
+mod test_support;
 mod tidy;
 pub mod tree_changes;
 pub mod users_head;
