@@ -426,7 +426,7 @@ fn what_the_user_wants_can_come_from_a_pipe_or_a_file() {
     sandbox.spawn(command).end().exits(0);
     assert!(prompt(&sandbox, 1).contains("Greet the visitors."));
     let told = sandbox.ralph(&["plan", "--from", "../issue.md", "--dry-run"]).exits(0).stdout;
-    assert!(told.contains("Greet the visitors.") && told.contains("Nobody answers questions"), "{told}");
+    assert!(told.contains("Greet the visitors.") && told.contains("You cannot ask questions"), "{told}");
     assert!(!sandbox.root().join("prompt-2").exists(), "a dry run starts no agent");
     assert_eq!(fs::read_dir(sandbox.home().join("plans")).unwrap().count(), 1);
 }
