@@ -3,13 +3,13 @@
 //! Lines are read by a thread of their own, because a read of a terminal cannot be called
 //! off; the program ends without waiting for it.
 
+use crate::process::Signals;
 use crate::report::Out;
 use rustix::termios::{QueueSelector, tcflush};
 use std::io::{self, BufRead};
 use std::thread;
 use std::time::Instant;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// The user is gone, or wants to stop.
@@ -28,7 +28,7 @@ pub enum NoAnswer {
 pub struct Asker {
     runtime: Runtime,
     lines: mpsc::UnboundedReceiver<Vec<u8>>,
-    signals: [Signal; 3],
+    signals: Signals,
     out: Out,
 }
 
@@ -36,11 +36,7 @@ impl Asker {
     pub fn new() -> io::Result<Asker> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
-        let signals = [
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ];
+        let signals = Signals::listen()?;
         drop(within);
         let (send, lines) = mpsc::unbounded_channel();
         thread::Builder::new().name("lines".into()).spawn(move || {
@@ -105,7 +101,7 @@ impl Asker {
     }
 
     fn next(&mut self, deadline: Option<Instant>) -> Result<Vec<u8>, NoAnswer> {
-        let Asker { runtime, lines, signals: [interrupt, terminate, hangup], .. } = self;
+        let Asker { runtime, lines, signals, .. } = self;
         let late = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -115,9 +111,7 @@ impl Asker {
         runtime.block_on(async {
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => Err(NoAnswer::Stopped),
-                _ = terminate.recv() => Err(NoAnswer::Stopped),
-                _ = hangup.recv() => Err(NoAnswer::Stopped),
+                () = signals.next() => Err(NoAnswer::Stopped),
                 line = lines.recv() => line.ok_or(NoAnswer::Stopped),
                 () = late => Err(NoAnswer::Late),
             }

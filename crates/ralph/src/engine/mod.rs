@@ -19,7 +19,6 @@ mod raw_log;
 mod retention;
 mod scm;
 mod service;
-mod signals;
 mod step;
 mod stop;
 mod story_files;

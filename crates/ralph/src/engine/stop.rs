@@ -1,7 +1,7 @@
 //! What stops the loop, beside the commands of other terminals: signals, or the program that the run
 //! is in.
 
-use super::signals::Signals;
+use crate::process::Signals;
 use ralph_loop::ask::Ask;
 use ralph_loop::event::Fact;
 use std::io;

@@ -3,7 +3,7 @@
 //!
 //! Invariant: after [`Happened::Ended`] nothing of the program is left, and all of its output has been heard.
 
-use crate::process::{Command, Exit, Keeper, KeeperEvent, KeeperProgram, Stdio3};
+use crate::process::{Command, Exit, Keeper, KeeperEvent, KeeperProgram, Signals, Stdio3};
 use std::fs::File;
 use std::future::poll_fn;
 use std::io;
@@ -12,7 +12,6 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// No process is left to write: what is in the pipes comes at once.
@@ -55,7 +54,7 @@ pub struct Runner {
     input: InputState,
     stdout: Option<Receiver>,
     stderr: Option<Receiver>,
-    signals: [Signal; 3],
+    signals: Signals,
     deadline: Option<Instant>,
     /// Why it is ended by ralph.
     ending: Option<Ended>,
@@ -82,11 +81,7 @@ impl Runner {
     pub fn start(command: &Command, input: Input, limit: Option<Duration>) -> io::Result<Runner> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
-        let signals = [
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ];
+        let signals = Signals::listen()?;
         let mut keeper = Keeper::start(&KeeperProgram::Own, None, &[]).map_err(io::Error::other)?;
         let (stdin, theirs): (Option<Sender>, OwnedFd) = match input {
             Input::Nothing => (None, File::open("/dev/null")?.into()),
@@ -226,7 +221,6 @@ impl Runner {
 
     fn step(&mut self) -> Step {
         let Runner { runtime, keeper, stdin, unsent, stdout, stderr, signals, deadline, ended, .. } = self;
-        let [interrupt, terminate, hangup] = signals;
         let has_ended = ended.is_some();
         let late = async {
             match (has_ended, *deadline) {
@@ -244,9 +238,7 @@ impl Runner {
         runtime.block_on(async {
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => Step::Signal,
-                _ = terminate.recv() => Step::Signal,
-                _ = hangup.recv() => Step::Signal,
+                () = signals.next() => Step::Signal,
                 written = write(stdin, unsent) => Step::Wrote(written),
                 read = read(stdout) => Step::Stdout(read),
                 read = read(stderr) => Step::Stderr(read),

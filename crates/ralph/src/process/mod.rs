@@ -35,6 +35,7 @@ mod procfs;
 mod reaper;
 #[cfg(target_os = "linux")]
 mod sessions;
+mod signals;
 #[cfg(target_os = "linux")]
 mod survivors;
 #[cfg(target_os = "linux")]
@@ -71,6 +72,7 @@ pub use self::survivors::end_survivors;
 pub use self::detach::{Detached, command_in_terminal, in_terminal};
 pub use self::exec::exec;
 pub use self::foreground::{FOREGROUND, Foreground, foreground_main, in_foreground};
+pub use self::signals::Signals;
 
 pub use ralph_loop::dialect::Exit;
 

@@ -1,19 +1,19 @@
-//! Signals that ask the loop to stop.
+//! Ctrl+C, SIGTERM and SIGHUP, as requests to stop that ralph answers itself.
 
 use std::future::pending;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Requests to stop, from a person or from the system.
-pub(super) struct Signals {
+pub struct Signals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    /// One that was ignored when ralph was started stays ignored: `nohup ralph run` means it.
-    pub(super) fn listen() -> io::Result<Signals> {
+    /// From now on they do not end ralph by themselves. Within a tokio runtime. One that was ignored when ralph was started stays ignored: `nohup ralph run` means it.
+    pub fn listen() -> io::Result<Signals> {
         let ignored = ignored_signals();
         let heard = |kind: SignalKind| {
             let bit = 1 << (kind.as_raw_value() - 1);
@@ -26,7 +26,8 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) {
+    /// Returns with the next one.
+    pub async fn next(&mut self) {
         tokio::select! {
             () = heard(&mut self.interrupt) => {}
             () = heard(&mut self.terminate) => {}

@@ -3,14 +3,13 @@
 //! Without a thread of its own that reads lines, unlike `ask`: such a thread would go on reading the terminal
 //! while the agent has it again.
 
+use crate::process::Signals;
 use crate::report::Out;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, retry_on_intr};
-use std::future::poll_fn;
 use std::io;
-use std::task::Poll;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 
 /// How often to look for a signal while nothing is typed.
 const LOOK: Duration = Duration::from_millis(100);
@@ -30,16 +29,10 @@ pub fn line(question: &str) -> io::Result<Typed> {
     out.flush();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let within = runtime.enter();
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let mut signals = kinds.into_iter().map(signal).collect::<io::Result<Vec<_>>>()?;
+    let mut signals = Signals::listen()?;
     drop(within);
-    let mut is_stopped = || {
-        let heard = poll_fn(|cx| match signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        });
-        runtime.block_on(async { tokio::time::timeout(Duration::from_millis(1), heard).await.is_ok() })
-    };
+    let mut is_stopped =
+        || runtime.block_on(async { timeout(Duration::from_millis(1), signals.next()).await.is_ok() });
     let typed = loop {
         if is_stopped() {
             break Typed::Stop;
