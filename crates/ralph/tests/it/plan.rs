@@ -359,6 +359,21 @@ fn in_the_middle(sandbox: &Sandbox) -> crate::support::Running {
 }
 
 #[test]
+fn a_hangup_that_is_ignored_does_not_stop_planning() {
+    let sandbox = half_done();
+    give(&sandbox, "tasks.json", &list(&[story("US-003", "More")]).to_string());
+    claude(&sandbox, "cp tasks.json $drafts; echo $$ > up; while ! test -e go; do sleep 0.05; done");
+    let mut command = sandbox.command("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" plan --yes more", crate::support::RALPH]);
+    let running = sandbox.spawn(command);
+    until("the agent", || sandbox.root().join("up").exists());
+    running.signal(Signal::HUP);
+    give(&sandbox, "go", "");
+    running.end().exits(0);
+    assert_eq!(titles(&sandbox), ["US-001 Hello", "US-003 More"]);
+}
+
+#[test]
 fn a_killed_ralph_leaves_the_old_files_and_no_process() {
     let sandbox = half_done();
     let before = files(&sandbox);
