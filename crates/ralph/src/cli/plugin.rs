@@ -2,7 +2,7 @@
 
 use super::advice;
 use super::format::{Format, Shape};
-use super::{print_json, print_lines};
+use super::{INTERRUPTED, print_json, print_lines};
 use crate::error::CliError;
 use crate::fsx;
 use crate::layout;
@@ -10,6 +10,7 @@ use crate::plugin::{
     self, Alerts, Finding, HookState, PluginAgent, PluginError, Problem, Standing, Uninstalled, VERSION,
     check_by_claude,
 };
+use crate::process::is_told_to_stop;
 use crate::report::{Out, Style, say};
 use clap::{Args, Subcommand};
 use ralph_loop::text::{counted, printable};
@@ -141,6 +142,22 @@ struct PrintArgs {
 }
 
 pub fn plugin(args: &PluginArgs) -> Result<ExitCode, CliError> {
+    let done = command(args);
+    if !is_told_to_stop() {
+        return done;
+    }
+    let ended = done.err().map_or_else(String::new, |error| format!(": {}", error.message));
+    let hint = match args.command {
+        Some(PluginCommand::Install(_) | PluginCommand::Uninstall(_)) => {
+            "; `ralph plugin status` shows what is installed"
+        }
+        None | Some(PluginCommand::Status(_) | PluginCommand::Validate(_) | PluginCommand::Print(_)) => "",
+    };
+    say(&printable(&format!("ralph: stopped{ended}{hint}")));
+    Ok(ExitCode::from(INTERRUPTED))
+}
+
+fn command(args: &PluginArgs) -> Result<ExitCode, CliError> {
     match &args.command {
         None => status(&args.status),
         Some(PluginCommand::Install(args)) => install(args),
@@ -212,7 +229,7 @@ fn for_each(
         match act(*agent) {
             Ok(ExitCode::SUCCESS) => {}
             Ok(failed) => code = failed,
-            Err(error) if agents.len() == 1 => return Err(error),
+            Err(error) if agents.len() == 1 || is_told_to_stop() => return Err(error),
             Err(error) => {
                 say(&printable(&error.to_string()));
                 code = ExitCode::from(1);
@@ -292,6 +309,10 @@ impl<'a> Entry<'a> {
 fn status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     let project = here()?;
     let standings = PluginAgent::ALL.map(|agent| Standing::of(agent, &project));
+    if is_told_to_stop() {
+        // What was not asked any more is unknown.
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     match args.format.shape() {
         Shape::Text => standings.iter().for_each(show),
         Shape::Value => print_json(&standings.iter().map(Entry::of).collect::<Vec<_>>()),

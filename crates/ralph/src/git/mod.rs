@@ -94,7 +94,7 @@ impl Repository {
         let answer = git.args(["rev-parse", "--show-toplevel"]).run().map_err(|cause| match cause {
             // Without git there is no repository either.
             ToolError::NotStarted { .. } => NoRepository::None,
-            ToolError::Broken { .. } | ToolError::TimedOut { .. } => {
+            ToolError::Broken { .. } | ToolError::TimedOut { .. } | ToolError::Stopped { .. } => {
                 NoRepository::Unanswered(cause.to_string())
             }
         })?;

@@ -165,7 +165,7 @@ impl<'a> Caller<'a> {
     }
 
     pub(super) fn tool(&self, args: &[&str]) -> Tool<'static> {
-        Tool::new(self.program).args(args).cwd(self.cwd).timeout(self.patience)
+        Tool::new(self.program).args(args).cwd(self.cwd).timeout(self.patience).ends_on_signals()
     }
 
     fn run(&self, args: &[&str]) -> Result<ToolOutput, PluginError> {
@@ -174,6 +174,7 @@ impl<'a> Caller<'a> {
             ToolError::TimedOut { .. } => {
                 PluginError::Slow { agent, command: self.spelled(args), seconds: self.patience.as_secs() }
             }
+            ToolError::Stopped { .. } => PluginError::Stopped { command: self.spelled(args) },
             source => PluginError::Unanswered { agent, source },
         })
     }

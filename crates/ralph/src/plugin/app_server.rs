@@ -3,6 +3,7 @@
 use super::agent::Caller;
 use super::{Complaint, PluginAgent, PluginError, VERSION};
 use crate::process::dialog::{Dialog, Reply};
+use crate::process::tool::ToolError;
 use serde_json::{Value, json};
 
 /// More than any answer to what is asked here.
@@ -34,8 +35,10 @@ impl AppServer {
         question += &json!({"id": id, "method": method, "params": params}).to_string();
         question.push('\n');
         let reply = self.dialog.ask(question.as_bytes(), ANSWER_MAX, |said| answer(said, id).is_some());
-        let (Reply::Whole(said) | Reply::Cut(said)) =
-            reply.map_err(|source| PluginError::Unanswered { agent: PluginAgent::Codex, source })?;
+        let (Reply::Whole(said) | Reply::Cut(said)) = reply.map_err(|source| match source {
+            ToolError::Stopped { .. } => PluginError::Stopped { command: "codex app-server".to_owned() },
+            source => PluginError::Unanswered { agent: PluginAgent::Codex, source },
+        })?;
         match answer(&said, id).map(|mut answer| (answer["result"].take(), answer["error"]["message"].take()))
         {
             Some((result, Value::Null)) => Ok(result),

@@ -47,6 +47,9 @@ pub enum PluginError {
     Refused { agent: PluginAgent, command: String, source: Complaint },
     #[error("`{command}` did not answer within {seconds} s")]
     Slow { agent: PluginAgent, command: String, seconds: u64 },
+    /// By Ctrl+C or a signal to ralph.
+    #[error("`{command}` was ended")]
+    Stopped { command: String },
     #[error("cannot read the answer of `{command}`")]
     Unclear { agent: PluginAgent, command: String, source: serde_json::Error },
     #[error("cannot ask {}", agent.name())]

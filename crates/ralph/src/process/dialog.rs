@@ -60,12 +60,15 @@ impl Dialog {
             if drain.pipe.is_none() || feed.pipe.is_none() {
                 return Err(self.waiting.broken(io::ErrorKind::UnexpectedEof.into()));
             }
+            if self.waiting.is_told() {
+                return Err(self.waiting.stopped());
+            }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 return Err(self.waiting.broken(io::ErrorKind::TimedOut.into()));
             }
             let unwritten = if feed.left.is_empty() { &None } else { &feed.pipe };
-            sleep([&None, &drain.pipe, &None], unwritten, left);
+            sleep([&None, &drain.pipe, &None, self.waiting.told], unwritten, left);
         }
     }
 }

@@ -40,6 +40,7 @@ mod signals;
 mod survivors;
 #[cfg(target_os = "linux")]
 mod sweep;
+mod told;
 pub mod tool;
 pub mod trusted_path;
 #[cfg(target_os = "linux")]
@@ -73,6 +74,7 @@ pub use self::detach::{Detached, command_in_terminal, in_terminal};
 pub use self::exec::exec;
 pub use self::foreground::{FOREGROUND, Foreground, foreground_main, in_foreground};
 pub use self::signals::Signals;
+pub use self::told::is_told_to_stop;
 
 pub use ralph_loop::dialect::Exit;
 

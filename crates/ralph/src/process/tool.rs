@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Command, Exit, trusted_path, wrapped_exit};
+use super::{Command, Exit, is_told_to_stop, told, trusted_path, wrapped_exit};
 use crate::place;
 use crate::sandbox::{Inside, Role, Sandbox};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const CHUNK: usize = 64 * 1024;
 /// How long a program that is no longer wanted may take to end by itself.
 const NOT_WANTED: Duration = Duration::from_secs(10);
+/// How long one may take that is told to end.
+const TOLD: Duration = Duration::from_secs(3);
 /// The most that a pipe holds, unless the administrator allows more.
 const PIPE: usize = 1024 * 1024;
 
@@ -43,6 +45,16 @@ pub struct Tool<'a> {
     timeout: Option<Duration>,
     keep: usize,
     held: Option<OwnedFd>,
+    signals: OnSignals,
+}
+
+/// What becomes of a program when ralph is told to stop. Ctrl+C does not reach it: it is in a group of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnSignals {
+    /// It outlives ralph, or ralph goes on until it has ended.
+    Stays,
+    /// It is told to end, and killed if it does not.
+    Ends,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +78,9 @@ pub enum ToolError {
     Broken { program: OsString, source: io::Error },
     #[error("killed after {} s without an answer: {}", after.as_secs_f32(), program.display())]
     TimedOut { program: OsString, after: Duration },
+    /// Because ralph was told to stop.
+    #[error("ended: {}", program.display())]
+    Stopped { program: OsString },
 }
 
 impl<'a> Tool<'a> {
@@ -80,7 +95,15 @@ impl<'a> Tool<'a> {
     }
 
     pub fn of(command: Command) -> Tool<'a> {
-        Tool { command, sandbox: None, stdin: None, timeout: None, keep: usize::MAX, held: None }
+        Tool {
+            command,
+            sandbox: None,
+            stdin: None,
+            timeout: None,
+            keep: usize::MAX,
+            held: None,
+            signals: OnSignals::Stays,
+        }
     }
 
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -148,6 +171,13 @@ impl<'a> Tool<'a> {
         self
     }
 
+    /// Ends with ralph: Ctrl+C, SIGTERM and SIGHUP to ralph end the program, and its caller is told. From then on
+    /// these signals do not end ralph by themselves.
+    pub fn ends_on_signals(mut self) -> Self {
+        self.signals = OnSignals::Ends;
+        self
+    }
+
     pub fn run(mut self) -> Result<ToolOutput, ToolError> {
         let stdin = match (self.stdin, self.held.take()) {
             (Some(_), _) => Stdio::piped(),
@@ -165,7 +195,12 @@ impl<'a> Tool<'a> {
     }
 
     fn spawn(self, stdin: Stdio, stderr: Stdio) -> Result<Waiting, ToolError> {
-        let Tool { command, sandbox, keep, timeout, .. } = self;
+        let Tool { command, sandbox, keep, timeout, signals, .. } = self;
+        // Before it is started, so that no signal is missed.
+        let told = match signals {
+            OnSignals::Stays => &None,
+            OnSignals::Ends => told::listen(),
+        };
         let program = command.argv.first().cloned().unwrap_or_default();
         let role = sandbox.as_ref().map_or(Role::Commit, |(_, role)| *role);
         let sandbox = sandbox.as_ref().map(|(sandbox, _)| &**sandbox);
@@ -179,7 +214,7 @@ impl<'a> Tool<'a> {
         let mut command = to_start(command);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr).process_group(0);
         match spawn(&mut command) {
-            Ok(child) => Ok(Waiting { program, child: Some(child), wrapped, keep, timeout }),
+            Ok(child) => Ok(Waiting { program, child: Some(child), wrapped, keep, timeout, told }),
             Err(source) => Err(ToolError::NotStarted { program, source }),
         }
     }
@@ -207,6 +242,8 @@ pub struct Waiting {
     wrapped: bool,
     keep: usize,
     timeout: Option<Duration>,
+    /// Readable once it has to end.
+    pub(super) told: &'static Option<File>,
 }
 
 impl Waiting {
@@ -219,6 +256,15 @@ impl Waiting {
     /// When a question that is asked now is no longer waited for.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.timeout.map(|limit| Instant::now() + limit)
+    }
+
+    /// Whether it has to end, with ralph.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some() && is_told_to_stop()
+    }
+
+    pub(super) fn stopped(&self) -> ToolError {
+        ToolError::Stopped { program: self.program.clone() }
     }
 
     pub(super) fn broken(&self, source: io::Error) -> ToolError {
@@ -235,17 +281,22 @@ impl Waiting {
             return Err(ToolError::Broken { program, source: io::ErrorKind::NotConnected.into() });
         };
         let started = Instant::now();
-        let talked = talk(&mut child, input, self.keep, timeout.map(|limit| started + limit));
-        if !matches!(talked, Ok(Some(_))) {
+        let talked = talk(&mut child, input, self.keep, timeout.map(|limit| started + limit), self.told);
+        if !matches!(talked, Ok(Talked::Ended(_))) {
             // Not reaped yet, so the number is still the group's.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
         }
         forget(&child);
+        if self.is_told() {
+            return Err(ToolError::Stopped { program });
+        }
         match talked {
-            Ok(Some(output)) if self.wrapped => Ok(ToolOutput { exit: wrapped_exit(output.exit), ..output }),
-            Ok(Some(output)) => Ok(output),
-            Ok(None) => Err(ToolError::TimedOut { program, after: started.elapsed() }),
+            Ok(Talked::Ended(output)) if self.wrapped => {
+                Ok(ToolOutput { exit: wrapped_exit(output.exit), ..output })
+            }
+            Ok(Talked::Ended(output)) => Ok(output),
+            Ok(Talked::Late) => Err(ToolError::TimedOut { program, after: started.elapsed() }),
             Err(source) => Err(ToolError::Broken { program, source }),
         }
     }
@@ -260,13 +311,20 @@ impl Drop for Waiting {
     }
 }
 
-/// Feeds and reads the program until it ends. `None` at the deadline.
+enum Talked {
+    Ended(ToolOutput),
+    /// At the deadline it has not.
+    Late,
+}
+
+/// Feeds and reads the program until it ends. Once `told` can be read, it is told to end, and its deadline is near.
 fn talk(
     child: &mut Child,
     input: &[u8],
     keep: usize,
-    deadline: Option<Instant>,
-) -> io::Result<Option<ToolOutput>> {
+    mut deadline: Option<Instant>,
+    mut told: &Option<File>,
+) -> io::Result<Talked> {
     let mut stdin = Feed::of(pipe(child.stdin.take())?, input);
     let mut stdout = Drain::of(pipe(child.stdout.take())?, keep);
     let mut stderr = Drain::of(pipe(child.stderr.take())?, usize::MAX);
@@ -280,20 +338,26 @@ fn talk(
         stderr.read(&mut buffer)?;
         if let Some(status) = status {
             let exit = if stdout.is_cut() { Exit::Code(0) } else { exit_of(status) };
-            return Ok(Some(ToolOutput { exit, stdout: stdout.bytes, stderr: stderr.bytes }));
+            return Ok(Talked::Ended(ToolOutput { exit, stdout: stdout.bytes, stderr: stderr.bytes }));
+        }
+        if told.is_some() && is_told_to_stop() {
+            told = &None;
+            deadline = Some(Instant::now() + TOLD);
+            // One that is gone meanwhile is reaped in the next round.
+            let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
-            return Ok(None);
+            return Ok(Talked::Late);
         }
         let look = if end.is_some() { None } else { Some(LOOK) };
-        sleep([&end, &stdout.pipe, &stderr.pipe], &stdin.pipe, left.into_iter().chain(look).min());
+        sleep([&end, &stdout.pipe, &stderr.pipe, told], &stdin.pipe, left.into_iter().chain(look).min());
     }
 }
 
 /// Sleeps until something can be read or written. What it is does not matter: trying all of
 /// them is cheap, because none blocks.
-pub(super) fn sleep(readable: [&Option<File>; 3], writable: &Option<File>, limit: Option<Duration>) {
+pub(super) fn sleep(readable: [&Option<File>; 4], writable: &Option<File>, limit: Option<Duration>) {
     let readable = readable.into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN));
     let writable = writable.iter().map(|file| PollFd::new(file, PollFlags::OUT));
     let mut descriptors: Vec<PollFd<'_>> = readable.chain(writable).collect();

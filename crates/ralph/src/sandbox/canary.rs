@@ -178,7 +178,9 @@ fn run(sandbox: &Sandbox, paths: [&Path; 3]) -> Result<ToolOutput, Failure> {
     let command = sandbox.command(&Inside::of(Role::Check), command);
     Tool::of(command).timeout(TIMEOUT).run().map_err(|cause| match cause {
         ToolError::TimedOut { .. } => Failure::Hangs,
-        ToolError::NotStarted { .. } | ToolError::Broken { .. } => Failure::Because(cause.to_string()),
+        ToolError::NotStarted { .. } | ToolError::Broken { .. } | ToolError::Stopped { .. } => {
+            Failure::Because(cause.to_string())
+        }
     })
 }
 

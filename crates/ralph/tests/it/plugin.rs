@@ -1,9 +1,11 @@
 //! `ralph plugin` without the real agents, and the scripts of the plugin. The agents themselves are in tests/e2e.
 
-use crate::support::{RALPH, Ran, Sandbox};
+use crate::support::{RALPH, Ran, Sandbox, until};
+use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin")
@@ -69,6 +71,54 @@ fn an_agent_that_knows_no_plugins_is_named_and_nothing_is_left_behind() {
     plugin(&sandbox, &["install", "--agent", "codex"])
         .exits(1)
         .says("cannot read the answer of `codex plugin");
+}
+
+#[test]
+fn a_signal_ends_the_command_of_an_agent_that_does_not_answer() {
+    for (signal, body) in [
+        (Signal::INT, "exec sleep 600"),
+        (Signal::TERM, "sleep 600 & wait"),
+        (Signal::HUP, "trap '' TERM; while :; do sleep 0.1; done"),
+    ] {
+        let sandbox = Sandbox::bare();
+        let up = sandbox.root().join("up");
+        for agent in ["claude", "codex"] {
+            sandbox.program(agent, &format!("echo {agent} >> {}; {body}", up.display()));
+        }
+        let running = sandbox.start(&["plugin", "install"]);
+        until("the agent", || up.exists());
+        let began = Instant::now();
+        running.signal(signal);
+        let ran = running.end().exits(130);
+        // It would wait for a minute.
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        let said =
+            "ralph: stopped: `claude plugin marketplace list --json` was ended; `ralph plugin status` shows";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&up).unwrap(), "claude\n", "the next agent is not asked");
+        assert!(!sandbox.root().join("user/.local/share/ralph/plugin/claude").exists());
+        sandbox.nothing_is_left();
+    }
+}
+
+#[test]
+fn a_signal_ends_a_command_that_keeps_a_dialog_open() {
+    let sandbox = Sandbox::bare();
+    let (up, dir) = (sandbox.root().join("up"), sandbox.root().join("user/.local/share/ralph/plugin/codex"));
+    let marketplaces = json!({"marketplaces": [{"name": "ralph", "root": dir}]});
+    sandbox.program(
+        "codex",
+        &format!(
+            "case \"$*\" in\n*app-server*) : > {}; exec sleep 600 ;;\n*'marketplace list'*) echo '{marketplaces}' ;;\n*list*) echo '{{\"installed\": []}}' ;;\nesac",
+            up.display()
+        ),
+    );
+    let running = sandbox.start(&["plugin", "install", "--agent", "codex", "--trust-hooks"]);
+    until("the agent", || up.exists());
+    running.signal(Signal::INT);
+    let ran = running.end().exits(130);
+    assert!(ran.stderr.contains("ralph: stopped: `codex app-server` was ended"), "{}", ran.stderr);
+    sandbox.nothing_is_left();
 }
 
 /// A Claude Code that has the plugin, and writes down where it is called with what.

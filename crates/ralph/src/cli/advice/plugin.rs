@@ -25,7 +25,8 @@ impl From<&PluginError> for CliError {
                 failed.hint("ralph does not change files behind a link: remove the link, then try again")
             }
             PluginError::NoHome => CliError { code: Code::Usage, ..failed }.hint("set HOME or XDG_DATA_HOME"),
-            PluginError::Unanswered { .. }
+            PluginError::Stopped { .. }
+            | PluginError::Unanswered { .. }
             | PluginError::Unwritable { .. }
             | PluginError::Unremovable { .. } => failed,
         }
