@@ -30,7 +30,6 @@ mod plan;
 mod plan_talk;
 mod plugin;
 mod processes;
-#[expect(dead_code, reason = "the other suite uses all of it")]
 #[path = "../it/screen.rs"]
 mod screen;
 mod stage;

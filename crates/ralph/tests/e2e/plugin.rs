@@ -466,6 +466,40 @@ fn codex_skips_hooks_that_are_not_trusted_and_status_finds_that() {
     assert_eq!(told(&stage), (0, 0), "{:#?}", stage.turns());
 }
 
+/// Codex in a terminal, in a project that it trusts.
+fn codex_screen(stage: &Stage, prompt: &str) -> Screen {
+    let mut command = stage.command("setsid");
+    command.envs(OF_A_RUN);
+    let (program, project) = (stage.program(), stage.path("").display().to_string());
+    let trusted = format!("projects={{{:?}={{trust_level=\"trusted\"}}}}", project.trim_end_matches('/'));
+    // For a model of its own it first advertises another one.
+    let flags = ["-c", &trusted, "--model", "stub", "--dangerously-bypass-approvals-and-sandbox", prompt];
+    Screen::start(command, &[&[program.to_str().unwrap()], &flags[..]].concat(), (120, 40))
+}
+
+#[test]
+fn codex_asks_at_its_next_start_whether_to_trust_the_hooks_and_then_calls_them() {
+    for (choice, last_words, hooks, calls) in [
+        ("› 3. Continue without trusting", "That was all.", "untrusted", (0, 0)),
+        // As `ralph plugin status` and the docs name it.
+        ("› 2. Trust all and continue", "Now it is right.", "in_effect", (1, 1)),
+    ] {
+        let Some(stage) = stage(Real::Codex, &works()) else { return };
+        with_a_mistake(&stage);
+        install(&stage, &[]);
+        let mut screen = codex_screen(&stage, "work");
+        screen.shows("Hooks need review");
+        screen.press_until(&["\x1b[B"], choice);
+        screen.keys("\r");
+        screen.shows(last_words);
+        screen.keys("\x04");
+        let (code, seen) = screen.restored();
+        assert_eq!(code, Some(0), "{seen}");
+        assert_eq!(told(&stage), calls, "{:#?}", stage.turns());
+        assert_eq!(standing(&stage)["hooks"], hooks);
+    }
+}
+
 #[test]
 fn codex_calls_hooks_that_are_trusted() {
     let Some(stage) = stage(Real::Codex, &works()) else { return };
