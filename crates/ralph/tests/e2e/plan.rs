@@ -66,6 +66,10 @@ fn plans_unattended_and_repairs(real: Real) {
     let planned: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(planned["stories"].as_array().unwrap().len(), 2, "{planned:#}");
     assert_eq!(planned["assumptions"], json!(["English only"]));
+    // Claude names dollars, Codex only tokens.
+    assert!(planned["cost"].as_f64().unwrap() > 0.0, "{planned:#}");
+    assert_eq!(planned["cost_estimated"], real == Real::Codex, "{planned:#}");
+    assert!(planned["tokens"]["output"].as_u64().unwrap() > 0, "{planned:#}");
     assert_eq!(planned["checks"], json!([{"command": "test -f greet.sh", "outcome": "red"}]));
     assert_eq!(stage.read("ralph/prd.md"), PRD);
     let list: Value = serde_json::from_str(&stage.read("ralph/tasks.json")).unwrap();
