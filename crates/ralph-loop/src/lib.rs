@@ -33,6 +33,7 @@ pub mod review;
 pub mod run;
 pub mod sandbox;
 pub mod scm;
+pub mod secrets;
 pub mod signal;
 pub mod state;
 mod stop_reason;

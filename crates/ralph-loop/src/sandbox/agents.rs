@@ -215,7 +215,7 @@ pub fn agent(program: &str) -> Option<&'static AgentFiles> {
 }
 
 /// Whether a name is meant by a pattern, which may end with `*`.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => pattern == name,
