@@ -71,6 +71,38 @@ pub fn first_bytes(text: &str, bytes: usize) -> &str {
 /// A sequence that never ends reaches to the end of its line, so a torn one hides no
 /// further line.
 pub fn printable(text: &str) -> Cow<'_, str> {
+    without_controls(text, |_, _| {})
+}
+
+/// The same, but for colors: what a terminal may be sent that ralph itself has painted.
+pub fn printable_or_painted(text: &str) -> Cow<'_, str> {
+    let is_paint = |control: &str| {
+        let parameters = control.strip_prefix("\x1b[").and_then(|rest| rest.strip_suffix('m'));
+        parameters.is_some_and(|parameters| parameters.bytes().all(|b| matches!(b, b'0'..=b'9' | b';')))
+    };
+    without_controls(text, |control, clean| {
+        if is_paint(control) {
+            clean.push_str(control);
+        }
+    })
+}
+
+/// JSON that a terminal can be sent: it means the same. Controls can only be inside of its strings.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    // Each by itself: what belongs to a sequence is text for those who read JSON.
+    let Some(first) = next_control(json, 0) else { return Cow::Borrowed(json) };
+    let mut clean = json[..first].to_owned();
+    for c in json[first..].chars() {
+        match is_control(c) {
+            true => clean.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// `instead` gets each control with all that belongs to it, and may add something in its place.
+fn without_controls(text: &str, instead: impl Fn(&str, &mut String)) -> Cow<'_, str> {
     let Some(first) = next_control(text, 0) else {
         return Cow::Borrowed(text);
     };
@@ -78,9 +110,10 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     clean.push_str(&text[..first]);
     let mut at = first;
     while at < text.len() {
-        at += control_len(&text[at..]);
-        let until = next_control(text, at).unwrap_or(text.len());
-        clean.push_str(&text[at..until]);
+        let end = at + control_len(&text[at..]);
+        instead(&text[at..end], &mut clean);
+        let until = next_control(text, end).unwrap_or(text.len());
+        clean.push_str(&text[end..until]);
         at = until;
     }
     Cow::Owned(clean)
@@ -297,6 +330,29 @@ mod tests {
         ] {
             assert_eq!(printable(dirty), clean, "{dirty:?}");
         }
+    }
+
+    #[test]
+    fn only_colors_are_left_of_what_is_painted() {
+        for (dirty, clean) in [
+            ("plain", "plain"),
+            ("\x1b[1;31mred\x1b[0m \x1b[m", "\x1b[1;31mred\x1b[0m \x1b[m"),
+            ("\x1b[2J\x1b[1mx\x1b[?25l\x1b[>4;1m\x1b]0;t\x07\r", "\x1b[1mx"),
+            ("\u{9b}31mx", "x"),
+            ("torn\x1b[31", "torn"),
+        ] {
+            assert_eq!(printable_or_painted(dirty), clean, "{dirty:?}");
+        }
+    }
+
+    #[test]
+    fn json_means_the_same_without_controls() {
+        let value = "\u{1b}[2J \u{9b}31m \u{7f} \u{202e}evil é — \n";
+        let json = serde_json::to_string_pretty(&[value]).unwrap();
+        let clean = printable_json(&json);
+        assert!(!clean.chars().any(is_control), "{clean}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&clean).unwrap(), [value]);
+        assert!(matches!(printable_json("{\"a\": \"é\"}\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -54,6 +54,7 @@ mod report;
 mod request;
 mod run_history;
 pub mod sandbox;
+mod secrets;
 mod session;
 mod settings;
 mod similar;

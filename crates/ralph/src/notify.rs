@@ -6,9 +6,11 @@
 
 use crate::process::tool::Tool;
 use crate::report::{low_disk, say};
+use crate::secrets;
 use ralph_loop::ask::Ask;
 use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::state::Stopped;
+use ralph_loop::text::printable;
 use ralph_loop::view::{Moment, Update, Wait};
 use ralph_loop::{Run, State};
 use serde::Serialize;
@@ -96,6 +98,8 @@ impl Notifier {
     /// Beside the loop, which does not wait.
     fn send(&mut self, run: &Run, message: Message) {
         self.threads.retain(|thread| !thread.is_finished());
+        let note = message.note.map(|note| printable(&secrets::mask(&note)).into_owned());
+        let message = Message { note, ..message };
         let (command, workspace) = (self.command.clone(), run.workspace.clone());
         let thread = thread::Builder::new().name("notify".into()).spawn(move || {
             let json = serde_json::to_vec(&message).unwrap_or_default();

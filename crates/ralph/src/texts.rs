@@ -8,6 +8,7 @@
 
 use crate::fsx;
 use crate::layout::{self, RunDir};
+use crate::secrets;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -60,9 +61,25 @@ impl Texts {
         }
     }
 
-    /// Keeps a text and returns its name.
+    /// Keeps a text without secrets and returns its name.
     pub fn put(&mut self, text: &str) -> io::Result<String> {
-        let hash = layout::hash(text.as_bytes());
+        let text = secrets::mask(text);
+        self.keep(layout::hash(text.as_bytes()), &text)
+    }
+
+    /// Keeps a text that an agent gets as it is, and returns its name. The file has the names of its secrets,
+    /// from which they are put back.
+    pub fn put_sealed(&mut self, text: &str) -> io::Result<String> {
+        let sealed = secrets::masker().seal(text, &self.run.id()).into_owned();
+        self.keep(layout::hash(text.as_bytes()), &sealed)
+    }
+
+    /// Keeps a copy of a file of the user's, which may have to be put back, and returns its name.
+    pub fn put_exact(&mut self, text: &str) -> io::Result<String> {
+        self.keep(layout::hash(text.as_bytes()), text)
+    }
+
+    fn keep(&mut self, hash: String, text: &str) -> io::Result<String> {
         if self.last.as_ref() != Some(&hash) {
             let path = self.run.text(&hash);
             if !self.is_kept(&path, text.len() as u64) {
@@ -87,11 +104,18 @@ impl Texts {
 
     pub fn get(&self, hash: &str) -> io::Result<String> {
         let text = fs_err::read_to_string(self.run.text(hash))?;
-        if layout::hash(text.as_bytes()) != hash {
-            let path = self.run.text(hash);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("damaged: {}", path.display())));
+        if layout::hash(text.as_bytes()) == hash {
+            return Ok(text);
         }
-        Ok(text)
+        let invalid = |why: String| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        match secrets::masker().unseal(&text, &self.run.id()) {
+            Ok(unsealed) if layout::hash(unsealed.as_bytes()) == hash => Ok(unsealed.into_owned()),
+            Ok(unsealed) if *unsealed != text => {
+                invalid("the value of a secret in it has changed since the run began".to_owned())
+            }
+            Ok(_) => invalid(format!("damaged: {}", self.run.text(hash).display())),
+            Err(gone) => invalid(gone.to_string()),
+        }
     }
 
     /// What returns once every text so far is on the disk, wherever it is called.

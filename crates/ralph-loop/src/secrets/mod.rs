@@ -10,11 +10,13 @@
 //! Deliberately absent: guesses by the looks of a word. What is masked in one run would not be in the next.
 
 mod forms;
+mod fragments;
 pub mod known;
 mod masker;
 mod sealed;
 mod stream;
 
+pub use fragments::Fragments;
 pub use masker::Masker;
 pub use sealed::{SealedMark, plain_marks};
 pub use stream::MaskedStream;

@@ -61,7 +61,7 @@ impl Asker {
     /// One answer, without the blanks around it.
     pub fn line(&mut self, question: &str) -> Answer<String> {
         loop {
-            self.out.bytes(question.as_bytes());
+            self.out.part(question);
             self.out.flush();
             let line = self.next(None).map_err(|_| Stopped)?;
             match String::from_utf8(line) {
@@ -80,7 +80,7 @@ impl Asker {
 
     /// One answer, without the blanks around it, if it comes in time.
     pub fn line_until(&mut self, question: &str, deadline: Instant) -> Result<String, NoAnswer> {
-        self.out.bytes(question.as_bytes());
+        self.out.part(question);
         self.out.flush();
         let line = self.next(Some(deadline))?;
         Ok(String::from_utf8_lossy(&line).trim().to_string())

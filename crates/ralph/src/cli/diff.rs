@@ -51,7 +51,7 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, CliError> {
         TreeError::Shadow(cause) => CliError::from_error(&cause, Code::Failed),
     })?;
     let mut out = Out::stdout();
-    out.bytes(&bytes);
+    out.foreign(&bytes);
     out.flush();
     if !history.left_out.is_empty() {
         say(&format!("not in the checkpoints: {}", printable(&history.left_out.join(", "))));

@@ -152,7 +152,7 @@ impl View {
                     let mut left = lines.unwrap_or(u64::MAX);
                     last_lines(events.as_bytes(), true, &mut left).unwrap_or(0)
                 });
-                out.bytes(events.as_bytes().get(from..).unwrap_or_default());
+                out.foreign(events.as_bytes().get(from..).unwrap_or_default());
                 *printed = Some(events.len());
             }
         }
@@ -174,7 +174,7 @@ enum ReadError {
 
 fn print(log: &mut GrowingLog, out: &mut Out) -> io::Result<()> {
     log.read(&mut |piece| match piece {
-        Piece::Bytes(bytes) => out.bytes(bytes),
+        Piece::Bytes(bytes) => out.foreign(bytes),
         Piece::Gap => out.line("[ralph] older output is no longer kept (keepStreams)"),
     })
 }

@@ -19,6 +19,7 @@ use crate::run_history::RunHistory;
 use crate::session::{self, SessionOptions};
 use crate::settings;
 use clap::Args;
+use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::proof::{ProofMode, ProofSpec, Replay, Word};
 use std::process::ExitCode;
@@ -132,11 +133,8 @@ fn of_run(home: &Home, id: &str) -> Result<Subject, CliError> {
         delivered,
         objects: vec![checkpoints.join("objects"), kept.dir().join("objects")],
     };
-    let recorded = Recorded {
-        checks: history.run.checks.clone(),
-        proof: history.run.proof.clone().unwrap_or_default(),
-        project: Project::at(history.run.workspace.clone()),
-    };
+    let Run { checks, proof: spec, workspace, .. } = session::needed(&history.run_dir, id)?;
+    let recorded = Recorded { checks, proof: spec.unwrap_or_default(), project: Project::at(workspace) };
     Ok(Subject { replay, word: Some(proof.word), recorded: Some(recorded) })
 }
 

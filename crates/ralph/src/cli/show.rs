@@ -72,11 +72,9 @@ fn print_journal(run_dir: &RunDir) -> Result<(), JournalError> {
     while let Some((_, entry)) = journal.next()? {
         match entry {
             Entry::Known(event) => {
-                if let Ok(line) = serde_json::to_string(&event) {
-                    out.line(&line);
-                }
+                out.json_line(&event);
             }
-            Entry::Newer { line, .. } => out.line(&line),
+            Entry::Newer { line, .. } => out.data(&line),
         }
     }
     out.flush();

@@ -4,7 +4,7 @@ use super::format::{Format, Shape};
 use super::{home, run_table};
 use crate::error::CliError;
 use crate::layout::Home;
-use crate::report::{Out, Style, doing_now, fit, say, short, up_now};
+use crate::report::{Out, Style, doing_now, fit, say, short, shown, up_now};
 use crate::target::{self, Target};
 use clap::Args;
 use jiff::Zoned;
@@ -129,7 +129,7 @@ impl Canvas {
 
     /// From the upper left corner; the rest of each line and of the screen is cleared.
     fn draw(&mut self, lines: &[String]) {
-        let lines: Vec<String> = lines.iter().map(|line| format!("{line}\x1b[K")).collect();
+        let lines: Vec<String> = lines.iter().map(|line| format!("{}\x1b[K", shown(line))).collect();
         self.out.now(format!("\x1b[H{}\x1b[J", lines.join("\r\n")).as_bytes());
     }
 }

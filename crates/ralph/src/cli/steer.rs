@@ -272,7 +272,7 @@ pub(super) fn say_one(home: &Home, target: &Target, text: &str) -> Result<Came, 
             .hint("put it in a file, and name the file in the note"));
     }
     refuse_agents(home, target)?;
-    let hash = Texts::of(&target.run_dir).put(text);
+    let hash = Texts::of(&target.run_dir).put_sealed(text);
     let hash = hash.map_err(|cause| CliError::failed("cannot save the note").cause(cause))?;
     let waits = [Fact::Asked(Ask::Say { text: hash })];
     ask(home, target, &Command::Say { text: text.to_string() }, &waits)

@@ -12,6 +12,7 @@ mod dry;
 mod host;
 mod in_sandbox;
 mod lane;
+mod log_pipe;
 mod own_commit;
 mod pipe;
 mod projections;
@@ -43,6 +44,8 @@ use thiserror::Error;
 /// The world, as far as the loop needs it.
 pub trait Host {
     fn now(&self) -> Now;
+    /// A fact as it is recorded, shown and gone by: without secrets.
+    fn masked(&self, fact: Fact) -> Fact;
     /// Makes an event durable against the end of this process.
     fn record(&mut self, event: &Event) -> io::Result<()>;
     /// Passes a recorded event to the reporters and the files that follow the run.
@@ -135,6 +138,7 @@ fn carry_out<H: Host>(run: &Run, state: &mut State, host: &mut H, action: Action
 /// Records a fact, folds it, shows it.
 pub fn take<H: Host>(run: &Run, state: &mut State, host: &mut H, fact: Fact) -> Result<(), EngineError> {
     let Now { at, up_ms } = host.now();
+    let fact = host.masked(fact);
     let resumes = matches!(fact, Fact::Resumed { .. });
     let epoch = state.position.epoch + u32::from(resumes);
     let event = Event { v: VERSION, seq: state.position.seq + 1, epoch, at, up_ms, fact };

@@ -8,10 +8,12 @@
 
 use super::in_sandbox::InSandbox;
 use super::own_commit::OwnCommit;
+use crate::fsx;
 use crate::git::{self, Repository};
 use crate::place::Access;
 use crate::process::tool::Tool;
 use crate::sandbox::Sandbox;
+use crate::secrets;
 use ralph_loop::Run;
 use ralph_loop::dialect::{AgentEvent, Answer, Dialect, ScanFor, StreamReader};
 use ralph_loop::event::{End, MessageEnd, UncommittedEnd};
@@ -19,6 +21,7 @@ use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use ralph_loop::text::clip;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -290,7 +293,13 @@ fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<Str
     let mut bytes = Vec::new();
     std::fs::File::open(words).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
     if read_as == Dialect::Plain {
-        return message_in(&String::from_utf8_lossy(&bytes), tag);
+        let text = String::from_utf8_lossy(&bytes);
+        if let Cow::Owned(masked) = secrets::mask(&text) {
+            // The agent itself may have written the file.
+            fsx::write_whole(words, masked.as_bytes()).ok()?;
+            return message_in(&masked, tag);
+        }
+        return message_in(&text, tag);
     }
     let mut last = String::new();
     let mut note = |event: AgentEvent<'_>| {

@@ -2,6 +2,7 @@
 
 use super::activity::Activity;
 use super::check_log::{LogGuard, window};
+use super::log_pipe::LogPipe;
 use super::pipe::{self, Got};
 use super::raw_log::RawLog;
 use super::service;
@@ -20,6 +21,7 @@ use ralph_loop::dialect::{
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
 use ralph_loop::proof::Round;
+use ralph_loop::secrets::{Fragments, MaskedStream};
 use ralph_loop::summary;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -55,6 +57,11 @@ pub(super) struct AgentStep {
     /// Which program it is.
     pub(super) program: Dialect,
     pub(super) reader: StreamReader,
+    /// For a stream that has its text in fragments as well: what is kept of standard output.
+    pub(super) fragments: Option<Fragments>,
+    /// Everything passes here before it is read or kept.
+    pub(super) masked_out: Option<MaskedStream>,
+    pub(super) masked_err: Option<MaskedStream>,
     pub(super) stderr_lines: Lines,
     /// The first line there that refuses to start.
     pub(super) complaint: Option<Complaint>,
@@ -158,6 +165,30 @@ impl AgentStep {
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         self.activity.heard(bytes, Instant::now());
+        // Lent out: what is passed on may be in its own memory.
+        let Some(mut stream) = self.masked(source).take() else { return };
+        self.take_masked(source, stream.feed(bytes), reporter);
+        *self.masked(source) = Some(stream);
+    }
+
+    /// Takes what was held back because it could have been the beginning of a secret.
+    fn take_held(&mut self, source: Source, reporter: &mut dyn Reporter) {
+        if let Some(mut stream) = self.masked(source).take() {
+            self.take_masked(source, stream.finish(), reporter);
+        }
+    }
+
+    fn masked(&mut self, source: Source) -> &mut Option<MaskedStream> {
+        match source {
+            Source::Stdout => &mut self.masked_out,
+            Source::Stderr => &mut self.masked_err,
+        }
+    }
+
+    fn take_masked(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
+        if bytes.is_empty() {
+            return;
+        }
         match source {
             Source::Stdout => {
                 let (answers, activity) = (&mut self.answers, &mut self.activity);
@@ -175,6 +206,19 @@ impl AgentStep {
                 });
             }
         }
+        match (source, self.fragments.take()) {
+            (Source::Stdout, Some(mut fragments)) => {
+                self.save(source, fragments.feed(bytes), reporter);
+                self.fragments = Some(fragments);
+            }
+            (_, fragments) => {
+                self.fragments = fragments;
+                self.save(source, bytes, reporter);
+            }
+        }
+    }
+
+    fn save(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         if let Err(cause) = self.keep(source, bytes, reporter) {
             self.problem.get_or_insert(cause);
         }
@@ -234,6 +278,12 @@ impl AgentStep {
     /// Reads what is left of its output, of which the last line need not be a whole one.
     fn read_rest(&mut self, buffer: &mut [u8], reporter: &mut dyn Reporter) {
         self.drain(buffer, reporter);
+        for source in [Source::Stdout, Source::Stderr] {
+            self.take_held(source, reporter);
+        }
+        if let Some(mut fragments) = self.fragments.take() {
+            self.save(Source::Stdout, fragments.finish(), reporter);
+        }
         let AgentStep { reader, program, complaint, stderr_lines, .. } = self;
         stderr_lines.finish(&mut |line| {
             reader.feed_stderr(&line);
@@ -301,12 +351,13 @@ fn hear_stderr(
     reporter.agent_stderr_line(line);
 }
 
-/// A check at work. It writes straight into its log.
+/// A check at work. It writes straight into its log, or through a pipe if there are secrets to mask.
 pub(super) struct CheckStep {
     pub(super) index: usize,
     pub(super) log: PathBuf,
     /// What it writes to: at that name something else may stand once it has run.
     pub(super) output: File,
+    pub(super) pipe: Option<LogPipe>,
     pub(super) guard: Option<LogGuard>,
     pub(super) started: Instant,
     /// The same by the clock that files go by.
@@ -316,9 +367,13 @@ pub(super) struct CheckStep {
 
 impl CheckStep {
     pub(super) fn finish(mut self, run: &Run, ended: ProgramEnd, texts: &mut Texts) -> End {
+        let written = self.pipe.take().map_or(Ok(()), LogPipe::finish);
         let cut = self.guard.take().map(LogGuard::stop);
         let output = self.output.try_clone();
-        let end = self.read(run, ended, texts);
+        let end = match written {
+            Ok(()) => self.read(run, ended, texts),
+            Err(cause) => unsaved(&cause),
+        };
         // The log is for people: a longer one is no failure.
         if let (Some(cut), Ok(output)) = (cut, output) {
             let _ = cut.make(&output);
@@ -354,20 +409,28 @@ impl CheckStep {
                 end.excerpt = Some(hash);
                 End::Check(end)
             }
-            Err(cause) => End::Impossible { why: format!("cannot save the output of a check: {cause}") },
+            Err(cause) => unsaved(&cause),
         }
     }
 }
 
-/// A setup command at work. It writes straight into its log.
+fn unsaved(cause: &io::Error) -> End {
+    End::Impossible { why: format!("cannot save the output of a check: {cause}") }
+}
+
+/// A setup command at work. It writes as a check does.
 pub(super) struct SetupStep {
     pub(super) log: PathBuf,
     pub(super) output: File,
+    pub(super) pipe: Option<LogPipe>,
     pub(super) started: Instant,
 }
 
 impl SetupStep {
-    pub(super) fn finish(self, ended: ProgramEnd) -> End {
+    pub(super) fn finish(mut self, ended: ProgramEnd) -> End {
+        if let Err(cause) = self.pipe.take().map_or(Ok(()), LogPipe::finish) {
+            return unsaved(&cause);
+        }
         let ProgramEnd { exit, swept, .. } = ended;
         let summary = tail(&self.output).ok().and_then(|end_of_output| summary::line(&end_of_output));
         End::Setup(CheckEnd {

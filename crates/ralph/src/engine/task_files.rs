@@ -162,7 +162,7 @@ fn compare(
             let replaced = after.is_err() || !found.is_empty();
             let stood = if *keep && replaced { stands(file) } else { None };
             write(file, &text)?;
-            (text, stood.map(|stood| texts.put(&stood)).transpose()?)
+            (text, stood.map(|stood| texts.put_exact(&stood)).transpose()?)
         }
     };
     let reported = found.iter().chain(&owed).take(REPORTED);
@@ -202,7 +202,7 @@ fn stands(file: &Path) -> Option<String> {
 }
 
 fn known(list: &TaskList, text: &str, texts: &mut Texts) -> io::Result<Known> {
-    Ok(Known { text: texts.put(text)?, list: Arc::new(outline(list)) })
+    Ok(Known { text: texts.put_exact(text)?, list: Arc::new(outline(list)) })
 }
 
 /// Writes the list. A file that is neither that nor `expected` is kept: it may be the user's
@@ -218,7 +218,7 @@ fn replace(
         return Ok(None);
     }
     let displaced = stands.filter(|stands| stands.trim_start_matches('\u{feff}') != expected);
-    let displaced = displaced.map(|stands| texts.put(&stands)).transpose()?;
+    let displaced = displaced.map(|stands| texts.put_exact(&stands)).transpose()?;
     write(file, text)?;
     Ok(displaced)
 }

@@ -10,7 +10,7 @@ mod sync;
 mod view_file;
 
 pub use follow::{FollowError, Follower};
-pub use read::{Entry, JournalError, Reader, Replayed, UnreadableRun, has_lines, opened, replay};
+pub use read::{Entry, JournalError, Reader, Replayed, UnreadableRun, has_lines, opened, replay, sealed};
 pub use view_file::{fold, view, written};
 
 use crate::layout::RunDir;

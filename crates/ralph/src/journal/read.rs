@@ -2,6 +2,7 @@
 
 use crate::layout::RunDir;
 use ralph_loop::event::{Event, Fact, VERSION};
+use ralph_loop::secrets::plain_marks;
 use ralph_loop::state::Illegal;
 use ralph_loop::{Run, State};
 use std::fmt;
@@ -81,6 +82,7 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
+    run: String,
     lines: BufReader<File>,
     /// The length up to the end of the last whole line, and how many there were.
     whole: u64,
@@ -93,7 +95,7 @@ impl Reader {
         let file =
             File::open(&path).map_err(|cause| JournalError::Unreadable { path: path.clone(), cause })?;
         let lines = BufReader::with_capacity(256 << 10, file);
-        Ok(Reader { path, lines, whole: 0, number: 0 })
+        Ok(Reader { path, run: run.id(), lines, whole: 0, number: 0 })
     }
 
     /// The next whole line and its number, if it is there.
@@ -103,7 +105,7 @@ impl Reader {
         if line.last() != Some(&b'\n') {
             return self.not_yet();
         }
-        let entry = match parse(&line) {
+        let entry = match parse_shown(&line, &self.run, number) {
             Ok(entry) => entry,
             // A power cut can leave the last line there in length only. One that is whole and
             // not understood is no torn line.
@@ -132,9 +134,18 @@ impl Reader {
     }
 }
 
-/// The run as it was asked for, from the first line alone.
+/// The run as it was asked for, from the first line alone, for people.
 pub fn opened(run: &RunDir) -> Option<Run> {
-    match parse(&first_line(run)?).ok()? {
+    run_in(parse_shown(&first_line(run)?, &run.id(), 1).ok()?)
+}
+
+/// The same with the marks that its secrets can be put back from.
+pub fn sealed(run: &RunDir) -> Option<Run> {
+    run_in(parse(&first_line(run)?).ok()?)
+}
+
+fn run_in(entry: Entry) -> Option<Run> {
+    match entry {
         Entry::Known(event) => match event.fact {
             Fact::Opened(run) => Some(*run),
             _ => None,
@@ -156,6 +167,14 @@ fn first_line(run: &RunDir) -> Option<Vec<u8>> {
 
 fn is_torn(line: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err()
+}
+
+/// Only the first line has sealed marks.
+fn parse_shown(line: &[u8], run: &str, number: u64) -> Result<Entry, serde_json::Error> {
+    match std::str::from_utf8(line) {
+        Ok(text) if number == 1 => parse(plain_marks(text, run).as_bytes()),
+        Ok(_) | Err(_) => parse(line),
+    }
 }
 
 fn parse(line: &[u8]) -> Result<Entry, serde_json::Error> {

@@ -6,6 +6,7 @@ use crate::fsx;
 use crate::layout::PlanDir;
 use crate::process::Command;
 use crate::report::Reporter;
+use crate::secrets;
 use ralph_loop::dialect::{
     self, AgentEvent, Control, Dialect, Exit, Line, Lines, Planning, QuestionsAsked, ScanFor, StreamReader,
     Talk, allow_answers, control_request, deny, planning_command, user_message,
@@ -13,9 +14,10 @@ use ralph_loop::dialect::{
 use ralph_loop::planner::Spent;
 use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::run::AgentSpec;
+use ralph_loop::secrets::{Fragments, MaskedStream};
 use ralph_loop::text::clip;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Seek as _, Write as _};
 use std::time::{Duration, Instant};
 
 /// What is said to a planner that wants to do anything but read and write drafts.
@@ -68,13 +70,21 @@ impl Round<'_> {
         Ok((Command { argv, cwd: self.spec.project.clone(), ..Command::default() }, line.output))
     }
 
+    /// What it is told, in a file without a name: the record has no secrets.
+    fn told(&self) -> io::Result<File> {
+        let mut file = fsx::nameless(self.record.dir())?;
+        fsx::append_to(&mut file, self.prompt.as_bytes())?;
+        file.rewind()?;
+        Ok(file)
+    }
+
     pub fn play(&self, audience: &mut Audience<'_>) -> Result<RoundEnd, PlannerError> {
         let record = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         let not_started = |why: String| PlannerError::NotStarted { name: self.agent.name.clone(), why };
         let (command, output) = self.command()?;
         let input = match self.asks {
             true => Input::Messages,
-            false => Input::File(File::open(self.record.instructions()).map_err(record)?),
+            false => Input::File(self.told().map_err(record)?),
         };
         let mut stdout_log = fsx::appending(&self.record.stdout(self.number)).map_err(record)?;
         let mut stderr_log = fsx::appending(&self.record.stderr(self.number)).map_err(record)?;
@@ -91,15 +101,19 @@ impl Round<'_> {
             last_words: String::new(),
             answers: Vec::new(),
         };
+        let mut masked = [(); 2].map(|()| MaskedStream::new(secrets::masker()));
+        let mut fragments = Fragments::new(secrets::masker());
         let exit = loop {
             match runner.next() {
                 Happened::Stdout(bytes) => {
-                    stdout_log.write_all(&bytes).map_err(record)?;
-                    heard.stdout(&bytes, self.asks, audience, &mut runner);
+                    let bytes = masked[0].feed(&bytes);
+                    stdout_log.write_all(fragments.feed(bytes)).map_err(record)?;
+                    heard.stdout(bytes, self.asks, audience, &mut runner);
                 }
                 Happened::Stderr(bytes) => {
-                    stderr_log.write_all(&bytes).map_err(record)?;
-                    heard.stderr(&bytes, self.agent.dialect);
+                    let bytes = masked[1].feed(&bytes);
+                    stderr_log.write_all(bytes).map_err(record)?;
+                    heard.stderr(bytes, self.agent.dialect);
                 }
                 Happened::Ended(Ended::Exit(exit)) => break exit,
                 Happened::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
@@ -112,6 +126,13 @@ impl Round<'_> {
                 }
             }
         };
+        let [mut stdout, mut stderr] = masked;
+        let (stdout, stderr) = (stdout.finish(), stderr.finish());
+        stdout_log.write_all(fragments.feed(stdout)).map_err(record)?;
+        stdout_log.write_all(fragments.finish()).map_err(record)?;
+        stderr_log.write_all(stderr).map_err(record)?;
+        heard.stdout(stdout, self.asks, audience, &mut runner);
+        heard.stderr(stderr, self.agent.dialect);
         self.judge(heard, output, exit, audience)
     }
 

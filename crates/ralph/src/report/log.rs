@@ -6,6 +6,7 @@ use super::plans;
 use super::proof;
 use super::{EDITED, Reporter, filled_in, left, low_disk};
 use crate::fsx;
+use crate::secrets;
 use ralph_loop::Run;
 use ralph_loop::ask::Ask;
 use ralph_loop::check::CheckOutcome;
@@ -32,7 +33,7 @@ impl<'r> Logged<'r> {
     }
 
     fn add(&mut self, lines: &str) {
-        if let Err(cause) = fsx::append_unlinked(&self.path, lines.as_bytes())
+        if let Err(cause) = fsx::append_unlinked(&self.path, secrets::mask(lines).as_bytes())
             && !std::mem::replace(&mut self.warned, true)
         {
             self.inner.warn(&format!("cannot write the log: {cause}"));

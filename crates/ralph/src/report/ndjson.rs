@@ -35,7 +35,7 @@ impl Ndjson {
 
     fn put(&mut self, line: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(line) {
-            self.screen.line(&text);
+            self.screen.data(&text);
         }
     }
 }

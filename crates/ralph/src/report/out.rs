@@ -2,8 +2,11 @@
 #![expect(clippy::disallowed_methods, reason = "this is where reports are printed")]
 
 use super::style::{Style, fold, stderr_edge};
+use crate::secrets;
+use ralph_loop::text::{printable_json, printable_or_painted};
 use serde::Serialize;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 /// Standard output. Once its reader is gone, or the disk behind it is full, what is written
 /// here goes nowhere: the work matters more than the report of it.
@@ -17,29 +20,51 @@ impl Out {
     }
 
     pub fn line(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+        self.part(text);
         self.bytes(b"\n");
+    }
+
+    /// Something on a line that goes on, such as a question.
+    pub fn part(&mut self, text: &str) {
+        self.bytes(shown(text).as_bytes());
     }
 
     /// Lines for people, folded for a terminal.
     pub fn text(&mut self, text: &str) {
-        self.line(&fold(text, Style::of_stdout().edge()));
+        // A secret that is folded is not found.
+        self.line(&fold(&shown(text), Style::of_stdout().edge()));
     }
 
     /// A value as programs read it.
     pub fn json(&mut self, value: &impl Serialize) {
         if let Ok(text) = serde_json::to_string_pretty(value) {
-            self.line(&text);
+            self.data(&text);
         }
     }
 
     /// The same on one line.
     pub fn json_line(&mut self, value: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(value) {
-            self.line(&text);
+            self.data(&text);
         }
     }
 
+    /// Lines of JSON.
+    pub fn data(&mut self, json: &str) {
+        self.bytes(shown_json(json).as_bytes());
+        self.bytes(b"\n");
+    }
+
+    /// What another program has written: as it is, or without control sequences on a terminal. A sequence that
+    /// is cut by the end of a piece is no sequence any more.
+    pub fn foreign(&mut self, bytes: &[u8]) {
+        match rustix::stdio::stdout().is_terminal() {
+            true => self.bytes(printable_or_painted(&String::from_utf8_lossy(bytes)).as_bytes()),
+            false => self.bytes(bytes),
+        }
+    }
+
+    /// Exactly this.
     pub fn bytes(&mut self, bytes: &[u8]) {
         if self.buffer.as_mut().is_some_and(|buffer| buffer.write_all(bytes).is_err()) {
             self.leave();
@@ -71,9 +96,26 @@ impl Out {
     }
 }
 
+/// A text as it may be printed: without secrets, and without control sequences but for colors. What comes from
+/// agents and files is cleaned of colors where it is put into a text; this is for what that has missed.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    match secrets::mask(text) {
+        Cow::Borrowed(text) => printable_or_painted(text),
+        Cow::Owned(text) => Cow::Owned(printable_or_painted(&text).into_owned()),
+    }
+}
+
+/// The same for JSON, which means the same afterwards.
+pub(super) fn shown_json(json: &str) -> Cow<'_, str> {
+    match secrets::mask(json) {
+        Cow::Borrowed(json) => printable_json(json),
+        Cow::Owned(json) => Cow::Owned(printable_json(&json).into_owned()),
+    }
+}
+
 /// Lines on standard error, folded for a terminal. If even that is closed, the text is dropped.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", fold(text, stderr_edge()));
+    let _ = writeln!(io::stderr().lock(), "{}", fold(&shown(text), stderr_edge()));
 }
 
 /// Control sequences for the terminal behind standard error. They take no room on it.

@@ -7,7 +7,7 @@
 //! must never wait for a reader. A slow reader holds the loop up no longer than that
 //! between two looks for signals. The record of the run has everything.
 
-use super::out::{Out, say};
+use super::out::{Out, say, shown, shown_json};
 use super::status_line::{Status, StatusLine};
 use jiff::Zoned;
 use std::collections::VecDeque;
@@ -77,6 +77,7 @@ impl Screen {
     /// One line, or several; each with its time if that was asked for.
     pub(super) fn line(&mut self, text: &str) {
         self.hand_over_asides();
+        let text = &*shown(text);
         if self.timestamps {
             let time = Zoned::now().strftime("[%H:%M:%S] ").to_string();
             for line in text.split('\n') {
@@ -93,6 +94,16 @@ impl Screen {
         }
     }
 
+    /// A line of JSON.
+    pub(super) fn data(&mut self, json: &str) {
+        self.hand_over_asides();
+        self.buffer.extend_from_slice(shown_json(json).as_bytes());
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= CHUNK {
+            self.flush();
+        }
+    }
+
     /// Lines on standard error, after what was printed before them.
     pub(super) fn aside(&mut self, text: &str) {
         self.stderr_line(text);
@@ -102,7 +113,7 @@ impl Screen {
     /// Likewise, held back as [`Screen::line`] does: an agent may have many of them.
     pub(super) fn stderr_line(&mut self, text: &str) {
         self.hand_over_lines();
-        self.asides.push_str(text);
+        self.asides.push_str(&shown(text));
         self.asides.push('\n');
         if self.asides.len() >= CHUNK {
             self.flush();

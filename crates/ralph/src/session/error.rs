@@ -10,6 +10,7 @@ use crate::planner::PlannerError;
 use crate::request::root::RefusesRoot;
 use crate::sandbox::SandboxError;
 use crate::worker::WorkerError;
+use ralph_loop::secrets::SealedMark;
 use ralph_loop::state::Illegal;
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -53,6 +54,8 @@ pub enum SessionError {
     /// A part of a plan could not be taken back.
     #[error(transparent)]
     Planner(#[from] PlannerError),
+    #[error(transparent)]
+    Secret(#[from] SealedMark),
     #[error("run {run} is already complete")]
     Complete {
         run: String,

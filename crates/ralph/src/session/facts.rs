@@ -6,6 +6,7 @@ use crate::journal::{self, Journal, UnreadableRun};
 use crate::layout::{Home, RunDir};
 use crate::lock::RunLock;
 use crate::process;
+use crate::secrets;
 use ralph_loop::event::{Event, Fact, VERSION};
 use ralph_loop::{Run, State};
 
@@ -22,7 +23,7 @@ pub fn write_in_its_place(home: &Home, id: &str, facts: &[Fact]) -> Result<(), S
     let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     let mut journal = Journal::reopen(&run_dir, replayed.whole).map_err(unwritable)?;
     for fact in first.into_iter().chain(facts.iter().cloned()) {
-        let event = following(&state, fact);
+        let event = following(&state, secrets::masked_fact(fact));
         state.apply(&event)?;
         journal.append(&event).map_err(unwritable)?;
     }

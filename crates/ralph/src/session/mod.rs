@@ -19,7 +19,7 @@ pub use facts::{end_survivors, run_of, write_in_its_place};
 pub use limits::resume_command;
 pub use open::open;
 pub use result::result_of;
-pub use resume::resume;
+pub use resume::{needed, resume};
 pub use workspace::lock_tree;
 
 use crate::engine::StopBy;

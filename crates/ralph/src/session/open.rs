@@ -12,14 +12,15 @@ use crate::lock::{RunLock, WorkspaceLock};
 use crate::place;
 use crate::report::Reporter;
 use crate::request::RequestedRun;
+use crate::secrets;
 use crate::stories::added::AddedSpecs;
 use crate::texts::Texts;
 use crate::worker::Takeover;
 use crate::worker::record::Record;
-use ralph_loop::State;
 use ralph_loop::event::{Event, Fact, VERSION};
 use ralph_loop::plan::Plan;
 use ralph_loop::text::printable;
+use ralph_loop::{Run, State};
 
 /// Begins a new run; its texts are kept beside the journal.
 pub fn open(
@@ -57,7 +58,7 @@ pub fn open(
     let lock = RunLock::acquire(&run_dir, &run.id)?;
     let unwritable = |cause| cannot_write(run_dir.dir(), cause);
     for text in &texts {
-        Texts::of(&run_dir).put(text).map_err(unwritable)?;
+        Texts::of(&run_dir).put_sealed(text).map_err(unwritable)?;
     }
     let event = Event {
         v: VERSION,
@@ -67,9 +68,11 @@ pub fn open(
         up_ms: 0,
         fact: Fact::Opened(Box::new(run.clone())),
     };
+    let state = State::open(&event)?;
+    let recorded = |run: &Run| Event { fact: Fact::Opened(Box::new(run.clone())), ..event.clone() };
+    let event = secrets::sealed_run(&run).as_ref().map_or_else(|| event.clone(), recorded);
     let mut journal = Journal::create(&run_dir).map_err(unwritable)?;
     journal.append(&event).map_err(unwritable)?;
-    let state = State::open(&event)?;
     // Not before the record leads to it, also after a power cut.
     if run.place.own_tree().is_some()
         && let Err(refused) = journal.settle().map_err(unwritable).and_then(|()| make_worktree(&run, &lock))
@@ -88,7 +91,9 @@ pub fn open(
     let record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let life = Life { run, state, run_dir, journal, lock, clock, projections };
     let ended = attended(life, record, options, reporter, |mut life, reporter| {
-        reporter.update(&life.projections.follow(&life.run, &life.state, &event));
+        let shown = secrets::shown_run(&life.run);
+        let run = shown.as_ref().unwrap_or(&life.run);
+        reporter.update(&life.projections.follow(run, &life.state, &event));
         live(life, None, options, reporter)
     });
     drop(workspace_lock);

@@ -6,12 +6,14 @@ use super::limits::is_resumable;
 use super::workspace::{lock_workspace, make_worktree, prepare_project};
 use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::engine::{Clock, Projections};
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, JournalError};
 use crate::layout::{Home, Project, RunDir};
 use crate::lock::RunLock;
 use crate::planner::intent;
 use crate::report::Reporter;
 use crate::request::root;
+use crate::secrets;
+use crate::settings;
 use crate::worker::Takeover;
 use crate::worker::record::Record;
 use ralph_loop::ask::{Ask, Changes};
@@ -38,16 +40,16 @@ pub fn resume(
         }
     })
     .map_err(|cause| cause.of_run(id))?;
-    let run = replayed.run;
+    let (shown, run) = (replayed.run, needed(&run_dir, id)?);
     let mut facts = Vec::from_iter(lost_beginning(&run, &replayed.state, &run_dir));
     if !changes.is_empty() {
         facts.push(Fact::Asked(Ask::Set(changes.clone())));
     }
     let mut events = Vec::new();
     for fact in facts {
-        let event = following(&replayed.state, fact);
+        let event = following(&replayed.state, secrets::masked_fact(fact));
         replayed.state.apply(&event)?;
-        let update = projections.follow(&run, &replayed.state, &event);
+        let update = projections.follow(&shown, &replayed.state, &event);
         if let Some(record) = &mut record {
             record.follow(&update);
         }
@@ -85,6 +87,15 @@ pub fn resume(
     });
     drop(workspace_lock);
     ended
+}
+
+/// The run with its secrets, of which the record has only the names.
+pub fn needed(run_dir: &RunDir, id: &str) -> Result<Run, SessionError> {
+    let sealed =
+        journal::sealed(run_dir).ok_or_else(|| JournalError::Empty { path: run_dir.journal() }.of_run(id))?;
+    // Some may be in the settings. Those that cannot be read have been found wanting elsewhere, or are not needed.
+    let _ = settings::load(&Project::at(sealed.workspace.clone()), None);
+    Ok(secrets::unsealed_run(sealed)?)
 }
 
 /// The fact that an agent was begun, where a power cut has taken it from the journal. What such an

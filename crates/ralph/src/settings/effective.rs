@@ -44,6 +44,11 @@ impl Effective {
         InOrder::new(mask::value(&self.value))
     }
 
+    /// The values that look like secrets, under the names of their settings.
+    pub fn secrets(&self) -> Vec<(String, String)> {
+        mask::hidden(&self.value)
+    }
+
     /// In the order of the table.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();

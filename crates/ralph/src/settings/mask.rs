@@ -85,6 +85,45 @@ pub fn value(value: &Value) -> Value {
     }
 }
 
+/// What [`value`] hides, each with the setting that it is in.
+pub fn hidden(value: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    find_hidden("", value, &mut Masker::default(), &mut found);
+    found
+}
+
+fn find_hidden(at: &str, value: &Value, masker: &mut Masker, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) => {
+            for word in text.split_whitespace() {
+                let masked = masker.word(word);
+                let Some((before, after)) = masked.split_once(MASK).filter(|_| masked != word) else {
+                    continue;
+                };
+                let secret = word.get(before.len()..word.len() - after.len()).unwrap_or_default();
+                // A variable is not its value.
+                if !secret.trim_matches(['"', '\'']).starts_with('$') {
+                    found.push((at.to_owned(), secret.to_owned()));
+                }
+            }
+        }
+        Value::Array(items) => {
+            let mut masker = Masker::default();
+            items.iter().for_each(|item| find_hidden(at, item, &mut masker, found));
+        }
+        Value::Object(entries) => {
+            for (name, inner) in entries {
+                let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                match inner {
+                    Value::String(secret) if names_a_secret(name) => found.push((at, secret.clone())),
+                    inner => find_hidden(&at, inner, &mut Masker::default(), found),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// A value in a message: masked, on one line, cut.
 pub fn excerpt(value: &Value) -> String {
     const CHARS: usize = 60;
@@ -234,6 +273,24 @@ mod tests {
     fn a_secret_may_stand_one_argument_after_its_name() {
         assert_eq!(words(&["--token", "abc", "-v"]), ["--token", "***", "-v"]);
         assert_eq!(words(&["--token", "-v", "abc"]), ["--token", "-v", "abc"]);
+    }
+
+    #[test]
+    fn what_is_hidden_is_known_with_its_setting() {
+        let settings = json!({
+            "agent": {"command": "claude", "flags": ["--api-key", "abc-1", "--model=x"]},
+            "guardrails": [{"command": "PGPASSWORD=two psql postgres://me:three@db", "hint": "Bearer $TOKEN"}],
+            "apiKey": "four", "notify": null,
+        });
+        let mut found = hidden(&settings);
+        found.sort();
+        let wanted = [
+            ("agent.flags", "abc-1"),
+            ("apiKey", "four"),
+            ("guardrails.command", "three"),
+            ("guardrails.command", "two"),
+        ];
+        assert_eq!(found, wanted.map(|(at, secret)| (at.to_owned(), secret.to_owned())));
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub use schema::schema;
 pub use table::{FAIL_ACTIONS, MOST};
 
 use crate::layout::{self, Project};
+use crate::secrets;
 use file::{Role, Source};
 use ralph_loop::check::FailAction;
 use ralph_loop::money::Usd;
@@ -88,6 +89,8 @@ pub struct Settings {
     pub agents: AgentsSettings,
     /// A command.
     pub notify: Option<String>,
+    /// Names of variables, which may end with `*`.
+    pub mask: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -277,7 +280,9 @@ pub fn load(project: &Project, config: Option<&Path>) -> Result<Loaded, Settings
     environment::add_agent(&mut shown);
     environment::add_model(&mut shown);
     let effective = resolve(shown)?.effective;
-    Ok(Loaded { files, effective, ..resolve(layers)? })
+    let loaded = Loaded { files, effective, ..resolve(layers)? };
+    secrets::learn_settings(&loaded);
+    Ok(loaded)
 }
 
 /// The settings of a user and a project without any.

@@ -248,6 +248,13 @@ pub const KEYS: &[Key] = &[
         default: Fallback::Nothing,
         doc: "Command to run when a run is done, fails, pauses, stalls, or waits for a service or for disk space (`--notify`).",
     },
+    Key {
+        name: "mask",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Variables of the environment whose values are masked in logs and reports although their names do not \
+              look like secrets. A name may end with `*`. See docs/secrets.md.",
+    },
 ];
 
 const AGENT: &[Key] = &[

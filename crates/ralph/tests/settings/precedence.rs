@@ -36,7 +36,7 @@ fn settings(layer: usize) -> Value {
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
         "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},
-        "tasks": {"commitLeft": on, "hooks": on}, "agents": {"review": text, "fix": text}, "notify": text,
+        "tasks": {"commitLeft": on, "hooks": on}, "agents": {"review": text, "fix": text}, "notify": text, "mask": [text],
     })
 }
 

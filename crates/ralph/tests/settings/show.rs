@@ -71,6 +71,7 @@ fn every_setting_is_a_line_with_its_source() {
     agents.review = null                   default
     agents.fix = null                      default
     notify = null                          default
+    mask = []                              default
     "#);
     let json = project.ralph(&["config", "show", "--format", "json"]).out;
     assert!(!json.contains("abc") && !json.contains("pw@"), "{json}");

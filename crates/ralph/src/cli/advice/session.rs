@@ -13,6 +13,10 @@ impl From<&SessionError> for CliError {
         match error {
             SessionError::CannotWrite { .. } | SessionError::Illegal(_) => failed,
             SessionError::HomeUnwritable { .. } => failed.hint(RALPH_HOME),
+            SessionError::Secret(mark) => failed.hint(format!(
+                "records have only the names of secrets: set {} in the environment or the settings as it was",
+                mark.name
+            )),
             SessionError::Lock(error) => error.into(),
             SessionError::Unreadable(error) => error.into(),
             SessionError::Place(error) => error.into(),

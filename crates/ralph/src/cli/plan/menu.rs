@@ -25,7 +25,7 @@ pub enum Typed {
 
 pub fn line(question: &str) -> io::Result<Typed> {
     let mut out = Out::stdout();
-    out.bytes(question.as_bytes());
+    out.part(question);
     out.flush();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let within = runtime.enter();

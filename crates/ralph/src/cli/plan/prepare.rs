@@ -16,6 +16,7 @@ use crate::planner::instructions::{self, Talk, Told};
 use crate::planner::{Form, PlanScope, PlanSpec, PlannerError, PrdMode, drafts, story_record};
 use crate::report::say;
 use crate::request::{RequestError, agents, new_run_id, tasks};
+use crate::secrets;
 use crate::settings::{self, Settings};
 use crate::similar;
 use crate::stories::backlog;
@@ -203,7 +204,7 @@ impl Prepared {
     pub fn tell(&self, findings: &[Finding], answers: &[QuestionAnswered]) -> Result<String, PlannerError> {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         let text = self.instructions(findings, answers).map_err(|error| failed(io::Error::other(error)))?;
-        fsx::write_private(&self.record.instructions(), text.as_bytes()).map_err(failed)?;
+        fsx::write_private(&self.record.instructions(), secrets::mask(&text).as_bytes()).map_err(failed)?;
         Ok(text)
     }
 

@@ -14,7 +14,7 @@ impl RealHost<'_> {
         let Request { command, sender, answer } = request;
         let ask = match weigh(run, state, command, &sender) {
             Ok(Weighed::Ask(ask)) => Ok(ask),
-            Ok(Weighed::Note(text)) => match self.shared.texts.put(&text) {
+            Ok(Weighed::Note(text)) => match self.shared.texts.put_sealed(&text) {
                 Ok(hash) => Ok(Ask::Say { text: hash }),
                 Err(cause) => Err(CommandResult::Refused { why: format!("cannot save the note: {cause}") }),
             },

@@ -70,7 +70,8 @@ impl RealHost<'_> {
             HostEvent::Inbox(Arrival::Fact(fact)) => Some(*fact),
             HostEvent::Inbox(Arrival::Request(request)) => self.asked(run, state, request),
             HostEvent::Inbox(Arrival::Tick) => {
-                self.reporter.tick(&self.projections.view(run, state), self.clock.up_ms());
+                let view = self.projections.view(self.shown.run(run), state);
+                self.reporter.tick(&view, self.clock.up_ms());
                 None
             }
             HostEvent::ViewDue => {

@@ -26,10 +26,12 @@ use crate::lock::RunLock;
 use crate::process::KeeperProgram;
 use crate::report::{self, Reporter};
 use crate::sandbox::Sandbox;
+use crate::secrets;
 use inbox::{Arrival, Inbox};
 use ralph_loop::event::{Event, Fact, How, Step, StepId};
 use ralph_loop::plan::Plan;
 use ralph_loop::{Run, State};
+use std::cell::OnceCell;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -57,6 +59,7 @@ pub struct RealHost<'r> {
     lanes: Lanes,
     shared: Shared,
     projections: Projections,
+    shown: Shown,
     projections_warned: bool,
     streams_warned: bool,
     retention: Retention,
@@ -65,6 +68,16 @@ pub struct RealHost<'r> {
     buffer: Vec<u8>,
     /// When the view is written next, if it shows less than there is by now.
     view_due: Option<Instant>,
+}
+
+/// The run as it is shown, once it was: without secrets.
+#[derive(Default)]
+struct Shown(OnceCell<Option<Box<Run>>>);
+
+impl Shown {
+    fn run<'a>(&'a self, run: &'a Run) -> &'a Run {
+        self.0.get_or_init(|| secrets::shown_run(run).map(Box::new)).as_deref().unwrap_or(run)
+    }
 }
 
 /// A step that takes longer than this is in the view.
@@ -113,6 +126,7 @@ impl<'r> RealHost<'r> {
             retention: Retention::new(&shared.run_dir, &shared.project, &shared.texts),
             shared,
             projections,
+            shown: Shown::default(),
             projections_warned: false,
             streams_warned: false,
             tidying_warned: false,
@@ -173,7 +187,7 @@ impl<'r> RealHost<'r> {
     /// For lists of runs.
     fn write_view(&mut self, run: &Run, state: &State) {
         self.view_due = None;
-        self.journal.write_view(&self.shared.run_dir, &self.projections.view(run, state));
+        self.journal.write_view(&self.shared.run_dir, &self.projections.view(self.shown.run(run), state));
     }
 
     fn warn_of_removal(&mut self, run: &Run, notices: Vec<Notice>) {
@@ -194,12 +208,16 @@ impl Host for RealHost<'_> {
         Now { at: wall_ms(), up_ms: self.clock.up_ms() }
     }
 
+    fn masked(&self, fact: Fact) -> Fact {
+        secrets::masked_fact(fact)
+    }
+
     fn record(&mut self, event: &Event) -> io::Result<()> {
         self.journal.append(event)
     }
 
     fn show(&mut self, run: &Run, state: &State, event: &Event) {
-        let update = self.projections.follow(run, state, event);
+        let update = self.projections.follow(self.shown.run(run), state, event);
         self.reporter.update(&update);
         self.note_asked(&event.fact);
         if let Fact::Judged(_) = &event.fact {

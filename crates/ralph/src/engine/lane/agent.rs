@@ -14,6 +14,7 @@ use crate::hook;
 use crate::layout::{self, RunDir};
 use crate::process::Stdio3;
 use crate::sandbox::{Inside, Role};
+use crate::secrets;
 use ralph_loop::dialect::{
     AnswerIn, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
@@ -25,12 +26,14 @@ use ralph_loop::plan::{Item, Pick, Plan, PlanState};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::sandbox::agents;
 use ralph_loop::scm::MESSAGE_PROMPT;
+use ralph_loop::secrets::{Fragments, MaskedStream};
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// One start of an agent within an iteration.
@@ -86,7 +89,7 @@ impl<'a> AgentRequest<'a> {
 }
 
 impl Lane {
-    /// Returns the prompt, too.
+    /// Returns the prompt as it is shown, too.
     pub(in crate::engine) fn start_agent(
         &mut self,
         shared: &mut Shared,
@@ -121,7 +124,8 @@ impl Lane {
             patience: state.ledger.limits.patience,
         };
         let (step, _) = self.spawn_agent(shared, run, request, logs)?;
-        Ok((Program::Agent(Box::new(step)), prompt))
+        let shown = secrets::mask(&prompt).into_owned();
+        Ok((Program::Agent(Box::new(step)), shown))
     }
 
     /// Asks an agent for a commit message, in words only.
@@ -170,13 +174,18 @@ impl Lane {
     ) -> Result<(AgentStep, AnswerIn), StartError> {
         let prompt = request.prompt;
         let spec = run.agents.get(request.agent).ok_or(StartError::NoSuchAgent(request.agent))?;
+        let masker = secrets::masker();
+        let shown = masker.mask(prompt);
         let hash = shared.texts.put(prompt)?;
         let prompt_file = shared.run_dir.text(&hash);
         let invocation = request.invocation(spec);
         let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
         let stdin: OwnedFd = match line.stdin {
             // An open file can be opened again for writing, whatever is mounted inside: not the record itself.
-            PromptVia::Stdin if shared.sandbox.is_some() => copied(prompt, &shared.run_dir)?.into(),
+            // The record has no secrets either; the agent gets what the user has written.
+            PromptVia::Stdin if shared.sandbox.is_some() || *shown != *prompt => {
+                copied(prompt, &shared.run_dir)?.into()
+            }
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
             PromptVia::Nothing => File::open("/dev/null")?.into(),
         };
@@ -195,7 +204,10 @@ impl Lane {
             stderr: Some(stderr),
             dialect: line.output,
             program: spec.dialect,
-            reader: StreamReader::watching(line.output, prompt, run.plan.listen(), request.pattern()),
+            reader: StreamReader::watching(line.output, &shown, run.plan.listen(), request.pattern()),
+            fragments: (line.output == Dialect::Claude).then(|| Fragments::new(Arc::clone(&masker))),
+            masked_out: Some(MaskedStream::new(Arc::clone(&masker))),
+            masked_err: Some(MaskedStream::new(Arc::clone(&masker))),
             stderr_lines: Lines::default(),
             complaint: None,
             raw_out: RawLog::at(logs.stdout),

@@ -1,19 +1,22 @@
-//! Checks: each is a shell command whose output goes straight into its log.
+//! Checks: each is a shell command whose output goes into its log, without secrets.
 //!
 //! A check gets the environment that ralph was started with and nothing of the run, so that it cannot
 //! behave differently because ralph runs it.
 
 use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
 use crate::engine::check_log::LogGuard;
+use crate::engine::log_pipe::LogPipe;
 use crate::engine::step::{CheckStep, SetupStep, check_log};
 use crate::layout::Project;
 use crate::process::{SHELL, Stdio3};
 use crate::sandbox::{Inside, Role};
+use crate::secrets;
 use ralph_loop::check::log_names;
 use ralph_loop::proof::{Prepared, Round};
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -39,15 +42,25 @@ impl Lane {
         let command = command.ok_or(StartError::NoSuchCheck(index))?;
         let log = Project::check_log(iteration, &format!("setup_{index}"));
         let output = check_log(&shared.project, &log)?;
-        let stdout = OwnedFd::from(output.try_clone()?);
+        let (stdout, pipe) = way_into(&output)?;
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = [SHELL, "-c", command].map(OsString::from).to_vec();
         let copy = shared.copy.as_ref().ok_or(StartError::NoCopy)?;
         let (cwd, mounts) = (copy.entered_at(&run.workspace), copy.mounts(shared.has_own_tmp()));
         let site = LaunchSite::Inside(Inside { mounts, ..Inside::of(Role::Check) });
         self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site })?;
-        Ok(Program::Setup(SetupStep { log, output, started: Instant::now() }))
+        Ok(Program::Setup(SetupStep { log, output, pipe, started: Instant::now() }))
     }
+}
+
+/// What a check writes to. Without a secret to mask that is the log itself.
+fn way_into(log: &File) -> io::Result<(OwnedFd, Option<LogPipe>)> {
+    let masker = secrets::masker();
+    if masker.is_idle() {
+        return Ok((log.try_clone()?.into(), None));
+    }
+    let (writer, pipe) = LogPipe::into(log.try_clone()?, masker)?;
+    Ok((writer, Some(pipe)))
 }
 
 /// The log of the round that an iteration is judged by has the plain name.
@@ -77,8 +90,8 @@ impl Lane {
         shared.work_on(state);
         let spec = run.checks.get(index).ok_or(StartError::NoSuchCheck(index))?;
         let log = log_of(&log_names(&run.checks)[index], state, check);
-        let file = check_log(&shared.project, &log)?;
-        let (output, stdout) = (file.try_clone()?, OwnedFd::from(file));
+        let output = check_log(&shared.project, &log)?;
+        let (stdout, pipe) = way_into(&output)?;
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
         let argv = [SHELL, "-c", &spec.command].map(OsString::from).to_vec();
         let on_copy = state.prepared(round).is_some_and(Prepared::is_copy);
@@ -100,6 +113,6 @@ impl Lane {
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
         let (started, began) = (Instant::now(), SystemTime::now());
-        Ok(Program::Check(CheckStep { index, log, output, guard, started, began, round }))
+        Ok(Program::Check(CheckStep { index, log, output, pipe, guard, started, began, round }))
     }
 }

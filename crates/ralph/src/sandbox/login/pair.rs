@@ -5,6 +5,7 @@
 
 use crate::fsx;
 use crate::layout;
+use crate::secrets;
 use ralph_loop::sandbox::credential::{Credential, Due, Sides, Unchanged, is_whole};
 use std::collections::BTreeMap;
 use std::io;
@@ -85,7 +86,7 @@ impl Pairs {
         let mut record = self.read_record();
         let before = record.clone();
         for pair in &self.pairs {
-            match pair.sync(&mut record, &wait) {
+            match pair.sync(self.agent, &mut record, &wait) {
                 Ok(Some(words)) => said.push(format!("{}: {words}", self.agent)),
                 Ok(None) => {}
                 Err(cause) => said.push(format!("{}: cannot keep the login up to date: {cause}", self.agent)),
@@ -109,10 +110,14 @@ impl Pairs {
 impl Pair {
     fn sync(
         &self,
+        agent: &str,
         record: &mut Record,
         wait: &impl Fn(&Pair, &[u8]) -> io::Result<Option<String>>,
     ) -> io::Result<Option<String>> {
         let (original, copy) = (self.read_original()?, self.read_copy());
+        for login in [&original, &copy].into_iter().flatten() {
+            secrets::learn_login(agent, login);
+        }
         let due = self.due(original.as_deref(), copy.as_deref(), record);
         let said = match (due, &original, &copy) {
             (Due::WriteBack, Some(original), Some(copy)) => {
