@@ -119,6 +119,24 @@ fn an_unsuccessful_run_is_a_result_and_a_wrong_request_an_error() {
 }
 
 #[test]
+fn neither_moments_nor_the_result_have_a_secret() {
+    const SECRET: &str = "tok-library-0123456789";
+    let stage = Stage::new();
+    // The settings make it one.
+    stage.write(".ralph/settings.json", &format!(r#"{{"notify": "true --token={SECRET}"}}"#));
+    let mut config = stage.shell(&format!("cat; echo {SECRET}; echo {SECRET} >&2"));
+    config.checks = vec![format!("echo {SECRET}; false")];
+    config.plan = Plan::Prompt(Prompt { task: format!("use {SECRET}"), ..Prompt::default() });
+    config.max_iterations = Some(1);
+    let mut handle = config.start().unwrap();
+    let told: String = handle.moments().map(|moment| format!("{moment:?}\n")).collect();
+    let result = serde_json::to_string(&handle.wait().unwrap()).unwrap();
+    for text in [&told, &result] {
+        assert!(!text.contains("tok-library") && text.contains("***notify***"), "{text}");
+    }
+}
+
+#[test]
 fn moments_tell_a_run_as_it_happens() {
     let stage = Stage::new();
     let mut config = stage.shell("echo working; echo oops >&2; echo '<response>DONE</response>'");

@@ -50,7 +50,7 @@ use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::library;
 use crate::process;
-use crate::report::say;
+use crate::report::{say, say_panic, shown};
 use crate::sandbox::ENTER;
 use crate::session::Ended;
 use crate::similar;
@@ -183,6 +183,7 @@ impl Command {
 }
 
 pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| say_panic(&panic.to_string())));
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
         Some(process::KEEPER) => return process::keeper_main(),
@@ -252,12 +253,15 @@ fn act(args: &[OsString]) -> ExitCode {
                 return fail(&meant, Format::asked_for(args));
             }
             suggest_subcommand(&mut error, args);
-            // A closed pipe is no error, for help as for everything else.
-            let _ = error.print();
+            let message = error.to_string();
+            match *shown(&message) == *message {
+                // A closed pipe is no error, for help as for everything else.
+                true => drop(error.print()),
+                false => say(&message),
+            }
             if !error.use_stderr() {
                 return ExitCode::SUCCESS;
             }
-            let message = error.to_string();
             let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
             print_refusal(&CliError::usage(message), Format::asked_for(args));
             return ExitCode::from(Code::Usage as u8);

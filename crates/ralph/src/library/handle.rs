@@ -5,6 +5,7 @@ use super::{Error, Moment};
 use crate::engine::{StopBy, StopRequests};
 use crate::process::KeeperProgram;
 use crate::report::{Reporter, RunResult};
+use crate::secrets;
 use crate::session::{Ended, SessionError, SessionOptions};
 use ralph_loop::dialect::AgentEvent;
 use ralph_loop::view::Update;
@@ -71,7 +72,10 @@ impl RunHandle {
         live: impl FnOnce(&SessionOptions, &mut dyn Reporter) -> Result<Ended, SessionError> + Send + 'static,
     ) -> Result<RunHandle, Error> {
         let (feed, stop) = (Arc::new(Feed::default()), StopRequests::new());
-        warnings.into_iter().for_each(|text| feed.push(Moment::Warning { text }));
+        for text in warnings {
+            let text = secrets::mask(&text).into_owned();
+            feed.push(Moment::Warning { text });
+        }
         let (ends, stop_by) = (EndsFeed(Arc::clone(&feed)), StopBy::Requests(stop.clone()));
         let body = move || {
             let Way { keeper, share_workspace } = way;
@@ -134,10 +138,10 @@ impl Reporter for Streaming<'_> {
     }
 
     fn aside(&mut self, text: &str) {
-        self.0.push(Moment::Notice { text: text.to_string() });
+        self.0.push(Moment::Notice { text: secrets::mask(text).into_owned() });
     }
 
     fn warn(&mut self, message: &str) {
-        self.0.push(Moment::Warning { text: message.to_string() });
+        self.0.push(Moment::Warning { text: secrets::mask(message).into_owned() });
     }
 }

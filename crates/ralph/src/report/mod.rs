@@ -30,7 +30,7 @@ pub use assignment::assignment;
 pub use human::{Display, Human, HumanOptions};
 pub use log::{Logged, log_lines};
 pub use ndjson::Ndjson;
-pub use out::{Out, say, shown};
+pub use out::{Out, say, say_panic, shown};
 pub use plans::{command_name, mark};
 pub use proof::ProofReport;
 pub use refusal::advice as refusal_advice;

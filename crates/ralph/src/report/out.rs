@@ -3,7 +3,7 @@
 
 use super::style::{Style, fold, stderr_edge};
 use crate::secrets;
-use ralph_loop::text::{printable_json, printable_or_painted};
+use ralph_loop::text::{printable, printable_json, printable_or_painted};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -116,6 +116,18 @@ pub(super) fn shown_json(json: &str) -> Cow<'_, str> {
 /// Lines on standard error, folded for a terminal. If even that is closed, the text is dropped.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", fold(&shown(text), stderr_edge()));
+}
+
+/// A panic, masked as far as that is possible in the middle of one.
+pub fn say_panic(text: &str) {
+    let masked = secrets::masker_in_panic().map(|masker| printable(&masker.mask(text)).into_owned());
+    let text = masked.unwrap_or_else(|| "panicked".to_owned());
+    let trace = std::backtrace::Backtrace::capture();
+    let trace = match trace.status() {
+        std::backtrace::BacktraceStatus::Captured => format!("\n{trace}"),
+        _ => String::new(),
+    };
+    let _ = writeln!(io::stderr().lock(), "ralph: internal error: {text}{trace}");
 }
 
 /// Control sequences for the terminal behind standard error. They take no room on it.

@@ -82,6 +82,21 @@ fn a_token_that_was_refreshed_before_a_crash_is_the_users_after_the_resume() {
 }
 
 #[test]
+fn the_tokens_of_a_login_are_masked() {
+    let sandbox = Sandbox::git().confined();
+    let login = user(&sandbox);
+    let tokens =
+        r#"{"claudeAiOauth":{"accessToken":"sk-ant-oat-0123456789","refreshToken":"r","expiresAt":5}}"#;
+    fs::write(&login, tokens).unwrap();
+    claude(&sandbox, "cat ~/.claude/.credentials.json");
+    sandbox.ralph(&["run", "-p", "x", "-n", "1", "--", "claude"]).exits(0);
+    let said = fs::read_to_string(sandbox.run_dir().join("streams/1-1.err")).unwrap();
+    let masked = tokens.replace("sk-ant-oat-0123456789", "***claude-login***");
+    assert!(said.contains(&masked), "{said}");
+    assert_eq!(fs::read_to_string(&login).unwrap(), tokens);
+}
+
+#[test]
 fn keys_go_to_the_agent_that_they_are_for_and_secrets_to_none() {
     let sandbox = Sandbox::git().confined();
     claude(&sandbox, "env");

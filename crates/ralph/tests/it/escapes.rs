@@ -97,6 +97,9 @@ fn titles_of_stories_names_and_errors_have_none_either() {
         &["spawn", "--name", HOSTILE, "-p", "x", "-n", "1"],
         &["run", "-p", "x", "--agent", HOSTILE],
         &["run", "-f", HOSTILE],
+        &["run", HOSTILE, HOSTILE],
+        &[HOSTILE],
+        &["runs", "--format", HOSTILE],
         &["run", "-C", HOSTILE, "-p", "x"],
         &["tasks", "run", "-n", "1", "--", "false"],
     ] {

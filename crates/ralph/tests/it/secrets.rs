@@ -268,12 +268,34 @@ fn a_kill_in_the_middle_of_a_secret_leaves_no_part_of_it() {
     sandbox.soon_nothing_is_left();
     assert_eq!(fs::read_to_string(&stream).unwrap(), "begun\nit is ");
     assert_clean_files(&sandbox);
+    // The same for a check.
+    sandbox.program("agent", &format!("cat > /dev/null; echo '{DONE}'"));
+    let check = format!(
+        "printf 'it is '; printf '{}'; printf '{}'; touch ../checked; exec sleep 600",
+        &half[..5],
+        &half[5..]
+    );
+    let running = start(&sandbox, &["run", "-p", "x", "--check", &check, "--", "agent"]);
+    until("half of it", || sandbox.has("../checked"));
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    assert_clean_files(&sandbox);
     // The same at the end of an agent that stops there.
     sandbox.program("agent", &format!("cat > /dev/null; printf 'it is {half}'"));
     let before = sandbox.runs().len();
     assert_clean_output(&ralph(&sandbox, &["run", "-p", "x", "-n", "1", "--", "agent"]));
     assert_eq!(sandbox.runs().len(), before + 1);
     assert_clean_files(&sandbox);
+}
+
+#[test]
+fn a_mistake_on_the_command_line_shows_none() {
+    let sandbox = Sandbox::bare();
+    for args in [&["run", "--tokn", TOKEN][..], &["show", TOKEN], &[TOKEN], &["run", "-p", "x", "-n", TOKEN]]
+    {
+        let ran = ralph(&sandbox, args).exits(if args[0] == "show" { 1 } else { 2 });
+        assert_clean_output(&ran);
+    }
 }
 
 #[test]
