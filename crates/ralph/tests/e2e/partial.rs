@@ -32,3 +32,40 @@ fn claude_prints_while_the_model_thinks_and_writes_a_tool_call() {
     assert_eq!(result["iterations"][0]["steps_taken"], 2, "{result:#}");
     assert_eq!(stage.alive(), []);
 }
+
+/// A fragment that is printed is shorter than a secret, and the tool prints the whole.
+fn a_secret_is_in_nothing_that_is_kept(real: Real) {
+    const SECRET: &str = "tok-0123456789-abcdefghij";
+    let steps = json!([
+        {"thinking": format!("The key is {SECRET}."), "text": format!("It is {SECRET}, I print it."),
+         "tools": [{"shell": format!("echo $API_TOKEN; echo {SECRET} > kept.txt")}], "chunk_chars": 5},
+        {"text": format!("{SECRET} it was. {DONE}"), "chunk_chars": 3},
+    ]);
+    let Some(stage) = Stage::set(real, &json!([{"steps": steps}])) else { return };
+    let args = ["run", "--format", "ndjson", "print it", "--check", "cat kept.txt"];
+    let ran = stage.start_with(&args, &[("API_TOKEN", SECRET)]).end();
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(stage.read("kept.txt").trim(), SECRET, "the agent's own files are its own");
+    let stream = stage.stream();
+    for text in [&ran.stdout, &ran.stderr, &stage.journal(), &stream] {
+        assert!(!text.contains("0123456789") && !text.contains(SECRET), "{text}");
+    }
+    assert!(stream.contains("***API_TOKEN***"), "{stream}");
+    let said: String = stream
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|line| line["event"]["delta"]["text"].as_str().map(str::to_owned))
+        .collect();
+    let whole = format!("It is ***API_TOKEN***, I print it.***API_TOKEN*** it was. {DONE}");
+    assert!(real != Real::Claude || said == whole, "{said}");
+}
+
+#[test]
+fn a_secret_that_claude_prints_in_fragments_is_masked() {
+    a_secret_is_in_nothing_that_is_kept(Real::Claude);
+}
+
+#[test]
+fn a_secret_that_codex_prints_is_masked() {
+    a_secret_is_in_nothing_that_is_kept(Real::Codex);
+}
