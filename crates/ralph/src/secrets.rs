@@ -59,7 +59,7 @@ pub fn learn_settings(loaded: &Loaded) {
         return;
     }
     learn(|harmless, found| {
-        found.extend(of_environment(named, harmless));
+        add_environment(named, harmless, found);
         for (name, value) in values {
             known::add(&name, &value, harmless, found);
         }
@@ -79,13 +79,11 @@ fn learn(add: impl FnOnce(Harmless<'_>, &mut Vec<Secret>)) -> Arc<Masker> {
     let harmless = Harmless { words: &words, is_path: &is_path };
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     let before = known.take();
-    let mut secrets = match &before {
-        Some(before) => before.secrets.clone(),
-        None => of_environment(&[], harmless),
-    };
+    let mut secrets = before.as_ref().map_or_else(Vec::new, |before| before.secrets.clone());
+    if before.is_none() {
+        add_environment(&[], harmless, &mut secrets);
+    }
     add(harmless, &mut secrets);
-    let mut seen = Vec::new();
-    secrets.retain(|secret| !seen.contains(&secret.value) && (seen.push(secret.value.clone()), true).1);
     let masker = match before {
         Some(before) if before.secrets == secrets => before.masker,
         Some(_) | None => Arc::new(Masker::new(&secrets)),
@@ -94,11 +92,11 @@ fn learn(add: impl FnOnce(Harmless<'_>, &mut Vec<Secret>)) -> Arc<Masker> {
     masker
 }
 
-fn of_environment(named: &[String], harmless: Harmless<'_>) -> Vec<Secret> {
+fn add_environment(named: &[String], harmless: Harmless<'_>, found: &mut Vec<Secret>) {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    known::in_variables(variables.iter().map(|(name, value)| (&**name, &**value)), named, harmless)
+    known::add_variables(variables.iter().map(|(name, value)| (&**name, &**value)), named, harmless, found);
 }
 
 /// Names that are in every log.

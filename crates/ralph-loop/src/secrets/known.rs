@@ -17,22 +17,21 @@ pub struct Harmless<'a> {
     pub is_path: &'a dyn Fn(&str) -> bool,
 }
 
-/// The secrets of an environment. `named` are further variables, which may end with `*`.
-pub fn in_variables<'v>(
+/// Adds the secrets of an environment. `named` are further variables, which may end with `*`.
+pub fn add_variables<'v>(
     variables: impl IntoIterator<Item = (&'v str, &'v str)>,
     named: &[String],
     harmless: Harmless<'_>,
-) -> Vec<Secret> {
-    let mut found = Vec::new();
+    found: &mut Vec<Secret>,
+) {
     for (name, value) in variables {
         if named.iter().any(|pattern| matches(pattern, name)) || looks_secret(name) {
-            add(name, value, harmless, &mut found);
+            add(name, value, harmless, found);
         }
         for hidden in inside(value) {
-            add(name, &hidden, harmless, &mut found);
+            add(name, &hidden, harmless, found);
         }
     }
-    found
 }
 
 /// Adds a value under a name, if it is worth hiding.
@@ -167,7 +166,9 @@ mod tests {
         let words = ["my-project".to_owned()];
         let harmless = Harmless { words: &words, is_path: &|text| text.starts_with("/exists/") };
         let named = ["OWN_*".to_owned()];
-        in_variables([(name, value)], &named, harmless).into_iter().map(|secret| secret.value).collect()
+        let mut found = Vec::new();
+        add_variables([(name, value)], &named, harmless, &mut found);
+        found.into_iter().map(|secret| secret.value).collect()
     }
 
     #[test]
