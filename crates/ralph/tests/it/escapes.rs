@@ -1,9 +1,11 @@
 //! Escape sequences in what agents, checks and files say: none reaches a terminal, whatever shows it.
 
 use crate::screen::Screen;
-use crate::support::{RALPH, Sandbox};
+use crate::support::{PATIENCE, RALPH, Sandbox};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use std::fs;
+use std::io::Read;
 
 /// A color that ralph does not use, a cleared screen, a title, a bell, a C1 sequence and a reversed line.
 const HOSTILE: &str = "\x1b[35;45mX\x1b[2JY\x1b]0;pwned\x07Z\u{9b}35;45mW\u{202e}V";
@@ -14,7 +16,18 @@ const CLEAN: &str = "XYZWV";
 /// What a command writes to a terminal.
 #[track_caller]
 fn on_terminal(sandbox: &Sandbox, args: &[&str]) -> String {
-    let written = Screen::start(sandbox.command("setsid"), &[&[RALPH], args].concat(), (100, 40)).written();
+    let mut screen = Screen::start(sandbox.command("setsid"), &[&[RALPH], args].concat(), (100, 40));
+    let mut written = Vec::new();
+    loop {
+        let mut ready = [PollFd::new(&screen.master, PollFlags::IN)];
+        let patience = Timespec::try_from(PATIENCE).unwrap();
+        assert!(poll(&mut ready, Some(&patience)).unwrap() > 0, "ralph {args:?} does not end");
+        let mut bytes = [0; 4096];
+        // A terminal that no program has any more cannot be read.
+        let Ok(count @ 1..) = screen.master.read(&mut bytes) else { break };
+        written.extend_from_slice(&bytes[..count]);
+    }
+    let written = String::from_utf8_lossy(&written).into_owned();
     for sequence in ["\x1b[35;45m", "\x1b[2J", "\x1b]0;", "\x07", "\u{9b}", "\u{202e}"] {
         assert!(!written.contains(sequence), "ralph {args:?} has {sequence:?}:\n{written:?}");
     }

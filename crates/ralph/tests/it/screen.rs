@@ -124,13 +124,6 @@ impl Screen {
         true
     }
 
-    /// Waits for the end; all that was written to the terminal.
-    pub fn written(mut self) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        while self.more(deadline) {}
-        String::from_utf8_lossy(&self.raw).into_owned()
-    }
-
     /// Waits for the end, and that the terminal is as it was.
     #[track_caller]
     pub fn restored(mut self) -> (Option<i32>, String) {
