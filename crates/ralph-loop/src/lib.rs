@@ -17,6 +17,7 @@ pub mod done_pattern;
 pub mod echo;
 pub mod event;
 pub mod gates;
+pub mod guard;
 pub mod limits;
 pub mod low_disk;
 pub mod money;

@@ -1,0 +1,180 @@
+//! Zones of paths and the files that are known by their names, as tables.
+
+use super::*;
+use crate::guard::GitQuestion;
+
+/// Asks in a world with a project in a user's home. In the text `⟂` is a part that is not known, `*` a glob.
+fn in_world<T>(ask: impl FnOnce(&World<'_>) -> T) -> T {
+    let variable = |_: &str| None;
+    let script = |_: &Path| None;
+    // One link leads out of the workspace.
+    let resolve = |path: &Path| match path.strip_prefix("/home/dev/project/link") {
+        Ok(rest) => Path::new("/home/dev/other").join(rest),
+        Err(_) => path.to_owned(),
+    };
+    let git = |_: &Path, _: GitQuestion<'_>| None;
+    ask(&World {
+        workspace: PathBuf::from("/home/dev/project"),
+        home: PathBuf::from("/home/dev"),
+        cwd: PathBuf::from("/home/dev/project"),
+        writable: vec![PathBuf::from("/data/shared")],
+        protected: vec![PathBuf::from("/srv/ralph/state")],
+        variable: &variable,
+        script: &script,
+        resolve: &resolve,
+        git: &git,
+    })
+}
+
+fn zone(text: &str, site: Site, cwd: Option<&str>) -> Zone {
+    let text = text.replace('⟂', &UNKNOWN.to_string()).replace('*', &STAR.to_string());
+    let invocation = Invocation { cwd: cwd.map(PathBuf::from), site, ..Invocation::default() };
+    in_world(|world| locate(&Arg::new(text), &invocation, world).zone)
+}
+
+#[test]
+fn paths_on_this_machine_lead_to_zones() {
+    for (path, expected) in [
+        ("src/main.rs", Zone::Workspace),
+        ("./build/../src", Zone::Workspace),
+        ("src/*", Zone::Workspace),
+        ("*.log", Zone::Workspace),
+        ("build-⟂", Zone::Workspace),
+        (".", Zone::WholeWorkspace),
+        ("*", Zone::WholeWorkspace),
+        ("./.*", Zone::WholeWorkspace),
+        ("/home/dev/project", Zone::WholeWorkspace),
+        ("src/..", Zone::WholeWorkspace),
+        ("link/file", Zone::Home),
+        ("..", Zone::Home),
+        ("../other", Zone::Home),
+        ("/home/dev/notes", Zone::Home),
+        ("/home/dev/⟂", Zone::Home),
+        ("/home/dev/.cache/pip", Zone::Cache),
+        ("/home/dev/.claude/plans/x.md", Zone::Cache),
+        ("/home/dev/.claude/projects/p/memory/x.md", Zone::Cache),
+        ("/home/dev/.claude/projects/p/x.jsonl", Zone::Home),
+        ("/home/other", Zone::Outside),
+        ("/home", Zone::System),
+        ("/", Zone::System),
+        ("/*", Zone::System),
+        ("/etc/hosts", Zone::System),
+        ("/tmp/x", Zone::Temp),
+        ("/tmp/⟂", Zone::Temp),
+        ("/tmp", Zone::Outside),
+        ("/tmp/../etc", Zone::System),
+        ("/data/shared/x", Zone::Temp),
+        ("/data/other", Zone::Outside),
+        ("/dev/null", Zone::Sink),
+        ("/dev/fd/63", Zone::Sink),
+        ("/dev/sda", Zone::Device),
+        ("/dev/shm/x", Zone::Temp),
+        ("⟂", Zone::Unknown),
+        ("⟂/x", Zone::Unknown),
+    ] {
+        assert_eq!(zone(path, Site::Here, Some("/home/dev/project")), expected, "{path}");
+    }
+}
+
+#[test]
+fn without_a_known_directory_only_absolute_paths_are_known() {
+    assert_eq!(zone("src", Site::Here, None), Zone::Unknown);
+    assert_eq!(zone("/tmp/x", Site::Here, None), Zone::Temp);
+}
+
+#[test]
+fn other_machines_and_containers_have_zones_of_their_own() {
+    for (path, site, expected) in [
+        ("/tmp/x", Site::Remote, Zone::Temp),
+        ("/srv/app", Site::Remote, Zone::System),
+        ("/home/dev/project/src", Site::Remote, Zone::Outside),
+        ("/app/node_modules", Site::Container, Zone::Workspace),
+        ("/var/lib/apt/lists", Site::Container, Zone::Temp),
+        ("/var/lib/postgresql", Site::Container, Zone::System),
+        ("/", Site::Container, Zone::System),
+        ("/dev/sda", Site::Container, Zone::Device),
+    ] {
+        assert_eq!(zone(path, site, Some("/app")), expected, "{path}");
+    }
+}
+
+#[track_caller]
+fn check(ask: fn(&Path, &World<'_>) -> bool, path: &str, expected: bool) {
+    assert_eq!(in_world(|world| ask(Path::new(path), world)), expected, "{path}");
+}
+
+#[test]
+fn secrets_are_known_by_their_names() {
+    for path in [
+        "/home/dev/.ssh/id_rsa",
+        "/home/dev/.ssh/work_key",
+        "/home/dev/.aws/credentials",
+        "/home/dev/.kube/config",
+        "/home/dev/.mozilla/firefox/x/logins.json",
+        "/home/dev/project/.env",
+        "/home/dev/project/.env.production",
+        "/home/dev/project/config/master.key",
+        "/home/dev/project/secrets.yaml",
+        "/etc/shadow",
+        "/proc/1/environ",
+    ] {
+        check(is_secret, path, true);
+    }
+    for path in [
+        "/home/dev/.ssh/id_rsa.pub",
+        "/home/dev/.ssh/config",
+        "/home/dev/.ssh/known_hosts",
+        "/home/dev/project/.env.example",
+        "/home/dev/project/.envrc",
+        "/home/dev/project/src/credentials.rs",
+        "/home/dev/project/tests/fixtures/server.key",
+        "/home/dev/project/cert.pem",
+        "/etc/passwd",
+    ] {
+        check(is_secret, path, false);
+    }
+    for (path, expected) in [
+        ("/home/dev", true),
+        ("/home/dev/.aws", true),
+        ("/home/dev/.config", true),
+        ("/home/dev/docs", false),
+    ] {
+        check(has_secrets, path, expected);
+    }
+}
+
+#[test]
+fn startup_files_are_known_by_their_names() {
+    for (path, expected) in [
+        ("/home/dev/.bashrc", true),
+        ("/home/dev/.ssh/authorized_keys", true),
+        ("/home/dev/.config/systemd/user/x.service", true),
+        ("/etc/cron.d/x", true),
+        ("/home/dev/.config/app.yml", false),
+        ("/home/dev/project/.bashrc", false),
+    ] {
+        check(is_startup, path, expected);
+    }
+}
+
+#[test]
+fn what_decides_over_agents_is_protected() {
+    for (path, expected) in [
+        ("/home/dev/project/.git", true),
+        ("/home/dev/project/.git/hooks/pre-commit", true),
+        ("/home/dev/project/vendor/lib/.git/config", true),
+        ("/home/dev/project/.git/index.lock", false),
+        ("/home/dev/project/.gitignore", false),
+        ("/home/dev/project/.claude/settings.json", true),
+        ("/home/dev/project/.claude/commands/x.md", false),
+        ("/home/dev/project/.mcp.json", true),
+        ("/home/dev/project/.ralph/progress.md", true),
+        ("/home/dev/project/ralph/allowed-commands.txt", true),
+        ("/home/dev/.claude/settings.json", true),
+        ("/home/dev/.codex/config.toml", true),
+        ("/srv/ralph/state/x", true),
+        ("/home/dev/project/src/main.rs", false),
+    ] {
+        check(is_protected, path, expected);
+    }
+}

@@ -1,0 +1,310 @@
+//! What a git command would do to history and to the repository.
+
+use crate::guard::arg::Arg;
+use crate::guard::paths::{Zone, locate};
+use crate::guard::walk::EVERY_BRANCH;
+use crate::guard::{GitQuestion, Invocation, Site, World};
+use std::path::PathBuf;
+
+/// The values of a flag before the subcommand: `git -c a=b commit -c HEAD` has one.
+fn global_values(invocation: &Invocation, flag: &str) -> Vec<Arg> {
+    let subcommand = invocation.operand(0);
+    let globals: Vec<Arg> = invocation
+        .args
+        .iter()
+        .take_while(|arg| subcommand.is_none_or(|word| !std::ptr::eq(*arg, word)))
+        .cloned()
+        .collect();
+    Invocation { args: globals, ..Invocation::default() }.flag_values(flag)
+}
+
+/// The directory that git works in, if it can be known.
+pub fn directory(invocation: &Invocation, _: &World<'_>) -> Option<PathBuf> {
+    let mut dir = invocation.cwd.clone()?;
+    for part in global_values(invocation, "-C") {
+        dir = dir.join(part.known()?);
+    }
+    Some(dir)
+}
+
+fn ask(invocation: &Invocation, world: &World<'_>, question: GitQuestion<'_>) -> Option<bool> {
+    (world.git)(&directory(invocation, world)?, question)
+}
+
+/// Operands behind the subcommand.
+fn subjects(invocation: &Invocation) -> Vec<&Arg> {
+    invocation.operands().into_iter().skip(1).collect()
+}
+
+/// The branches that a push would write to: the right sides of its refspecs, or the current branch.
+fn pushed_branches(invocation: &Invocation) -> Vec<&str> {
+    let specs = subjects(invocation).into_iter().skip(1);
+    let branches: Vec<&str> = specs
+        .map(|spec| {
+            let text = spec.text().trim_start_matches('+');
+            let target = text.rsplit_once(':').map_or(text, |(_, target)| target);
+            target.strip_prefix("refs/heads/").unwrap_or(target)
+        })
+        .collect();
+    if branches.is_empty() { vec!["HEAD"] } else { branches }
+}
+
+/// Forced, and not only onto branches that no remote has.
+pub fn forces_published(invocation: &Invocation, world: &World<'_>) -> bool {
+    let by_flag =
+        invocation.args.iter().any(|arg| arg.text().starts_with("--force")) || invocation.has_flag("-f");
+    let by_refspec = subjects(invocation).iter().skip(1).any(|spec| spec.text().starts_with('+'));
+    let is_all = invocation.has_any_flag(&["--all", "--branches", "--tags", "--mirror"]);
+    let specs: Vec<&Arg> = subjects(invocation).into_iter().skip(1).collect();
+    // Without a branch it is the current one, which may be any; tags are for all.
+    let is_wide =
+        specs.is_empty() || specs.iter().any(|spec| spec.text().contains('*') || is_tag(spec.text()));
+    (by_flag || by_refspec)
+        && (is_all
+            || is_wide
+            || pushed_branches(invocation)
+                .iter()
+                .any(|branch| ask(invocation, world, GitQuestion::HasRemoteBranch(branch)) != Some(false)))
+}
+
+/// `v1.0`, `refs/tags/nightly`
+fn is_tag(spec: &str) -> bool {
+    let name = spec.trim_start_matches('+');
+    let number = name.strip_prefix('v').unwrap_or_default();
+    name.starts_with("refs/tags/") || number.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// `git push origin :branch`
+pub fn pushes_deletion(invocation: &Invocation, _: &World<'_>) -> bool {
+    subjects(invocation).iter().skip(1).any(|spec| {
+        let text = spec.text().trim_start_matches('+');
+        text.starts_with(':') && text.len() > 1
+    })
+}
+
+/// A hard reset that loses commits, or may.
+pub fn loses_commits(invocation: &Invocation, world: &World<'_>) -> bool {
+    let subjects = subjects(invocation);
+    let Some(target) = subjects.first() else { return false };
+    let Some(text) = target.known() else { return true };
+    match ask(invocation, world, GitQuestion::LosesWork(text)) {
+        Some(loses) => loses,
+        None => !is_near_head(text),
+    }
+}
+
+/// `HEAD`, and up to three commits before it.
+fn is_near_head(text: &str) -> bool {
+    matches!(
+        text,
+        "HEAD"
+            | "@"
+            | "HEAD^"
+            | "HEAD^^"
+            | "HEAD~"
+            | "HEAD~0"
+            | "HEAD~1"
+            | "HEAD~2"
+            | "HEAD~3"
+            | "@~1"
+            | "@~"
+            | "@^"
+            | "ORIG_HEAD"
+    )
+}
+
+/// An amended commit that some remote has.
+pub fn amends_published(invocation: &Invocation, world: &World<'_>) -> bool {
+    ask(invocation, world, GitQuestion::IsPublished("HEAD")) == Some(true)
+}
+
+/// `git rebase -i HEAD~20` rewrites `HEAD~19` and everything after.
+pub fn rebases_published(invocation: &Invocation, world: &World<'_>) -> bool {
+    let subjects = subjects(invocation);
+    let Some(upstream) = subjects.first().and_then(|arg| arg.known()) else { return false };
+    let Some(count) = upstream.strip_prefix("HEAD~").and_then(|count| count.parse::<u32>().ok()) else {
+        return false;
+    };
+    let oldest = format!("HEAD~{}", count.saturating_sub(1));
+    ask(invocation, world, GitQuestion::IsPublished(&oldest)) == Some(true)
+}
+
+fn is_main_branch(name: &str) -> bool {
+    matches!(name, "main" | "master" | "develop" | "production" | "prod" | "trunk" | "staging")
+        || name.starts_with("release")
+}
+
+/// A branch that others work on, or a copy of which is on a remote.
+pub fn deletes_shared_branch(invocation: &Invocation, world: &World<'_>) -> bool {
+    let is_forced = invocation.has_flag("-D") || invocation.has_flag("--force") || invocation.has_flag("-f");
+    let is_remote_tracking = invocation.has_any_flag(&["-r", "--remotes"]);
+    !is_remote_tracking
+        && subjects(invocation).iter().any(|branch| {
+            is_main_branch(branch.text())
+                || (is_forced && branch.text() == EVERY_BRANCH)
+                || (is_forced
+                    && ask(invocation, world, GitQuestion::HasRemoteBranch(branch.text())) == Some(true))
+        })
+}
+
+/// `git branch -M main old`: the branch that others know is gone.
+pub fn renames_main_branch(invocation: &Invocation, _: &World<'_>) -> bool {
+    let subjects = subjects(invocation);
+    subjects.len() > 1 && subjects.first().is_some_and(|from| is_main_branch(from.text()))
+}
+
+/// Keys that make git run a program, read another configuration, or trust what it should not.
+fn is_dangerous_key(key: &str) -> bool {
+    const KEYS: [&str; 19] = [
+        "core.hookspath",
+        "core.fsmonitor",
+        "core.sshcommand",
+        "core.gitproxy",
+        "core.askpass",
+        "core.worktree",
+        "core.alternaterefscommand",
+        "credential.helper",
+        "diff.external",
+        "init.templatedir",
+        "include.path",
+        "http.proxy",
+        "https.proxy",
+        "gpg.program",
+        "user.signingkey",
+        "sequence.editor",
+        "uploadpack.packobjectshook",
+        "gpg.ssh.defaultkeycommand",
+        "receive.denynonfastforwards",
+    ];
+    let key = key.to_lowercase();
+    let starts = |section: &str| key.starts_with(section);
+    KEYS.contains(&&*key)
+        || starts("filter.")
+        || starts("includeif.")
+        || starts("protocol.")
+        || (starts("url.") && key.ends_with("insteadof"))
+        || (starts("credential.") && key.ends_with(".helper"))
+        || (starts("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
+        || (starts("merge.") && key.ends_with(".driver"))
+        || (starts("submodule.") && key.ends_with(".update"))
+        || (starts("remote.") && (key.ends_with(".url") || key.ends_with("pushurl") || key.ends_with("pack")))
+}
+
+/// A setting that is dangerous with its value.
+fn is_dangerous_setting(key: &str, value: &str) -> bool {
+    let lower = key.to_lowercase();
+    let is_code = value.contains([';', '|', '&', '`', '$', '!']);
+    is_dangerous_key(key)
+        || (lower.starts_with("alias.") && value.starts_with('!'))
+        || (matches!(&*lower, "core.editor" | "core.pager") && is_code)
+        || (lower.starts_with("pager.") && is_code)
+        || (lower.ends_with("sslverify") && matches!(value, "false" | "0" | "no" | "off"))
+}
+
+/// Key and value that `git config` would write. Without a value, the key is removed.
+fn written_setting(invocation: &Invocation) -> Option<(String, String)> {
+    if invocation.has_any_flag(&[
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "-l",
+        "--list",
+        "--get-urlmatch",
+        "--show-origin",
+    ]) {
+        return None;
+    }
+    let words: Vec<&str> = subjects(invocation).into_iter().map(Arg::text).collect();
+    let removes = invocation.has_any_flag(&["--unset", "--unset-all", "--remove-section"]);
+    match words.as_slice() {
+        ["get" | "list", ..] => None,
+        ["set" | "unset", key, rest @ ..] => Some(((*key).to_owned(), rest.join(" "))),
+        [key, value, ..] => Some(((*key).to_owned(), (*value).to_owned())),
+        [key] if removes => Some(((*key).to_owned(), String::new())),
+        _ => None,
+    }
+}
+
+pub fn sets_dangerous_setting(invocation: &Invocation, _: &World<'_>) -> bool {
+    written_setting(invocation).is_some_and(|(key, value)| is_dangerous_setting(&key, &value))
+}
+
+/// For all repositories of the user.
+pub fn sets_global_setting(invocation: &Invocation, _: &World<'_>) -> bool {
+    invocation.has_any_flag(&["--global", "--system"])
+        && written_setting(invocation).is_some_and(|(key, _)| key.to_lowercase() != "safe.directory")
+}
+
+/// `git -c core.sshCommand=… fetch`
+pub fn has_dangerous_setting(invocation: &Invocation, _: &World<'_>) -> bool {
+    let mut given = global_values(invocation, "-c");
+    given.extend(global_values(invocation, "--config-env"));
+    given.iter().any(|setting| {
+        let (key, value) = setting.text().split_once('=').unwrap_or((setting.text(), "true"));
+        let turns_off = matches!(value, "" | "/dev/null" | "false");
+        // Without hooks or helpers, less is run than before.
+        is_dangerous_setting(key, value) && !(turns_off && key.eq_ignore_ascii_case("credential.helper"))
+    })
+}
+
+/// A repository that is not in the workspace, named by its path or after a `cd`.
+pub fn changes_other_repository(invocation: &Invocation, world: &World<'_>) -> bool {
+    const CHANGES: [&str; 21] = [
+        "add",
+        "am",
+        "apply",
+        "branch",
+        "checkout",
+        "cherry-pick",
+        "clean",
+        "commit",
+        "config",
+        "gc",
+        "merge",
+        "mv",
+        "pull",
+        "push",
+        "rebase",
+        "reset",
+        "restore",
+        "revert",
+        "rm",
+        "stash",
+        "tag",
+    ];
+    let Some(subcommand) = invocation.operand(0) else { return false };
+    if !CHANGES.contains(&subcommand.text())
+        || (subcommand.text() == "branch" && subjects(invocation).is_empty())
+    {
+        return false;
+    }
+    let mut places: Vec<Arg> =
+        ["-C", "--git-dir", "--work-tree"].iter().flat_map(|flag| global_values(invocation, flag)).collect();
+    if places.is_empty() && invocation.site == Site::Here && invocation.cwd.is_some() {
+        places.push(Arg::new("."));
+    }
+    places
+        .iter()
+        .any(|dir| matches!(locate(dir, invocation, world).zone, Zone::Home | Zone::Outside | Zone::System))
+}
+
+/// `git rm -rf .`
+pub fn removes_everything(invocation: &Invocation, world: &World<'_>) -> bool {
+    !invocation.has_any_flag(&["--cached", "-n", "--dry-run"])
+        && subjects(invocation)
+            .iter()
+            .any(|path| locate(path, invocation, world).zone == Zone::WholeWorkspace)
+}
+
+/// Whether the current or a named branch is one that others work on: `git update-ref refs/heads/main`.
+pub fn moves_main_ref(invocation: &Invocation, _: &World<'_>) -> bool {
+    invocation.has_any_flag(&["-d", "--delete", "--stdin"])
+        || subjects(invocation)
+            .first()
+            .is_some_and(|name| name.text().strip_prefix("refs/heads/").is_some_and(is_main_branch))
+}
+
+/// Sets or deletes it; with one name it is only shown.
+pub fn writes_symbolic_ref(invocation: &Invocation, _: &World<'_>) -> bool {
+    subjects(invocation).len() > 1 || invocation.has_any_flag(&["-d", "--delete"])
+}

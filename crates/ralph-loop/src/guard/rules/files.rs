@@ -1,0 +1,103 @@
+//! Files destroyed or changed outside the workspace, or all of it.
+
+use super::facts::places::{
+    deletes_outside, deletes_unknown, deletes_workspace, moves_into_sink, permits_outside, permits_workspace,
+    writes_outside,
+};
+use super::facts::touch::TOUCHERS;
+use super::{Rule, always};
+use crate::guard::{Category, Verdict};
+
+pub const RULES: &[Rule] = &[
+    Rule {
+        id: "delete-outside",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: TOUCHERS,
+        when: deletes_outside,
+        why: "deletes or moves files that are not in the workspace",
+        instead: "delete only inside the workspace, and name what the user should remove",
+        catches: "rm -rf ~/Documents",
+        passes: "rm -rf node_modules target ./build",
+    },
+    Rule {
+        id: "delete-workspace",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: TOUCHERS,
+        when: deletes_workspace,
+        why: "deletes the whole workspace",
+        instead: "name the files that have to go",
+        catches: "rm -rf ./*",
+        passes: "rm -rf ./dist/*",
+    },
+    Rule {
+        id: "delete-unknown",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: TOUCHERS,
+        when: deletes_unknown,
+        why: "deletes everything below a path that cannot be known",
+        instead: "write the path out",
+        catches: r#"rm -rf "$UNSET_DIRECTORY""#,
+        passes: r#"rm -f "$UNSET_FILE""#,
+    },
+    Rule {
+        id: "move-into-nothing",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: &["mv|gmv"],
+        when: moves_into_sink,
+        why: "what is moved there is gone",
+        instead: "move it inside the workspace",
+        catches: "mv notes.md /dev/null",
+        passes: "mv notes.md docs/notes.md",
+    },
+    Rule {
+        id: "write-outside",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: TOUCHERS,
+        when: writes_outside,
+        why: "writes a file that is not in the workspace",
+        instead: "write inside the workspace or to a temporary directory",
+        catches: "cp report.html ~/report.html",
+        passes: "cp ~/report.html docs/report.html",
+    },
+    Rule {
+        id: "permissions-outside",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: &["chmod|chown|chgrp|chattr|chflags|setfacl|xattr"],
+        when: permits_outside,
+        why: "changes who may read or write what is not in the workspace",
+        instead: "change permissions only inside the workspace",
+        catches: "chmod -R 777 /var/www",
+        passes: "chmod +x scripts/build.sh",
+    },
+    Rule {
+        id: "permissions-workspace",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: &["chmod"],
+        when: permits_workspace,
+        why: "makes every file of the workspace unusable, or writable for everyone",
+        instead: "change the permissions of the files that need it",
+        catches: "chmod -R 777 .",
+        passes: "chmod -R u+w .",
+    },
+    Rule {
+        id: "sync-nothing",
+        category: Category::Files,
+        verdict: Verdict::Block,
+        patterns: &[
+            "robocopy ~/MIR",
+            "rclone sync|purge|delete|deletefile|rmdirs|rmdir|cleanup !--dry-run|-n",
+        ],
+        when: always,
+        why: "deletes at the target what the source does not have",
+        instead: "copy without deleting, or leave it to the user",
+        catches: "rclone sync build remote:site",
+        passes: "rclone sync build remote:site --dry-run",
+    },
+];

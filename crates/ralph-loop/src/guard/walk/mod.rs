@@ -1,0 +1,411 @@
+//! A command carried out in the abstract.
+//!
+//! Every branch is taken, every loop goes round once, every program that would start is noted as an
+//! [`Invocation`] and does nothing. Texts are followed as far as they can be known without running anything: variables,
+//! output of `echo` and the like through pipes, files that are written and then run.
+//!
+//! Invariant: bounded. There is a limit on commands, on their depth and on the length of every text; what goes beyond it is
+//! refused.
+
+mod builtins;
+mod code;
+mod decode;
+mod expand;
+mod output;
+mod parameter;
+mod programs;
+mod redirects;
+mod scope;
+mod shells;
+mod through;
+mod wrappers;
+
+use super::Step;
+use super::arg::{Arg, without_holes};
+use super::invocation::{Invocation, Stdin};
+use super::shell::ast::{Command, Compound, Item, List, Part, Pipeline, Simple, Word};
+use super::shell::{DEEPEST, parse};
+use super::world::World;
+pub use output::EVERY_BRANCH;
+use output::Output;
+use scope::Scope;
+
+/// Commands that are looked at in one call. Functions that call functions can multiply.
+const MOST_COMMANDS: usize = 5_000;
+/// Bytes that are copied for them.
+const MOST_BYTES: usize = 16 << 20;
+
+pub struct Walk<'a> {
+    world: &'a World<'a>,
+    scope: Scope,
+    invocations: Vec<Invocation>,
+    steps: Vec<Step>,
+    /// How many codes inside of codes this is.
+    depth: usize,
+    commands: usize,
+    bytes: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(world: &'a World<'a>) -> Walk<'a> {
+        let scope = Scope::new(world.cwd.clone());
+        Walk { world, scope, invocations: Vec::new(), steps: Vec::new(), depth: 0, commands: 0, bytes: 0 }
+    }
+
+    /// A command line of the agent.
+    pub fn command(&mut self, text: &str) {
+        self.code(&without_holes(text), &Stdin::default());
+    }
+
+    /// What cannot be judged.
+    pub fn refuse(&mut self, what: &'static str, why: &str) {
+        self.note(what, vec![Arg::new(why)]);
+    }
+
+    /// A tool of the agent that writes a file.
+    pub fn write(&mut self, path: &str) {
+        self.note("<write>", vec![self.path(path)]);
+    }
+
+    pub fn read(&mut self, path: &str) {
+        self.note("<read>", vec![self.path(path)]);
+    }
+
+    pub fn fetch(&mut self, url: &str) {
+        self.note("<fetch>", vec![Arg::new(without_holes(url))]);
+    }
+
+    pub fn end(self) -> (Vec<Invocation>, Vec<Step>) {
+        (self.invocations, self.steps)
+    }
+
+    /// Tools expand a tilde.
+    fn path(&self, path: &str) -> Arg {
+        let path = without_holes(path);
+        match path.strip_prefix("~/") {
+            Some(rest) => Arg::new(self.world.home.join(rest).to_string_lossy()),
+            None => Arg::new(path),
+        }
+    }
+
+    /// Notes something that is no program.
+    fn note(&mut self, what: &str, args: Vec<Arg>) {
+        self.add(Invocation { program: Arg::new(what), args, ..self.blank() });
+    }
+
+    /// An invocation here and now.
+    fn blank(&self) -> Invocation {
+        Invocation { cwd: self.scope.cwd.clone(), site: self.scope.site, ..Invocation::default() }
+    }
+
+    fn add(&mut self, invocation: Invocation) {
+        let kind = if invocation.program.text().starts_with('<') { "finds" } else { "runs" };
+        self.step(kind, invocation.to_string());
+        self.invocations.push(invocation);
+    }
+
+    fn step(&mut self, kind: &'static str, text: String) {
+        self.steps.push(Step { depth: self.depth, kind, text });
+    }
+
+    /// Shell code, in the scope of now. What it prints.
+    fn code(&mut self, text: &str, stdin: &Stdin) -> Output {
+        if self.depth >= DEEPEST {
+            self.refuse("<too-deep>", "commands in commands in commands");
+            return Output::unknown();
+        }
+        let list = match parse(text, self.depth) {
+            Ok(list) => list,
+            Err(why) => {
+                self.refuse("<unparsed>", &why.to_string());
+                return Output::unknown();
+            }
+        };
+        self.depth += 1;
+        let output = self.list(&list, stdin);
+        self.depth -= 1;
+        output
+    }
+
+    /// Shell code in a process of its own: what it sets is lost with it.
+    fn code_apart(&mut self, text: &str, stdin: &Stdin, change: impl FnOnce(&mut Scope)) -> Output {
+        let outer = self.kept_scope();
+        change(&mut self.scope);
+        let output = self.code(text, stdin);
+        self.scope = outer.with_files_of(&mut self.scope);
+        output
+    }
+
+    fn list(&mut self, list: &List, stdin: &Stdin) -> Output {
+        let mut output = Output::nothing();
+        for item in &list.0 {
+            output.add(&self.item(item, stdin));
+        }
+        output
+    }
+
+    fn item(&mut self, item: &Item, stdin: &Stdin) -> Output {
+        let mut output = Output::nothing();
+        for pipeline in &item.pipelines {
+            output.add(&self.pipeline(pipeline, stdin));
+        }
+        output
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, stdin: &Stdin) -> Output {
+        let mut stdin = stdin.clone();
+        let mut output = Output::nothing();
+        let mut ends: Vec<usize> = Vec::new();
+        let start = self.invocations.len();
+        // Every command but a single one is in a process of its own; what it sets is kept all the same, because the
+        // last one (`| while read x`) matters to what follows in its body only.
+        for command in &pipeline.0 {
+            let before = self.invocations.len();
+            output = self.one(command, &stdin);
+            let mut from = stdin.from;
+            from.extend(
+                self.invocations[before..].iter().filter(|new| !new.program.text().starts_with('<')).cloned(),
+            );
+            for known in &mut from {
+                known.stdin.from.clear();
+            }
+            stdin = Stdin { text: Some(output.text.clone()), is_exact: output.is_exact, from };
+            ends.push(self.invocations.len());
+        }
+        self.link_outputs(start, &ends);
+        output
+    }
+
+    fn one(&mut self, command: &Command, stdin: &Stdin) -> Output {
+        if !self.may_go_on(0) {
+            return Output::unknown();
+        }
+        let start = self.invocations.len();
+        match command {
+            Command::Simple(simple) => {
+                let output = self.simple(simple, stdin);
+                self.end_in_file(start, &simple.redirects);
+                output
+            }
+            Command::Compound(compound, redirects) => {
+                let stdin = self.redirected_stdin(redirects, stdin);
+                let output = self.compound(compound, &stdin);
+                let output = self.redirected_output(redirects, output);
+                self.end_in_file(start, redirects);
+                output
+            }
+            Command::Function { name, body } => {
+                if multiplies(name, body) {
+                    self.note("<fork-bomb>", vec![Arg::new(name.as_str())]);
+                }
+                self.scope.functions.insert(name.clone(), body.clone());
+                Output::nothing()
+            }
+        }
+    }
+
+    /// Whether another command may be looked at, for which so many bytes are copied.
+    fn may_go_on(&mut self, bytes: usize) -> bool {
+        let could = self.commands <= MOST_COMMANDS && self.bytes <= MOST_BYTES;
+        self.commands += 1;
+        self.bytes += bytes;
+        let can = self.commands <= MOST_COMMANDS && self.bytes <= MOST_BYTES;
+        if could && !can {
+            self.refuse("<too-long>", "more commands than can be looked at");
+        }
+        can
+    }
+
+    /// The scope, to return to it.
+    fn kept_scope(&mut self) -> Scope {
+        self.bytes += self.scope.size();
+        self.scope.clone()
+    }
+
+    fn compound(&mut self, compound: &Compound, stdin: &Stdin) -> Output {
+        match compound {
+            Compound::Braces(list) => self.list(list, stdin),
+            Compound::Subshell(list) => {
+                let outer = self.kept_scope();
+                let output = self.list(list, stdin);
+                self.scope = outer.with_files_of(&mut self.scope);
+                output
+            }
+            Compound::If { arms, otherwise } => {
+                let mut output = Output::nothing();
+                let mut ends = Vec::new();
+                for arm in arms {
+                    output.add(&self.list(&arm.condition, stdin));
+                    let before = self.kept_scope();
+                    output.add(&self.list(&arm.body, stdin));
+                    ends.push(std::mem::replace(&mut self.scope, before));
+                }
+                if let Some(otherwise) = otherwise {
+                    output.add(&self.list(otherwise, stdin));
+                }
+                ends.into_iter().for_each(|end| self.scope.merge(end));
+                output
+            }
+            Compound::While { condition, body } => {
+                if is_endless(condition) && starts_without_end(body) {
+                    self.note("<fork-bomb>", vec![Arg::new("a loop without end")]);
+                }
+                self.list(condition, stdin);
+                self.list(body, stdin)
+            }
+            Compound::For { variable, words, body } => {
+                let start = self.invocations.len();
+                let values: Vec<Arg> = match words {
+                    Some(words) => words.iter().flat_map(|word| self.fields(word)).collect(),
+                    None => self.scope.arguments.clone(),
+                };
+                let is_long = self.invocations[start..].iter().any(counts_far) || values.len() > 100;
+                if is_long && starts_without_end(body) {
+                    self.note("<fork-bomb>", vec![Arg::new("a long loop that waits for nothing")]);
+                }
+                self.scope.set_one_of(variable, values);
+                self.list(body, stdin)
+            }
+            Compound::Counted { body } => {
+                if starts_without_end(body) {
+                    self.note("<fork-bomb>", vec![Arg::new("a loop without end")]);
+                }
+                self.list(body, stdin)
+            }
+            Compound::Case { word, arms } => {
+                self.fields(word);
+                let before = self.kept_scope();
+                let mut output = Output::nothing();
+                for arm in arms {
+                    output.add(&self.list(arm, stdin));
+                    let end = std::mem::replace(&mut self.scope, before.clone());
+                    self.scope.merge(end);
+                }
+                output
+            }
+            Compound::Test(words) => {
+                for word in words {
+                    self.fields(word);
+                }
+                Output::nothing()
+            }
+        }
+    }
+
+    /// The file that a path names, for what this command itself writes.
+    fn file_key(&self, path: &Arg) -> Option<std::path::PathBuf> {
+        let known = path.known()?;
+        Some(match known.starts_with('/') {
+            true => normal(std::path::Path::new(known)),
+            false => normal(&self.scope.cwd.as_ref()?.join(known)),
+        })
+    }
+
+    /// The same for a file that may be the standard input.
+    fn input_file(&self, path: &Arg, invocation: &Invocation) -> Option<Output> {
+        match path.text() {
+            "/dev/stdin" | "/proc/self/fd/0" | "/dev/fd/0" => {
+                let text = invocation.stdin.text.clone()?;
+                Some(Output { text, is_exact: invocation.stdin.is_exact })
+            }
+            _ => self.file_text(path),
+        }
+    }
+
+    /// The text of a file, if this command or this session has written it.
+    fn file_text(&self, path: &Arg) -> Option<Output> {
+        let key = self.file_key(path)?;
+        if let Some(written) = self.scope.files.get(&key) {
+            return Some(written.clone());
+        }
+        let text = (self.world.script)(&key)?;
+        Some(Output::exact(&without_holes(&text)))
+    }
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &std::path::Path) -> std::path::PathBuf {
+    use std::path::Component;
+    let mut normal = std::path::PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// Whether a function starts itself more than once, or in the background: each copy makes more.
+fn multiplies(name: &str, body: &Command) -> bool {
+    let Command::Compound(Compound::Braces(list) | Compound::Subshell(list), _) = body else { return false };
+    list.0.iter().any(|item| {
+        item.pipelines.iter().any(|pipeline| {
+            let calls = pipeline.0.iter().filter(|command| calls(name, command)).count();
+            calls > 1 || (calls == 1 && item.in_background)
+        })
+    })
+}
+
+fn calls(name: &str, command: &Command) -> bool {
+    match command {
+        Command::Simple(simple) => is_plain(simple, &[name]),
+        Command::Compound(Compound::Braces(list) | Compound::Subshell(list), _) => list
+            .0
+            .iter()
+            .flat_map(|item| &item.pipelines)
+            .flat_map(|pipeline| &pipeline.0)
+            .any(|c| calls(name, c)),
+        Command::Compound(..) | Command::Function { .. } => false,
+    }
+}
+
+/// Whether the program is one of these, written plainly.
+fn is_plain(simple: &Simple, names: &[&str]) -> bool {
+    plain_words(simple).first().is_some_and(|name| names.contains(name))
+}
+
+fn plain_text(word: &Word) -> Option<&str> {
+    match word.0.as_slice() {
+        [Part::Plain(text) | Part::Quoted(text)] => Some(text),
+        _ => None,
+    }
+}
+
+/// The words up to the first that is not plain.
+fn plain_words(simple: &Simple) -> Vec<&str> {
+    simple.words.iter().map_while(plain_text).collect()
+}
+
+fn is_endless(condition: &List) -> bool {
+    let commands: Vec<&Command> =
+        condition.0.iter().flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).collect();
+    match commands.as_slice() {
+        [Command::Simple(simple)] => {
+            is_plain(simple, &["true", ":", "/bin/true"])
+                || (is_plain(simple, &["sleep"]) && matches!(plain_words(simple).as_slice(), [_, "0"]))
+        }
+        [Command::Compound(Compound::Test(_), _)] => true,
+        _ => false,
+    }
+}
+
+/// `seq 1 100000`
+fn counts_far(invocation: &Invocation) -> bool {
+    let last = invocation.args.last().and_then(|arg| arg.text().parse::<u64>().ok());
+    invocation.name() == "seq" && last.is_some_and(|last| last >= 500)
+}
+
+/// Whether a body waits for nothing and, each time, starts something in the background or makes a file.
+fn starts_without_end(body: &List) -> bool {
+    let waits = body.0.iter().filter(|item| !item.in_background).flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).any(|command| {
+        matches!(command, Command::Simple(simple) if is_plain(simple, &["sleep", "wait", "read", "break", "return", "exit"]))
+    });
+    let makes = body.0.iter().flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).any(|command| {
+        matches!(command, Command::Simple(simple) if is_plain(simple, &["mkdir", "touch", "mktemp", "fallocate"]))
+    });
+    !waits && (makes || body.0.iter().any(|item| item.in_background))
+}

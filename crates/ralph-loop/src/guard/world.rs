@@ -1,0 +1,36 @@
+//! What the guard may ask about the machine. Tests answer from a table.
+
+use std::path::{Path, PathBuf};
+
+/// Where a tool call would run, and how to look things up there.
+pub struct World<'a> {
+    /// The directory that the agent works in, absolute, without links.
+    pub workspace: PathBuf,
+    pub home: PathBuf,
+    pub cwd: PathBuf,
+    /// Further directories that the agent may change: settings, `--add-dir`.
+    pub writable: Vec<PathBuf>,
+    /// Files of ralph that no agent may change, besides the usual ones.
+    pub protected: Vec<PathBuf>,
+    /// The value of an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a script, if it was written or changed in this session.
+    pub script: &'a dyn Fn(&Path) -> Option<String>,
+    /// The path with all links followed as far as it exists.
+    pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+    /// What is known of the repository. Nothing: it cannot be known here.
+    pub git: &'a dyn Fn(&Path, GitQuestion<'_>) -> Option<bool>,
+}
+
+/// Answered offline, from the refs that the last fetch or push has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GitQuestion<'a> {
+    /// Is this commit part of a branch or tag of some remote?
+    IsPublished(&'a str),
+    /// Does some remote have a branch of this name?
+    HasRemoteBranch(&'a str),
+    /// Would a hard reset to this commit lose commits that were there when the run began, and that no remote has?
+    LosesWork(&'a str),
+    /// Is this the name of a configured remote?
+    IsRemote(&'a str),
+}
