@@ -2,6 +2,7 @@
 
 use super::facts::touch::chmod_mode;
 use super::{Rule, always};
+use crate::guard::arg::Arg;
 use crate::guard::{Category, Verdict};
 use crate::guard::{Invocation, World};
 
@@ -27,7 +28,7 @@ pub const RULES: &[Rule] = &[
         id: "setuid",
         category: Category::Privilege,
         verdict: Verdict::Block,
-        patterns: &["chmod"],
+        patterns: &["chmod", "install -m|--mode"],
         when: sets_user_id,
         why: "lets a program run with the rights of its owner",
         instead: "leave the bit alone",
@@ -79,7 +80,11 @@ pub const RULES: &[Rule] = &[
 
 /// `u+s`, `4755`, `g=srx`
 fn sets_user_id(invocation: &Invocation, _: &World<'_>) -> bool {
-    let mode = chmod_mode(invocation).unwrap_or_default();
+    let installed = invocation.flag_value("-m").or_else(|| invocation.flag_value("--mode"));
+    let mode = match invocation.name() {
+        "install" => installed.as_ref().map_or("", Arg::text),
+        _ => chmod_mode(invocation).unwrap_or_default(),
+    };
     let digits = mode.trim_start_matches('0');
     let by_number = digits.len() == 4
         && digits.chars().all(|c| c.is_digit(8))

@@ -320,7 +320,7 @@ impl Walk<'_> {
         let Some(path) = call.args.first().and_then(Value::text) else { return };
         let path = self.tilde(path);
         // A variable that cannot be known is as likely a test's own directory as anything.
-        if path.text() == UNKNOWN.to_string() {
+        if path.has_unknown() && !path.text().starts_with('/') {
             return;
         }
         self.add(Invocation { program: Arg::new("rm"), args: vec![Arg::new("-rf"), path], ..self.blank() });

@@ -380,32 +380,41 @@ pub(super) fn found(invocation: &Invocation) -> String {
             .windows(2)
             .any(|pair| FILTERS.contains(&pair[0].text()) && !matches!(pair[1].text(), "*" | "*.*"))
         || invocation.has_flag("-empty");
-    let value = |flags: &[&str]| {
-        let at = invocation.args.iter().position(|arg| flags.contains(&arg.text()))?;
-        invocation.args.get(at + 1).map(|value| value.text().replace('*', &STAR.to_string()))
-    };
-    let leaf = match is_filtered {
-        false => STAR.to_string(),
-        // A whole path, as the pattern has it.
-        true => match (value(&["-path", "-wholename", "-ipath"]), value(&["-name", "-iname"])) {
-            (Some(path), _)
-                if path.starts_with(['.', '/'])
-                    && !path.contains(&format!("/{STAR}/"))
-                    && !is_negated(invocation) =>
-            {
-                return format!("{}\n", path.replace(STAR, "some-file"));
-            }
-            (None, Some(name)) if !name.contains(STAR) && !is_negated(invocation) => name,
-            _ => "some-file".to_owned(),
-        },
+    let values = |flags: &[&str]| -> Vec<String> {
+        let pairs = invocation.args.windows(2).filter(|pair| flags.contains(&pair[0].text()));
+        pairs.map(|pair| pair[1].text().replace('*', &STAR.to_string())).collect()
     };
     let roots = if roots.is_empty() { vec!["."] } else { roots };
-    roots.iter().map(|root| format!("{}/{leaf}\n", root.trim_end_matches('/'))).collect()
+    let below = |leaf: &str| -> String {
+        roots.iter().map(|root| format!("{}/{leaf}\n", root.trim_end_matches('/'))).collect()
+    };
+    if !is_filtered {
+        return below(&STAR.to_string());
+    }
+    // What is chosen by a whole path or a whole name is known.
+    let paths = values(&["-path", "-wholename", "-ipath"]);
+    let names = values(&["-name", "-iname"]);
+    let is_whole = |path: &&String| path.starts_with(['.', '/']) && !path.contains(&format!("/{STAR}/"));
+    let mut found: String = match is_negated(invocation) {
+        true => String::new(),
+        false if paths.is_empty() => {
+            names.iter().filter(|name| !name.contains(STAR)).map(|name| below(name)).collect()
+        }
+        false => paths
+            .iter()
+            .filter(is_whole)
+            .map(|path| format!("{}\n", path.replace(STAR, "some-file")))
+            .collect(),
+    };
+    if found.is_empty() || names.iter().any(|name| name.contains(STAR)) {
+        found.push_str(&below("some-file"));
+    }
+    found
 }
 
 /// Whether `find` leaves out what its patterns name.
 fn is_negated(invocation: &Invocation) -> bool {
-    invocation.args.iter().any(|arg| matches!(arg.text(), "!" | "-not" | "-prune" | "-o" | "-or"))
+    invocation.args.iter().any(|arg| matches!(arg.text(), "!" | "-not" | "-prune"))
 }
 
 fn git_output(invocation: &Invocation, world: &crate::guard::World<'_>) -> Output {

@@ -112,6 +112,8 @@ impl Walk<'_> {
         for (name, value) in own.iter().filter(|(name, _)| HOLDS_CODE.contains(&name.as_str())) {
             self.step("looks into", name.clone());
             let code = value.text().to_owned();
+            // A prompt is a text in which commands are substituted.
+            let code = if name.starts_with("PS") { format!("echo \"{code}\"") } else { code };
             self.code_apart(&code, &Stdin::default(), |_| {});
         }
         variables.extend(own);
@@ -296,7 +298,10 @@ impl Walk<'_> {
 }
 
 /// Variables whose value programs run as a command.
-const HOLDS_CODE: [&str; 12] = [
+const HOLDS_CODE: [&str; 15] = [
+    "PS0",
+    "PS1",
+    "PS4",
     "PAGER",
     "GIT_PAGER",
     "MANPAGER",
@@ -318,8 +323,12 @@ const GLOBBED: [&str; 36] = [
     "su", "kill", "pkill", "chmod", "chown", "shred", "find", "xargs", "tee",
 ];
 
+/// The characters of a glob. One with many stars is taken for `*`, so that comparing is quick.
 fn pattern_of(text: &str) -> Vec<char> {
-    text.chars().collect()
+    match text.matches(STAR).count() > 3 {
+        true => vec![STAR],
+        false => text.chars().collect(),
+    }
 }
 
 /// Whether a name is covered by a glob of one name. A bracket is taken for any character.

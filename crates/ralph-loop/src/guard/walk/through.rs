@@ -247,7 +247,14 @@ impl<'a> Walk<'a> {
             .filter_map(|line| {
                 let recipe =
                     line.strip_prefix('\t').or_else(|| line.split_once(": ;").map(|(_, recipe)| recipe));
-                recipe.map(|recipe| recipe.trim_start_matches(['@', '-', '+']).replace("$$", "$"))
+                let recipe = recipe.map(|recipe| recipe.trim_start_matches(['@', '-', '+']).to_owned());
+                // What make itself fills in is some file of the workspace.
+                let filled = |recipe: String| {
+                    ["$@", "$<", "$^", "$*", "$?"]
+                        .iter()
+                        .fold(recipe, |text, name| text.replace(name, "some-file"))
+                };
+                recipe.map(filled).map(|recipe| recipe.replace("$$", "$"))
             })
             .collect();
         for line in code {

@@ -119,6 +119,7 @@ fn names_test(name: &str) -> bool {
                     | "scratch"
                     | "ci"
                     | "sandbox"
+                    | "dev"
                     | "spec"
                     | "e2e"
                     | "fixture"

@@ -99,7 +99,7 @@ pub fn calls(code: &str, language: Language) -> Vec<Call> {
             continue;
         }
         if !(byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$') {
-            at += 1;
+            at += code[at..].chars().next().map_or(1, char::len_utf8);
             continue;
         }
         let length = code[at..]
@@ -263,6 +263,8 @@ fn expression(piece: &str, constants: &HashMap<String, Arg>) -> Arg {
         {
             text.push(UNKNOWN);
         }
+        // A quote that is never closed is skipped.
+        let skip = if length + skip == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { skip };
         rest = &rest[skip..];
     }
     Arg::new(text)

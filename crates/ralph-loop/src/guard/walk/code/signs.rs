@@ -139,13 +139,12 @@ pub const STARTS: &[&str] =
     &["os.fork()", "fork()", "fork;", "spawn(", "Popen(", "Process(target", "Thread("];
 pub const WAITS: &[&str] = &["wait", "sleep", "join(", "break", "input(", "readline(", ".read("];
 
-pub const BECOMES_ROOT: &[&str] =
-    &["os.setuid(0)", "setresuid(0", "POSIX::setuid(0)", "Process::Sys.setuid(0)", "process.setuid(0)"];
+pub const BECOMES_ROOT: &[&str] = &["setuid(0)", "setresuid(0", "setreuid(0"];
 
 /// Resources in a cloud are deleted with a library of it.
 pub const CLOUD: &[&str] = &["boto3", "aws-sdk", "@aws-sdk", "google.cloud", "azure.mgmt"];
 pub const DELETES: &[&str] =
-    &[".delete()", ".delete(", "delete_", "deleteBucket", "terminate_", "terminateInstances"];
+    &[".delete()", ".delete(", ".terminate()", "delete_", "deleteBucket", "terminate_", "terminateInstances"];
 
 /// Code from the network.
 pub const FETCHES: &[&str] = &[
