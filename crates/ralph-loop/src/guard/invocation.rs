@@ -77,6 +77,19 @@ impl Invocation {
         name.strip_suffix(".exe").unwrap_or(name)
     }
 
+    /// Without what comes before and after it in a pipeline.
+    pub fn alone(&self) -> Invocation {
+        Invocation {
+            program: self.program.clone(),
+            args: self.args.clone(),
+            variables: self.variables.clone(),
+            stdin: Stdin { text: self.stdin.text.clone(), is_exact: self.stdin.is_exact, from: Vec::new() },
+            stdout: Stdout::default(),
+            cwd: self.cwd.clone(),
+            site: self.site,
+        }
+    }
+
     /// Arguments that are no flags, in order, up to what follows `--` and that as well.
     pub fn words(&self) -> Vec<&Arg> {
         let mut only_words = false;

@@ -185,6 +185,9 @@ fn hostile_texts_are_refused_in_bounded_time() {
         format!("python3 -c '{}'", "f(".repeat(100_000)),
         format!("python3 -c '{}'", "str(".repeat(60_000)),
         format!("python3 -c \"{}\"", "os.system('".repeat(20_000)),
+        // Found by the fuzzer.
+        "awk '{ while ((c|`getline l)>0) print }'".to_owned(),
+        "python3 -c \"print('x' * $n)\"".to_owned(),
         "\u{F8F0}\u{F8F1} \0 \u{202e} \u{1b}[2J".repeat(1_000),
     ] {
         let head: String = text.chars().take(40).collect();

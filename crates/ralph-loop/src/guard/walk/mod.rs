@@ -32,6 +32,8 @@ use scope::Scope;
 
 /// Commands that are looked at in one call. Functions that call functions can multiply.
 const MOST_COMMANDS: usize = 5_000;
+/// Programs of a pipeline that are named for each other.
+const MOST_LINKED: usize = 8;
 /// Bytes that are copied for them.
 const MOST_BYTES: usize = 16 << 20;
 
@@ -163,12 +165,12 @@ impl<'a> Walk<'a> {
             let before = self.invocations.len();
             output = self.one(command, &stdin);
             let mut from = stdin.from;
+            let started =
+                self.invocations[before..].iter().filter(|new| !new.program.text().starts_with('<'));
             from.extend(
-                self.invocations[before..].iter().filter(|new| !new.program.text().starts_with('<')).cloned(),
+                started.rev().take(MOST_LINKED).map(Invocation::alone).collect::<Vec<_>>().into_iter().rev(),
             );
-            for known in &mut from {
-                known.stdin.from.clear();
-            }
+            from.drain(..from.len().saturating_sub(MOST_LINKED));
             stdin = Stdin { text: Some(output.text.clone()), is_exact: output.is_exact, from };
             ends.push(self.invocations.len());
         }

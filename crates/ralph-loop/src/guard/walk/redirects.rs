@@ -1,9 +1,9 @@
 //! Redirections: files that are written and read, texts that are handed over.
 
-use super::Walk;
 use super::output::Output;
+use super::{MOST_LINKED, Walk};
 use crate::guard::arg::{Arg, SECRET};
-use crate::guard::invocation::{End, Invocation, Stdin, Stdout};
+use crate::guard::invocation::{End, Invocation, Stdin};
 use crate::guard::paths::{is_secret, locate};
 use crate::guard::shell::ast::{Redirect, RedirectKind, Target};
 
@@ -118,7 +118,7 @@ impl Walk<'_> {
                 .iter()
                 .filter(|next| !next.program.text().starts_with('<') && next.stdout.end != End::Captured)
                 .take(MOST_LINKED)
-                .map(|next| Invocation { stdin: Stdin::default(), stdout: Stdout::default(), ..next.clone() })
+                .map(Invocation::alone)
                 .collect();
             let last = self.invocations.last().map(|last| last.stdout.end.clone());
             for known in
@@ -133,9 +133,6 @@ impl Walk<'_> {
         }
     }
 }
-
-/// Programs of a pipeline that are named for each one before them.
-const MOST_LINKED: usize = 8;
 
 fn mark(started: &mut [Invocation], end: &End) {
     for new in started.iter_mut().filter(|new| new.stdout.end == End::Shown) {
