@@ -245,6 +245,8 @@ pub fn is_protected(path: &Path, world: &World<'_>) -> bool {
         names if names.contains(&".git") => {
             names.first() == Some(&".git") || names.last() != Some(&".gitkeep")
         }
+        // A task list can be there, and agents write to it.
+        [".ralph", "tasks.json" | "progress.txt" | "prd.md"] => false,
         [".ralph", ..] | [".codex", ..] => true,
         [".claude", "commands" | "skills" | "agents" | "plans", _, ..] => false,
         [".claude", ..] | [".mcp.json"] => true,
