@@ -306,6 +306,9 @@ pub struct AgentEnd {
     /// The directory that it worked in, if that does not exist any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<PathBuf>,
+    /// Why the guard could not answer it, and denied everything, if that was so to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
 }
 
 /// Why a run cannot go on without its directory.

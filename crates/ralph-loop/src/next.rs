@@ -197,7 +197,7 @@ fn between_steps(run: &Run, state: &State) -> Option<Action> {
         return Some(Action::Stop(StopReason::Killed, None));
     }
     if let Some(trouble) = trouble {
-        return Some(stop(run, state, StopReason::Error, Some(trouble.why().to_owned())));
+        return Some(stop(run, state, trouble.stop_reason(), Some(trouble.why().to_owned())));
     }
     if state.asked.stops > 0 {
         let reason = if state.asked.leaving { StopReason::Paused } else { StopReason::Interrupted };

@@ -6,6 +6,7 @@
 
 use crate::check::CheckSpec;
 use crate::dialect::{Dialect, can_commit};
+use crate::guard::GuardSpec;
 use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
@@ -34,6 +35,9 @@ pub struct Run {
     /// What keeps its programs inside that directory.
     #[serde(default, skip_serializing_if = "Confinement::is_default")]
     pub confinement: Confinement,
+    /// What its agents' tool calls are held against; runs of earlier versions have no guard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardSpec>,
     /// Whether that directory belongs to a git work tree.
     pub git: bool,
     /// The top of the work tree that the user started it in; not known of runs of earlier versions.

@@ -54,6 +54,11 @@ impl Home {
         self.hooks().join(format!("{name}.{what}"))
     }
 
+    /// What the guard has denied in sessions that ralph did not start.
+    pub fn guard_log(&self) -> PathBuf {
+        self.root.join(GUARD_LOG)
+    }
+
     /// What sandboxes of all runs share.
     pub fn sandbox(&self) -> PathBuf {
         self.root.join("sandbox")
@@ -222,6 +227,8 @@ impl PlanDir {
 }
 
 const OUTPUT: &str = "output.log";
+
+const GUARD_LOG: &str = "guard.jsonl";
 
 /// What is kept of one worker beside its run.
 #[derive(Clone, Debug)]
@@ -396,6 +403,26 @@ impl RunDir {
     /// The settings that tell agents of the hooks.
     pub fn hooks(&self) -> PathBuf {
         self.dir.join("hooks.json")
+    }
+
+    /// What the guard goes by in the agent at work.
+    pub fn guard(&self) -> PathBuf {
+        self.dir.join("guard.json")
+    }
+
+    /// The script that agents call to ask the guard.
+    pub fn guard_script(&self) -> PathBuf {
+        self.dir.join("guard.sh")
+    }
+
+    /// What the guard has denied.
+    pub fn guard_log(&self) -> PathBuf {
+        self.dir.join(GUARD_LOG)
+    }
+
+    /// Why the guard could not answer, a line each.
+    pub fn guard_failures(&self) -> PathBuf {
+        self.dir.join("guard.failures")
     }
 
     /// Where the run's loop can be talked to.
@@ -622,6 +649,11 @@ impl Project {
     /// The task list.
     pub fn tasks(&self) -> PathBuf {
         self.dir.join("ralph/tasks.json")
+    }
+
+    /// Commands that the guard allows, a line each.
+    pub fn allowed_commands(&self) -> PathBuf {
+        self.dir.join("ralph/allowed-commands.txt")
     }
 
     /// Where the task list is if no directory was named, relative to the project: `ralph`, or

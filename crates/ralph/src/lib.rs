@@ -38,6 +38,7 @@ mod error;
 mod fsx;
 mod git;
 mod growing_log;
+mod guard;
 pub mod hook;
 mod journal;
 mod layout;

@@ -1,7 +1,8 @@
 //! The program: parses, dispatches, exits.
+#![expect(clippy::disallowed_methods, reason = "main is the one place that exits")]
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 fn main() -> ExitCode {
-    ralph::cli::main()
+    ralph::cli::main(process::exit)
 }

@@ -69,7 +69,7 @@ impl Category {
     ];
 
     /// The name in settings and the sentence of `ralph guard rules`.
-    fn row(self) -> (&'static str, &'static str) {
+    const fn row(self) -> (&'static str, &'static str) {
         match self {
             Category::Files => ("files", "files destroyed outside the workspace, or all of it"),
             Category::Disks => ("disks", "disks, partitions and filesystems changed"),
@@ -92,11 +92,11 @@ impl Category {
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    pub fn title(self) -> &'static str {
+    pub const fn title(self) -> &'static str {
         self.row().1
     }
 

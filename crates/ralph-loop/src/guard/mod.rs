@@ -18,6 +18,7 @@ mod pattern;
 mod policy;
 pub mod rules;
 mod shell;
+mod spec;
 mod tools;
 mod value_flags;
 mod walk;
@@ -29,6 +30,7 @@ pub use invocation::{End, Invocation, Site, Stdin, Stdout};
 pub use paths::Zone;
 pub use pattern::matches;
 pub use policy::{Policy, PolicyError};
+pub use spec::{GuardSpec, Scope, Unwatched};
 pub use tools::{ToolCall, judge};
 pub use world::{GitQuestion, World};
 

@@ -154,6 +154,10 @@ impl State {
             self.work.trouble = Some(Trouble::Other(directory_gone(dir)));
             return self.leave_unjudged();
         }
+        if let Some(why) = &end.guard {
+            self.work.trouble = Some(Trouble::Guard(why.clone()));
+            return self.leave_unjudged();
+        }
         let mut silence = None;
         let failed = match flight.cancel.map(|cancel| cancel.why) {
             // Runs again when the run is resumed.

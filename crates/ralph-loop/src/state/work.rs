@@ -2,7 +2,7 @@
 
 use crate::ask::Silence;
 use crate::check::CheckResult;
-use crate::event::{Branch, Head, RestoreEnd, SnapshotEnd, Step};
+use crate::event::{Branch, Head, RestoreEnd, SnapshotEnd, Step, StopReason};
 use crate::gates::GateChange;
 use crate::plan::{Item, Pick};
 use crate::proof::{Proof, Round, Rounds};
@@ -217,13 +217,23 @@ pub enum Worktree {
 pub enum Trouble {
     /// It was the plan's: its files cannot be looked after.
     Plan(String),
+    /// Every tool call was denied, because there was no answer.
+    Guard(String),
     Other(String),
 }
 
 impl Trouble {
     pub fn why(&self) -> &str {
         match self {
-            Trouble::Plan(why) | Trouble::Other(why) => why,
+            Trouble::Plan(why) | Trouble::Guard(why) | Trouble::Other(why) => why,
+        }
+    }
+
+    pub fn stop_reason(&self) -> StopReason {
+        match self {
+            // Nothing is wrong with the work.
+            Trouble::Guard(_) => StopReason::Paused,
+            Trouble::Plan(_) | Trouble::Other(_) => StopReason::Error,
         }
     }
 }

@@ -122,6 +122,7 @@ pub fn run(asked: &str) -> Run {
         workspace: "/w".into(),
         place: Place::Here,
         confinement: Confinement::default(),
+        guard: None,
         git: false,
         top: None,
         checkpoints: true,
@@ -471,6 +472,7 @@ pub fn end(word: &str, step: &Step) -> End {
             branch: branch.map(|name| Branch::Named(name.into())),
             estimate,
             gone: None,
+            guard: None,
         }))
     };
     let failed = |why: &str| agent(Answer::Failed { why: why.into() }, None);

@@ -2,6 +2,7 @@
 
 use super::agents::AgentsArgs;
 use super::config::ConfigArgs;
+use super::guard::GuardArgs;
 use super::hook::HookArgs;
 use super::plugin::PluginArgs;
 use super::sandbox::SandboxArgs;
@@ -39,6 +40,7 @@ fn with_nested() -> Command {
         let augment = match command.get_name() {
             "agents" => AgentsArgs::augment_args,
             "config" => ConfigArgs::augment_args,
+            "guard" => GuardArgs::augment_args,
             "hook" => HookArgs::augment_args,
             "plugin" => PluginArgs::augment_args,
             "sandbox" => SandboxArgs::augment_args,

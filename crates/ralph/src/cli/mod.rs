@@ -14,6 +14,7 @@ mod doctor;
 mod enter;
 mod format;
 mod function;
+mod guard;
 mod habits;
 mod hook;
 mod in_the_way;
@@ -152,6 +153,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Try the sandboxes that agents can run in, or look around in one
     Sandbox(sandbox::SandboxArgs),
+    /// Explain what the guard denies, and show what it has denied
+    Guard(guard::GuardArgs),
     /// Use ralph from inside Claude Code and Codex
     Plugin(plugin::PluginArgs),
     /// Handle a hook call from an agent
@@ -182,7 +185,8 @@ impl Command {
     }
 }
 
-pub fn main() -> ExitCode {
+/// `exit` ends the program at once: for a guard that has crashed.
+pub fn main(exit: hook::Exit) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say_panic(&panic.to_string())));
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|arg| arg.to_str()) {
@@ -193,17 +197,17 @@ pub fn main() -> ExitCode {
         Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
         Some("hook") => {
-            if let Some(code) = hook::at_once(&args[1..]) {
+            if let Some(code) = hook::at_once(&args[1..], exit) {
                 return code;
             }
         }
         Some(worker::WORKER) => match seated(&args[1..]) {
-            Ok(words) => return act(&words),
+            Ok(words) => return act(&words, exit),
             Err(error) => return fail(&error, Format::Human),
         },
         _ => {}
     }
-    act(&args)
+    act(&args, exit)
 }
 
 /// Makes this process a worker; the words that are left are its command.
@@ -241,7 +245,7 @@ fn check_loop(words: &[OsString]) -> Result<(), CliError> {
     }
 }
 
-fn act(args: &[OsString]) -> ExitCode {
+fn act(args: &[OsString], exit: hook::Exit) -> ExitCode {
     if let Err(error) = habits::swallowed_flag(args).and_then(|()| habits::sandbox_name(args)) {
         return fail(&error, Format::asked_for(args));
     }
@@ -303,7 +307,8 @@ fn act(args: &[OsString]) -> ExitCode {
         Command::Agents(args) => (Format::Human, agents::agents(args)),
         Command::Doctor(args) => (Format::Human, doctor::doctor(args)),
         Command::Sandbox(args) => (Format::Human, sandbox::sandbox(args)),
-        Command::Hook(args) => (Format::Human, hook::hook(args)),
+        Command::Guard(args) => (Format::Human, guard::guard(args)),
+        Command::Hook(args) => (Format::Human, hook::hook(args, exit)),
         Command::Plugin(args) => (Format::Human, plugin::plugin(args)),
         Command::Completions(args) => (Format::Human, completions::completions(args)),
         Command::Man(args) => (Format::Human, completions::man(args)),

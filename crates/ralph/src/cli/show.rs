@@ -9,6 +9,7 @@ use crate::catalog::find_or_newest;
 use crate::error::CliError;
 use crate::git::changed::Changed;
 use crate::git::shadow::Shadow;
+use crate::guard;
 use crate::journal::{self, Entry, JournalError};
 use crate::layout::{self, RunDir};
 use crate::lock::RunLock;
@@ -97,6 +98,9 @@ fn print(history: &RunHistory) {
     if let Some(spec) = run.confinement.sandbox() {
         out.line(&format!("sandbox    {}", spec.kind.name()));
         out.line(&format!("network    {}", spec.network.mode.name()));
+    }
+    if let Some(guard) = guard::description(run) {
+        out.line(&fit(&format!("guard      {}", printable(&guard)), width));
     }
     for check in &run.checks {
         out.text(&format!("check      {}", printable(&check.command)));

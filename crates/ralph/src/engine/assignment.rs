@@ -1,12 +1,13 @@
-//! What an agent of a task list gets besides its prompt: hooks, and the file that they read.
+//! What an agent gets besides its prompt: hooks, and, for one of a task list, the file that they read.
 //!
 //! With it the agent learns earlier what the engine will find out anyway. The marker
 //! `.ralph-active` is for the hooks of other loops, and is never read back.
 
 use super::clock::wall_ms;
+use super::guarded;
 use super::task_files::{self, TaskFileError};
 use crate::fsx;
-use crate::hook::{self, ASSIGNMENT, Assignment, HookSet};
+use crate::hook::{self, ASSIGNMENT, Assignment, HookCalls, HookSet};
 use crate::layout::{Project, RunDir, TasksDir};
 use crate::texts::Texts;
 use ralph_loop::plan::tasks::{TasksPlan, TasksState};
@@ -20,7 +21,7 @@ use std::path::Path;
 #[derive(Default)]
 pub(super) struct HandedOut {
     pub(super) env: Vec<(&'static str, String)>,
-    pub(super) hooks: Option<HookForms>,
+    pub(super) hooks: Option<HookSet>,
 }
 
 /// The hooks, in the forms in which agents take them.
@@ -42,8 +43,6 @@ pub(super) struct TaskAgent<'a> {
     pub(super) run_dir: &'a RunDir,
     pub(super) project: &'a Project,
     pub(super) texts: &'a Texts,
-    /// The program that its hooks call.
-    pub(super) ralph: &'a Path,
 }
 
 impl TaskAgent<'_> {
@@ -63,7 +62,7 @@ impl TaskAgent<'_> {
         };
         let path = run_dir.assignment();
         assignment.write(&path, &before, &text)?;
-        let hooks = plan.hooks.then(|| forms(run, run_dir, self.ralph)).transpose()?;
+        let hooks = plan.hooks.then_some(HookSet::Tasks);
         Ok(HandedOut { env: vec![(ASSIGNMENT, path.display().to_string())], hooks })
     }
 }
@@ -74,15 +73,19 @@ pub(super) fn agent_can_commit(run: &Run, state: &State) -> bool {
     agent.is_none_or(|agent| agent.can_commit(run.confinement.sandbox().is_some()))
 }
 
-fn forms(run: &Run, run_dir: &RunDir, ralph: &Path) -> io::Result<HookForms> {
+/// The hooks of an agent and its guard, in the forms in which agents take them. `ralph` is the program that they call.
+pub(super) fn forms(
+    run: &Run,
+    run_dir: &RunDir,
+    ralph: &Path,
+    set: Option<HookSet>,
+) -> io::Result<HookForms> {
+    let guard = guarded::prepare(run, run_dir, ralph)?;
+    let calls = HookCalls { program: ralph, set, guard: Some(&guard) };
     let settings = run_dir.hooks();
-    fsx::write_whole(&settings, hook::claude_settings(ralph, HookSet::Tasks).to_string().as_bytes())?;
+    fsx::write_whole(&settings, hook::claude_settings(&calls).to_string().as_bytes())?;
     // Looked at for every agent: the one before may have written some.
-    let config = if hook::codex_has_own(&run.workspace) {
-        Vec::new()
-    } else {
-        hook::codex_config(ralph, HookSet::Tasks)
-    };
+    let config = if hook::codex_has_own(&run.workspace) { Vec::new() } else { hook::codex_config(&calls) };
     Ok(HookForms { settings: settings.display().to_string(), config })
 }
 

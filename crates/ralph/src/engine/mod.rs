@@ -9,6 +9,7 @@ mod check_log;
 mod clock;
 mod compose;
 mod dry;
+mod guarded;
 mod host;
 mod in_sandbox;
 mod lane;

@@ -272,6 +272,7 @@ impl AgentStep {
             branch: None,
             estimate,
             gone: None,
+            guard: None,
         }))
     }
 
@@ -335,6 +336,7 @@ impl AgentStep {
             branch: None,
             estimate: None,
             gone: None,
+            guard: None,
         }))
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here works without git as well: a directory that is no repository simply
 //! has no [`Repository`].
 
+pub mod asked;
 pub mod changed;
 pub mod checked_out;
 pub mod checkpoint;

@@ -2,11 +2,14 @@
 
 use crate::fsx;
 use ralph_loop::text::shell_word;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Far more than any hook takes; a disk that hangs must not hold up an agent.
 const SECONDS: u32 = 30;
+
+/// The guard itself answers in a few seconds at most. An agent that gives up on it earlier would run the tool.
+const GUARD_SECONDS: u32 = 600;
 
 /// Which hooks an agent is to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +20,29 @@ pub enum HookSet {
     Planning,
 }
 
+/// What an agent is to call.
+#[derive(Clone, Copy, Debug)]
+pub struct HookCalls<'a> {
+    pub program: &'a Path,
+    pub set: Option<HookSet>,
+    /// The script that asks the guard.
+    pub guard: Option<&'a Path>,
+}
+
 /// For `claude --settings`.
-pub fn claude_settings(program: &Path, set: HookSet) -> Value {
-    json!({"hooks": hooks(program, set)})
+pub fn claude_settings(calls: &HookCalls<'_>) -> Value {
+    let mut hooks = hooks(calls);
+    // A hook that takes too long denies.
+    if let Some(guard) = hooks.get_mut("PreToolUse").and_then(|calls| calls.pointer_mut("/0/hooks/0")) {
+        guard["onFailure"] = "block".into();
+    }
+    json!({"hooks": hooks})
 }
 
 /// For `codex -c`: a line an event. There is no file that could be left behind in a
 /// project.
-pub fn codex_config(program: &Path, set: HookSet) -> Vec<String> {
-    let Value::Object(events) = hooks(program, set) else { return Vec::new() };
-    events.iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
+pub fn codex_config(calls: &HookCalls<'_>) -> Vec<String> {
+    hooks(calls).iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
 }
 
 /// Whether Codex would find hooks of the project's own. To have ours called it must trust all
@@ -54,17 +70,27 @@ fn toml(value: &Value) -> String {
     }
 }
 
-fn hooks(program: &Path, set: HookSet) -> Value {
-    let program = shell_word(&program.to_string_lossy());
+fn hooks(calls: &HookCalls<'_>) -> Map<String, Value> {
+    let program = shell_word(&calls.program.to_string_lossy());
     let call = |hook: &str| json!([{"type": "command", "command": format!("{program} hook {hook}"), "timeout": SECONDS}]);
-    match set {
-        HookSet::Tasks => json!({
-            "PostToolUse": [{"matcher": "*", "hooks": call("context-monitor")}],
-            "SessionStart": [{"hooks": call("session-start")}],
-            "Stop": [{"hooks": call("stop")}],
-        }),
-        HookSet::Planning => json!({"Stop": [{"hooks": call("plan-stop")}]}),
+    let mut hooks = Map::new();
+    match calls.set {
+        Some(HookSet::Tasks) => {
+            hooks.insert("PostToolUse".into(), json!([{"matcher": "*", "hooks": call("context-monitor")}]));
+            hooks.insert("SessionStart".into(), json!([{"hooks": call("session-start")}]));
+            hooks.insert("Stop".into(), json!([{"hooks": call("stop")}]));
+        }
+        Some(HookSet::Planning) => {
+            hooks.insert("Stop".into(), json!([{"hooks": call("plan-stop")}]));
+        }
+        None => {}
     }
+    if let Some(script) = calls.guard {
+        let command = format!("/bin/sh {}", shell_word(&script.to_string_lossy()));
+        let call = json!([{"type": "command", "command": command, "timeout": GUARD_SECONDS}]);
+        hooks.insert("PreToolUse".into(), json!([{"matcher": "*", "hooks": call}]));
+    }
+    hooks
 }
 
 #[cfg(test)]
@@ -74,9 +100,15 @@ mod tests {
     #[test]
     fn each_event_calls_its_hook_by_absolute_path() {
         let wanted = |hook: &str| json!({"type": "command", "command": format!("'/opt/my ralph' hook {hook}"), "timeout": 30});
-        let made = claude_settings(Path::new("/opt/my ralph"), HookSet::Tasks);
+        let made = claude_settings(&HookCalls {
+            program: Path::new("/opt/my ralph"),
+            set: Some(HookSet::Tasks),
+            guard: Some(Path::new("/runs/r 1/guard.sh")),
+        });
         let hooks = &made["hooks"];
-        assert_eq!(hooks.as_object().unwrap().len(), 3);
+        assert_eq!(hooks.as_object().unwrap().len(), 4);
+        let guard = json!({"type": "command", "command": "/bin/sh '/runs/r 1/guard.sh'", "timeout": 600, "onFailure": "block"});
+        assert_eq!(hooks["PreToolUse"], json!([{"matcher": "*", "hooks": [guard]}]));
         assert_eq!(hooks["PostToolUse"], json!([{"matcher": "*", "hooks": [wanted("context-monitor")]}]));
         assert_eq!(hooks["SessionStart"], json!([{"hooks": [wanted("session-start")]}]));
         assert_eq!(hooks["Stop"], json!([{"hooks": [wanted("stop")]}]));
@@ -89,9 +121,14 @@ mod tests {
             format!(r#"{{command="{program} hook {hook}",timeout=30,type="command"}}"#)
         };
         assert_eq!(
-            codex_config(Path::new("/opt/my \"ralph\""), HookSet::Tasks),
+            codex_config(&HookCalls {
+                program: Path::new("/opt/my \"ralph\""),
+                set: Some(HookSet::Tasks),
+                guard: Some(Path::new("/runs/1/guard.sh")),
+            }),
             [
                 format!("hooks.PostToolUse=[{{hooks=[{}],matcher=\"*\"}}]", call("context-monitor")),
+                "hooks.PreToolUse=[{hooks=[{command=\"/bin/sh '/runs/1/guard.sh'\",timeout=600,type=\"command\"}],matcher=\"*\"}]".to_owned(),
                 format!("hooks.SessionStart=[{{hooks=[{}]}}]", call("session-start")),
                 format!("hooks.Stop=[{{hooks=[{}]}}]", call("stop")),
             ]

@@ -5,11 +5,12 @@
 //! repository is never held up. Hooks run after every tool call, so they read no more than they
 //! need and start nothing that they can do without.
 //!
-//! A hook that guards (`stop`) fails closed: if it cannot look, it does not let the agent go.
+//! A hook that guards (`stop`, `guard`) fails closed: if it cannot look, it does not let the agent go.
 //! One that only advises fails open. Both say why.
 
 mod assignment;
 mod context;
+mod guard;
 mod install;
 mod marker;
 mod parts;
@@ -19,7 +20,8 @@ mod state;
 mod stop;
 
 pub use assignment::{ASSIGNMENT, Assignment};
-pub use install::{HookSet, claude_settings, codex_config, codex_has_own};
+pub use guard::{GuardBy, guard, guard_failed};
+pub use install::{HookCalls, HookSet, claude_settings, codex_config, codex_has_own};
 
 use crate::layout::Home;
 use serde::Deserialize;
@@ -77,17 +79,26 @@ pub struct HookAnswer {
     pub output: Option<Value>,
     /// For people, on standard error.
     pub remarks: Vec<String>,
-    /// Whether it could do its work. Agents take an error of a hook for no more than that.
-    pub failed: bool,
+    pub exit: HookExit,
+}
+
+/// How a hook ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookExit {
+    Done,
+    /// It could not do its work. Agents take an error of a hook for no more than that.
+    Failed,
+    /// What the agent was about to do may not be done.
+    Denied,
 }
 
 impl HookAnswer {
     fn nothing() -> HookAnswer {
-        HookAnswer { output: None, remarks: Vec::new(), failed: false }
+        HookAnswer { output: None, remarks: Vec::new(), exit: HookExit::Done }
     }
 
     fn failed(remark: String) -> HookAnswer {
-        HookAnswer { output: None, remarks: vec![remark], failed: true }
+        HookAnswer { output: None, remarks: vec![remark], exit: HookExit::Failed }
     }
 
     /// Text that the agent finds in its context.

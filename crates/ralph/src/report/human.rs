@@ -8,6 +8,7 @@ use super::status_line::StatusLine;
 use super::stream::{Detail, StreamView};
 use super::style::{Style, Tone, count, fit, fold};
 use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked, style};
+use crate::guard;
 use crate::place;
 use crate::sandbox;
 use jiff::Zoned;
@@ -145,6 +146,9 @@ impl Human {
             self.line(&field("place", &place));
         }
         self.line(&field("sandbox", &sandbox::description(&run.confinement)));
+        if let Some(guard) = guard::description(run) {
+            self.line(&field("guard", &guard));
+        }
         if !run.git {
             self.line(&field("note", "not a git repository: no checkpoints and no stall detection"));
         }

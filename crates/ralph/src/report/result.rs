@@ -35,6 +35,8 @@ pub struct RunResult {
     /// The sandbox that it ran in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'static str>,
+    /// All its agents asked the guard before they used a tool.
+    pub guard: bool,
     /// Hosts that programs in the sandbox could not reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
@@ -84,6 +86,7 @@ impl RunResult {
             tasks: Vec::new(),
             worktree_path: String::new(),
             sandbox: None,
+            guard: false,
             network: None,
             proof: None,
             error: Some(error),

@@ -2,6 +2,7 @@
 //! beside these.
 
 use super::root::RefusesRoot;
+use crate::guard::DecidedError;
 use crate::place::PlaceError;
 use crate::sandbox::SandboxError;
 use std::io;
@@ -28,4 +29,6 @@ pub enum RequestError {
     Place(#[from] PlaceError),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    #[error(transparent)]
+    Guard(#[from] DecidedError),
 }

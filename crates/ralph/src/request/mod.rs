@@ -15,6 +15,7 @@ pub mod tasks;
 pub use error::RequestError;
 
 use crate::git::{NoRepository, Repository};
+use crate::guard;
 use crate::hook;
 use crate::layout::{self, Project};
 use crate::place::{self, PlaceError};
@@ -23,6 +24,7 @@ use crate::settings::{ProofSettings, Settings};
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::dialect::{Dialect, OutputKind};
+use ralph_loop::guard::GuardSpec;
 use ralph_loop::limits::{
     Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TEXT_SILENCE_MS,
     WORKER_TOOL_MS,
@@ -135,6 +137,8 @@ fn assemble(
     let (place, workspace) = place::choose(terms.worktree, project, &id)?;
     let tree = repository.as_ref().map_or_else(|| workspace.clone(), |found| found.top.clone());
     let confinement = sandbox::choose(terms.sandbox, &settings.sandbox, &tree)?;
+    let decided = guard::decided(&settings.guard, project)?;
+    let watch = GuardSpec { unwatched: guard::unwatched(&agents, project.dir()), ..decided };
     let run = Run {
         id,
         plan,
@@ -147,6 +151,7 @@ fn assemble(
         workspace,
         place,
         confinement,
+        guard: Some(watch),
         git: repository.is_some(),
         top: repository.map(|repository| repository.top),
         checkpoints: settings.checkpoints,

@@ -3,6 +3,7 @@
 use super::{RequestError, RequestedRun, Terms, agents, assemble, checks, limits, root};
 use crate::fsx;
 use crate::git::Repository;
+use crate::guard;
 use crate::layout::{Project, TasksDir};
 use crate::placeholder;
 use crate::settings::Settings;
@@ -153,6 +154,9 @@ pub fn build(
         Some(run.agents.len() - 1)
     };
     run.roles = Roles { review: employ(review), fix: employ(fix) };
+    if let Some(guard) = &mut run.guard {
+        guard.unwatched = guard::unwatched(&run.agents, project.dir());
+    }
     root::check_all(&run).map_err(RequestError::from)?;
     Ok(RequestedRun { run, texts: Vec::new(), branch })
 }

@@ -35,6 +35,7 @@ pub fn result_of(run_dir: &RunDir) -> Result<RunResult, UnreadableRun> {
         iterations,
         tasks: tasks_left(&run, &state).map_or_else(Vec::new, |tasks| tasks.stories),
         sandbox: run.confinement.sandbox().map(|spec| spec.kind.name()),
+        guard: run.guard.as_ref().is_some_and(|spec| spec.unwatched.is_empty()),
         network: NetworkReport::of(&state.refused),
         worktree_path: run.place.own_tree().map_or_else(String::new, |path| path.display().to_string()),
         proof: ProofReport::of(&run, &state),

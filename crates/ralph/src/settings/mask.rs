@@ -3,6 +3,7 @@
 //!
 //! A guess by its nature: it is for displays, never for deciding anything.
 
+use super::table::GUARD_LEVELS;
 use serde_json::Value;
 
 pub const MASK: &str = "***";
@@ -76,13 +77,19 @@ pub fn value(value: &Value) -> Value {
         }
         Value::Object(entries) => {
             let one = |(name, inner): (&String, &Value)| {
-                let hidden = names_a_secret(name) && !inner.is_null();
+                let hidden = hides(name, inner);
                 (name.clone(), if hidden { MASK.into() } else { self::value(inner) })
             };
             entries.iter().map(one).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
+}
+
+/// Whether the value of a key is a secret. The guard has a category of that name.
+fn hides(name: &str, value: &Value) -> bool {
+    let is_level = value.as_str().is_some_and(|text| GUARD_LEVELS.contains(&text));
+    names_a_secret(name) && !value.is_null() && !is_level
 }
 
 /// What [`value`] hides, each with the setting that it is in.
@@ -115,7 +122,7 @@ fn find_hidden(at: &str, value: &Value, masker: &mut Masker, found: &mut Vec<(St
             for (name, inner) in entries {
                 let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
                 match inner {
-                    Value::String(secret) if names_a_secret(name) => found.push((at, secret.clone())),
+                    Value::String(secret) if hides(name, inner) => found.push((at, secret.clone())),
                     inner => find_hidden(&at, inner, &mut Masker::default(), found),
                 }
             }
@@ -291,6 +298,13 @@ mod tests {
             ("guardrails.command", "two"),
         ];
         assert_eq!(found, wanted.map(|(at, secret)| (at.to_owned(), secret.to_owned())));
+    }
+
+    #[test]
+    fn the_level_of_a_category_of_the_guard_is_no_secret() {
+        let settings = json!({"categories": {"credentials": "warn"}, "credentials": "hunter2hunter2"});
+        assert_eq!(value(&settings), json!({"categories": {"credentials": "warn"}, "credentials": "***"}));
+        assert_eq!(hidden(&settings), [("credentials".to_owned(), "hunter2hunter2".to_owned())]);
     }
 
     #[test]

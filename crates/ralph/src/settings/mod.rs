@@ -37,6 +37,7 @@ use crate::layout::{self, Project};
 use crate::secrets;
 use file::{Role, Source};
 use ralph_loop::check::FailAction;
+use ralph_loop::guard::{Category, Level};
 use ralph_loop::money::Usd;
 use ralph_loop::price::Price;
 use ralph_loop::proof::ProofMode;
@@ -73,6 +74,7 @@ pub struct Settings {
     pub stall_after: u32,
     pub proof: ProofSettings,
     pub sandbox: SandboxSettings,
+    pub guard: GuardSettings,
     pub backoff: BackoffSettings,
     pub context: bool,
     pub checkpoints: bool,
@@ -186,6 +188,17 @@ pub struct SandboxSettings {
     pub memory: f64,
     pub file_size: f64,
     pub tmp_size: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardSettings {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    /// Names of categories.
+    pub ask: Vec<String>,
+    pub writable: Vec<String>,
+    pub categories: BTreeMap<Category, Level>,
 }
 
 /// Seconds to wait after a first failure, and at most.

@@ -4,6 +4,7 @@
 //! `docs/settings.md` all follow from it. The typed [`Settings`](super::Settings) mirrors it;
 //! a property test holds that whatever passes the table also fits the types.
 
+use ralph_loop::guard::Category;
 use ralph_loop::sandbox::SandboxChoice;
 use ralph_loop::sandbox::network::NetworkMode;
 use serde_json::{Map, Value};
@@ -171,6 +172,12 @@ pub const KEYS: &[Key] = &[
         default: Fallback::Group,
         doc: "What keeps agents and checks inside the project: see docs/sandbox.md. A name alone, as in \
               `\"sandbox\": \"none\"`, is its `kind`.",
+    },
+    Key {
+        name: "guard",
+        kind: Kind::Group(GUARD),
+        default: Fallback::Group,
+        doc: "Which tool calls of agents are denied: see docs/guard.md. A run keeps to what it began with.",
     },
     Key {
         name: "backoff",
@@ -543,6 +550,57 @@ const SANDBOX: &[Key] = &[
         doc: "MiB of temporary files; 0 is half of the memory.",
     },
 ];
+
+pub const GUARD_LEVELS: &[&str] = &["off", "warn", "block"];
+
+const GUARD: &[Key] = &[
+    Key {
+        name: "allow",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Commands that are allowed whatever the rules say: `git push --force origin wip/*`. `*` is any text; \
+              a `*` of its own at the end, any further words. The lines of `ralph/allowed-commands.txt` are added.",
+    },
+    Key {
+        name: "deny",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Commands that are denied in any case, in the same form: `npm install *`.",
+    },
+    Key {
+        name: "ask",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Categories that you are asked about in your own sessions of Claude. In runs of ralph and in Codex they \
+              block: there is no one to ask.",
+    },
+    Key {
+        name: "writable",
+        kind: Kind::Texts,
+        default: Fallback::EmptyList,
+        doc: "Directories outside the project in which agents may delete and overwrite; `~` is the home.",
+    },
+    Key {
+        name: "categories",
+        kind: Kind::Group(&GUARD_CATEGORIES),
+        default: Fallback::Group,
+        doc: "How strict the guard is, per category: `block` denies, `warn` lets it run and says so, `off` looks away.",
+    },
+];
+
+/// A key per category, in their order.
+const GUARD_CATEGORIES: [Key; Category::ALL.len()] = {
+    const NONE: Key =
+        Key { name: "", kind: Kind::Choice(GUARD_LEVELS), default: Fallback::Text("block"), doc: "" };
+    let mut keys = [NONE; Category::ALL.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        let category = Category::ALL[at];
+        keys[at] = Key { name: category.name(), doc: category.title(), ..NONE };
+        at += 1;
+    }
+    keys
+};
 
 const BACKOFF: &[Key] = &[
     Key {

@@ -15,6 +15,7 @@ fn is_a_result(ran: &Ran, reason: &str) -> Value {
     let mut promised = vec![
         "cost_estimated",
         "error",
+        "guard",
         "iterations",
         "plan",
         "run",
@@ -27,7 +28,7 @@ fn is_a_result(ran: &Ran, reason: &str) -> Value {
     ];
     if reason == "completed" {
         // What is said to be done is worth something.
-        promised.insert(4, "proof");
+        promised.insert(5, "proof");
     }
     assert_eq!(fields, promised);
     assert_eq!(result["stop_reason"], reason, "{result:#}");

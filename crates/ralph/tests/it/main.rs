@@ -39,6 +39,8 @@ mod flags;
 mod floods;
 mod formats;
 mod growth;
+mod guard;
+mod guard_command;
 mod history;
 mod hooks;
 mod hooks_stop;

@@ -44,7 +44,12 @@ fn kept(sandbox: &Sandbox, name: &str) -> String {
 }
 
 fn words(sandbox: &Sandbox, name: &str) -> String {
-    lasting(&kept(sandbox, name)).join(" ")
+    let words = lasting(&kept(sandbox, name)).join(" ");
+    // The guard, in the form that Codex takes.
+    match (words.split_once(" -c hooks.PreToolUse="), words.split_once(" --dangerously-bypass-hook-trust")) {
+        (Some((before, _)), Some((_, after))) => format!("{before}{after}"),
+        _ => words,
+    }
 }
 
 fn claude_says(text: &str) -> Vec<Value> {

@@ -545,7 +545,7 @@ pub fn lasting(args: &str) -> Vec<&str> {
     let mut words = args.lines();
     let mut lasting = Vec::new();
     while let Some(word) = words.next() {
-        if word == "--session-id" || word == "--max-budget-usd" {
+        if matches!(word, "--session-id" | "--max-budget-usd" | "--settings") {
             words.next();
         } else {
             lasting.push(word);

@@ -3,6 +3,7 @@
 //! Modules say what went wrong, as data. Only here does it become advice, since only the command
 //! line knows the flags and commands that help. Invariant: a hint is written once.
 
+mod guard;
 mod history;
 mod library;
 mod place;
@@ -37,6 +38,8 @@ macro_rules! by_value {
 
 by_value!(
     crate::catalog::CatalogError,
+    crate::guard::DecidedError,
+    crate::guard::OrdersError,
     crate::journal::UnreadableRun,
     crate::lock::LockError,
     crate::place::PlaceError,

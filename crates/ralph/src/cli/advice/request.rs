@@ -30,6 +30,7 @@ impl From<&RequestError> for CliError {
             RequestError::LogFile(_) => usage,
             RequestError::Place(error) => error.into(),
             RequestError::Sandbox(error) => error.into(),
+            RequestError::Guard(error) => error.into(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::prepare::Prepared;
 use super::summary;
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
-use crate::hook::{self, HookSet};
+use crate::hook::{self, HookCalls, HookSet};
 use crate::layout::uuid;
 use crate::lock::WorkspaceLock;
 use crate::planner::drafts;
@@ -38,9 +38,10 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
     let record = &prepared.record;
     let failed = |cause| PlannerError::Record { dir: record.dir().to_path_buf(), cause };
     let ralph = std::env::current_exe().map_err(failed)?;
-    let settings = hook::claude_settings(&ralph, HookSet::Planning).to_string();
+    let calls = HookCalls { program: &ralph, set: Some(HookSet::Planning), guard: None };
+    let settings = hook::claude_settings(&calls).to_string();
     fsx::write_private(&record.settings(), settings.as_bytes()).map_err(failed)?;
-    let config = hook::codex_config(&ralph, HookSet::Planning);
+    let config = hook::codex_config(&calls);
     let stopped = || PlannerError::Interrupted { drafts: record.drafts() };
     let mut session = None;
     loop {

@@ -2,6 +2,7 @@
 
 use super::inbox::Arrival;
 use super::{HostEvent, RealHost, VIEW_EVERY};
+use crate::engine::guarded::note_failures;
 use crate::engine::lane::{
     LaneEvent, LaneNumber, MadeReady, ProgramEnded, Sinks, SnapshotTaken, Thread, ThreadEnd, Work,
 };
@@ -10,6 +11,7 @@ use crate::engine::step::{EndedBy, ProgramEnd};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
+use crate::layout::RunDir;
 use crate::process::KeeperEvent;
 use crate::proof::after_check::Found;
 use crate::report::{self, Reporter};
@@ -32,8 +34,10 @@ fn ended_by(state: &State, id: StepId) -> EndedBy {
     }
 }
 
-/// What was done to a directory that does not exist any more proves nothing.
-fn note_gone(run: &Run, mut end: End) -> End {
+/// What was done to a directory that does not exist any more proves nothing, and neither does what an agent did
+/// without its tools.
+fn look_around(run: &Run, run_dir: &RunDir, end: End) -> End {
+    let mut end = note_failures(run_dir, end);
     if run.workspace.is_dir() {
         return end;
     }
@@ -137,7 +141,7 @@ impl RealHost<'_> {
         let thread = match (ended.end, ended.after) {
             (End::Check(end), Some(after)) => Thread::after_check(after, end),
             (End::Agent(end), _) if run.plan.restores() => Thread::branch(run, end),
-            (end, _) => return Some(Fact::Ended { id, end: note_gone(run, end) }),
+            (end, _) => return Some(Fact::Ended { id, end: look_around(run, &self.shared.run_dir, end) }),
         };
         self.lanes.lane(lane).begin(id, Work::Thread(thread));
         None
@@ -155,7 +159,10 @@ impl RealHost<'_> {
                 return self.after_network(state, Some(Fact::Ended { id, end: End::Scm(outcome) }));
             }
             ThreadEnd::Unlocked { added, what } => self.see_to_plan(run, state, &what, added),
-            ThreadEnd::AfterCheck { found, end } => note_gone(run, self.check_end(*found, *end)),
+            ThreadEnd::AfterCheck { found, end } => {
+                let end = self.check_end(*found, *end);
+                look_around(run, &self.shared.run_dir, end)
+            }
             ThreadEnd::Settled(ended) => {
                 self.tell_of_sandbox();
                 let ended = match *ended {
@@ -164,7 +171,7 @@ impl RealHost<'_> {
                 };
                 return self.after_network(state, ended);
             }
-            ThreadEnd::Branch(end) => note_gone(run, End::Agent(end)),
+            ThreadEnd::Branch(end) => look_around(run, &self.shared.run_dir, End::Agent(end)),
             ThreadEnd::Surveyed { nothing_to_commit: true, .. } => {
                 let outcome = MessageOutcome::NothingToCommit;
                 End::Message(MessageEnd { outcome, cost: None, estimate: None })

@@ -2,7 +2,7 @@
 
 use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
 use crate::engine::activity::Activity;
-use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit};
+use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit, forms};
 use crate::engine::compose;
 use crate::engine::pipe;
 use crate::engine::projections::Projections;
@@ -10,6 +10,7 @@ use crate::engine::raw_log::RawLog;
 use crate::engine::step::AgentStep;
 use crate::engine::streams::{LEAST_KEPT, Room};
 use crate::fsx;
+use crate::guard::{self, can_be_watched};
 use crate::hook;
 use crate::layout::{self, RunDir};
 use crate::process::Stdio3;
@@ -108,7 +109,14 @@ impl Lane {
         };
         let session = session_id(run, state, iteration);
         let budget = state.ledger.limits.max_cost.map(|most| most.less(state.ledger.spent.usd));
-        let hooks = handed_out.hooks.as_ref();
+        let ralph = match &shared.sandbox {
+            Some(sandbox) => sandbox.ralph().to_path_buf(),
+            None => shared.keeper_program.path()?,
+        };
+        // One that knows no hooks may start another that does, with the plugin.
+        let takes_hooks = handed_out.hooks.is_some() || run.agents.get(agent).is_some_and(can_be_watched);
+        let forms = takes_hooks.then(|| forms(run, &shared.run_dir, &ralph, handed_out.hooks)).transpose()?;
+        let hooks = forms.as_ref();
         let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
         let request = AgentRequest {
             iteration,
@@ -228,6 +236,8 @@ impl Lane {
         // Only where ralph's own hooks cannot be passed, those of the plugin take their place.
         if request.hooks.is_none_or(|hooks| hooks.are_in(&line.argv)) {
             env.push((hook::PLUGINS_HOOKS, hook::OFF.to_owned()));
+        } else if lost_guard(run, spec) {
+            return Err(StartError::GuardLost { agent: spec.name.clone() });
         }
         let argv = line.argv.into_iter().map(OsString::from).collect();
         let stdio = Stdio3 { stdin, stdout: agents_stdout, stderr: agents_stderr };
@@ -258,6 +268,13 @@ impl Lane {
     }
 }
 
+/// Whether an agent that cannot be given hooks could be when the run began, and nothing else keeps it in its place: an
+/// agent before it may have written hooks of the project's own.
+fn lost_guard(run: &Run, agent: &AgentSpec) -> bool {
+    let is_watched = run.guard.as_ref().is_some_and(|spec| guard::is_watched(spec, &agent.name));
+    is_watched && run.confinement.sandbox().is_none()
+}
+
 /// The prompt in a file without a name.
 fn copied(prompt: &str, run_dir: &RunDir) -> io::Result<File> {
     let mut file = fsx::nameless(run_dir.dir())?;
@@ -278,8 +295,9 @@ impl RecordFiles {
         if !confined {
             return Ok(RecordFiles::default());
         }
-        let handed_out = [run_dir.assignment(), run_dir.hooks()].into_iter().filter(|path| path.exists());
-        let writes = match answer {
+        let handed_out = [run_dir.assignment(), run_dir.hooks(), run_dir.guard(), run_dir.guard_script()];
+        let handed_out = handed_out.into_iter().filter(|path| path.exists());
+        let mut writes = match answer {
             AnswerIn::File(path) => {
                 let path = PathBuf::from(path);
                 fsx::write_whole(&path, b"")?;
@@ -287,6 +305,8 @@ impl RecordFiles {
             }
             AnswerIn::Stdout => Vec::new(),
         };
+        let of_guard = [run_dir.guard_log(), run_dir.guard_failures()];
+        writes.extend(of_guard.into_iter().filter(|path| path.exists()));
         Ok(RecordFiles { reads: handed_out.chain([prompt]).collect(), writes })
     }
 }
@@ -309,10 +329,6 @@ fn hand_out(shared: &Shared, run: &Run, state: &State) -> Result<HandedOut, Star
         run_dir: &shared.run_dir,
         project: &shared.project,
         texts: &shared.texts,
-        ralph: &match &shared.sandbox {
-            Some(sandbox) => sandbox.ralph().to_path_buf(),
-            None => shared.keeper_program.path()?,
-        },
     };
     Ok(task.hand_out()?)
 }

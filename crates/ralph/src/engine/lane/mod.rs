@@ -107,6 +107,10 @@ pub(super) enum StartError {
     NoSuchAgent(usize),
     #[error("the run has no check number {0}")]
     NoSuchCheck(usize),
+    #[error(
+        "hooks have appeared in .codex/ since the run began, so {agent} would work without the guard: remove them, or start another run"
+    )]
+    GuardLost { agent: String },
     #[error("internal error: there is no copy to check")]
     NoCopy,
 }

@@ -109,7 +109,8 @@ fn steps_3_and_4_the_banner_tells_what_will_be_done_and_then_it_is() {
     let log = stage.sandbox.project().join("my.log");
     let banner = format!(
         "ralph stories {run}\n  agent   sh\n  stories 2 to do: 1.2 1.10\n  \
-         needs   at least 2 attempts, at most 6; 1m30s each, 3 per story\n  log     {}\n  sandbox none: agents have your rights\n\n\
+         needs   at least 2 attempts, at most 6; 1m30s each, 3 per story\n  log     {}\n  sandbox none: agents have your rights\n  \
+         guard   no guard: sh has no hooks\n\n\
          --- Iteration 1/6: story 1.2, Part 1 2 ---\n",
         log.display()
     );

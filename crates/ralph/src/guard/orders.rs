@@ -1,0 +1,169 @@
+//! What the hook goes by in one agent of a run: written by the engine before the agent starts, outside the workspace.
+//!
+//! The settings in the workspace are not looked at again: an agent could have changed them.
+
+use super::decided::{DecidedError, decided};
+use crate::fsx;
+use crate::git::asked::StartedAt;
+use crate::layout::{Home, Project, RunDir, user_settings};
+use crate::settings::{self, SettingsError};
+use ralph_loop::Run;
+use ralph_loop::guard::{GuardSpec, Scope};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use thiserror::Error;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Orders {
+    pub spec: GuardSpec,
+    pub scope: Scope,
+    /// Canonical.
+    pub workspace: PathBuf,
+    /// What else may be changed.
+    pub writable: Vec<PathBuf>,
+    pub protected: Vec<PathBuf>,
+    /// Scripts that are newer were written in this session.
+    pub since: Since,
+    /// Where the repository was when the work began.
+    pub started_at: StartedAt,
+}
+
+/// Since when an agent is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Since {
+    /// Seconds since 1970.
+    Time(i64),
+    /// Every script can have been written by it.
+    Unknown,
+}
+
+impl Since {
+    pub fn now() -> Since {
+        Since::of(SystemTime::now())
+    }
+
+    pub fn of(time: SystemTime) -> Since {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Since::Time(i64::try_from(since).unwrap_or(i64::MAX))
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum OrdersError {
+    #[error("cannot read the policy of the run: {}: {cause}", file.display())]
+    File { file: PathBuf, cause: io::Error },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Decided(#[from] DecidedError),
+}
+
+/// Larger than any policy: `guard.allow` is written by hand.
+const LARGEST: u64 = 16 << 20;
+
+impl Orders {
+    pub fn read(file: &Path) -> Result<Orders, OrdersError> {
+        let broken = |cause| OrdersError::File { file: file.to_path_buf(), cause };
+        let bytes = fsx::read_at_most(file, LARGEST).map_err(broken)?;
+        serde_json::from_slice(&bytes).map_err(|cause| broken(cause.into()))
+    }
+
+    pub fn write(&self, run_dir: &RunDir) -> io::Result<()> {
+        fsx::write_private(&run_dir.guard(), &serde_json::to_vec(self)?)
+    }
+
+    /// Those of a session that ralph did not start: by the settings as they are now.
+    pub fn of_person(cwd: &Path, transcript: &Path) -> Result<Orders, OrdersError> {
+        let since = session_start(transcript);
+        let started_at = match since {
+            Since::Time(seconds) => StartedAt::Time(seconds),
+            Since::Unknown => StartedAt::Unknown,
+        };
+        let mut orders = Orders::by_settings(top_of(cwd), since, started_at)?;
+        // Only an agent of a run has nothing to do with other runs.
+        orders.spec.allow.push("ralph *".to_owned());
+        Ok(orders)
+    }
+
+    /// Those of an agent that would start now, for a user who wants to know what they come to.
+    pub fn for_look(cwd: &Path) -> Result<Orders, OrdersError> {
+        let workspace = top_of(cwd);
+        let started_at = StartedAt::now(&workspace);
+        Orders::by_settings(workspace, Since::Unknown, started_at)
+    }
+
+    fn by_settings(workspace: PathBuf, since: Since, started_at: StartedAt) -> Result<Orders, OrdersError> {
+        let project = Project::at(workspace.clone());
+        let settings = settings::load(&project, None)?.settings;
+        Ok(Orders {
+            spec: decided(&settings.guard, &project)?,
+            scope: Scope::Everything,
+            workspace,
+            writable: Vec::new(),
+            protected: protected(Home::find().as_ref()),
+            since,
+            started_at,
+        })
+    }
+}
+
+/// What agents may not change at the top of a repository, if they work further down.
+const PROTECTED: [&str; 4] = [".git", ".claude", ".codex", ".ralph"];
+
+/// What no agent may change, wherever it works: ralph's records and the user's settings of it.
+pub(super) fn protected(home: Option<&Home>) -> Vec<PathBuf> {
+    let files = home.map(|home| home.root().to_path_buf()).into_iter().chain(user_settings());
+    files.map(|file| file.canonicalize().unwrap_or(file)).collect()
+}
+
+/// The top of the repository, without asking git: where there is none, the directory itself.
+fn top_of(dir: &Path) -> PathBuf {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    let top = dir.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    top.map_or_else(|| dir.clone(), Path::to_path_buf)
+}
+
+/// A file's times are whole seconds on some disks.
+const COARSE: Duration = Duration::from_secs(1);
+
+/// When the transcript of a session began.
+fn session_start(transcript: &Path) -> Since {
+    let born = transcript.metadata().and_then(|meta| meta.created());
+    born.map_or(Since::Unknown, |born| Since::of(born.checked_sub(COARSE).unwrap_or(born)))
+}
+
+impl Orders {
+    /// The orders for an agent of a run that starts now. `ralph` is the program that it asks.
+    pub fn of_run(run: &Run, run_dir: &RunDir, ralph: &Path) -> Orders {
+        // A run of an earlier version is resumed with the usual guard.
+        let spec = run.guard.clone().unwrap_or_default();
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let workspace = real(&run.workspace);
+        let tree = run.tree();
+        let top = tree.top.as_deref().map(real).filter(|top| *top != workspace);
+        // Of the workspace itself, the rules know them.
+        let of_top: Vec<PathBuf> = top.iter().flat_map(|top| PROTECTED.map(|name| top.join(name))).collect();
+        // Where the work began does not change with each agent.
+        let before = Orders::read(&run_dir.guard()).ok().map(|orders| orders.started_at);
+        let started_at = before.unwrap_or_else(|| StartedAt::now(&workspace));
+        Orders {
+            scope: match run.confinement.sandbox() {
+                Some(_) => Scope::BeyondSandbox,
+                None => Scope::Everything,
+            },
+            writable: spec.writable.iter().cloned().chain(top).collect(),
+            spec,
+            workspace,
+            protected: protected(Some(&run_dir.home()))
+                .into_iter()
+                .chain([real(ralph)])
+                .chain(of_top)
+                .collect(),
+            since: Since::now(),
+            started_at,
+        }
+    }
+}
