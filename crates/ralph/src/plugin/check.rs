@@ -23,8 +23,12 @@ pub struct Finding {
 }
 
 /// What the plugin's hooks call. They are those that ralph gives its agents: a test compares them.
-const EVENTS: [(&str, &str); 3] =
-    [("PostToolUse", "context-monitor"), ("SessionStart", "session-start"), ("Stop", "stop")];
+const EVENTS: [(&str, &str); 4] = [
+    ("PostToolUse", "context-monitor"),
+    ("PreToolUse", "guard"),
+    ("SessionStart", "session-start"),
+    ("Stop", "stop"),
+];
 
 /// How the plugin's files name its own directory.
 const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}/";

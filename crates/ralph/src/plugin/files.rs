@@ -58,7 +58,8 @@ impl Alerts {
 
     /// What the hooks in a plugin's directory ask for.
     fn of(hooks: &str) -> Alerts {
-        if hooks.contains(ALWAYS) { Alerts::Everywhere } else { Alerts::InRuns }
+        let is_everywhere = ADVISING.iter().any(|hook| hooks.contains(&format!("{hook}{ALWAYS}")));
+        if is_everywhere { Alerts::Everywhere } else { Alerts::InRuns }
     }
 }
 
@@ -145,7 +146,7 @@ pub fn compare(plugin: &Path) -> Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook::{self, HookSet};
+    use crate::hook::{self, HookCalls, HookSet};
     use crate::template;
     use ralph_loop::task_list::TaskList;
     use serde_json::Value;
@@ -198,12 +199,24 @@ mod tests {
             let command = calls[0]["hooks"][0]["command"].as_str().unwrap().to_owned();
             command.rsplit(' ').next().unwrap().to_owned()
         };
-        hooks.as_object().unwrap().iter().map(|(event, calls)| (event.as_str(), call(calls))).collect()
+        let hooks = hooks.as_object().unwrap().iter();
+        // ralph hands its agents a script of the run that asks the guard.
+        let hooks = hooks.filter(|(event, _)| *event != "PreToolUse");
+        hooks.map(|(event, calls)| (event.as_str(), call(calls))).collect()
+    }
+
+    #[test]
+    fn the_guard_watches_all_sessions_and_blocks_if_it_fails() {
+        let guard = &json(HOOKS)["hooks"]["PreToolUse"][0];
+        assert_eq!(guard["matcher"], ".*");
+        assert!(guard["hooks"][0]["command"].as_str().unwrap().ends_with("hooks/run\" guard --always"));
+        assert_eq!(guard["hooks"][0]["onFailure"], "block");
     }
 
     #[test]
     fn its_hooks_are_those_that_ralph_gives_its_agents() {
-        let (ours, plugins) = (hook::claude_settings(Path::new("ralph"), HookSet::Tasks), json(HOOKS));
+        let ours = HookCalls { program: Path::new("ralph"), set: Some(HookSet::Tasks), guard: None };
+        let (ours, plugins) = (hook::claude_settings(&ours), json(HOOKS));
         assert_eq!(calls(&plugins["hooks"]), calls(&ours["hooks"]));
         assert_eq!(plugins["hooks"]["PostToolUse"][0]["matcher"], ".*");
     }

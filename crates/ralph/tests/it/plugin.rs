@@ -180,7 +180,11 @@ fn alerts_stay_as_they_are_until_they_are_turned_off() {
         [(None, false), (Some("--alerts"), true), (None, true), (Some("--no-alerts"), false)]
     {
         plugin(&sandbox, &[&["install"][..], flag.as_slice()].concat()).exits(0);
-        assert_eq!(fs::read_to_string(&hooks).unwrap().contains("--always"), wanted, "{flag:?}");
+        assert_eq!(
+            fs::read_to_string(&hooks).unwrap().contains("context-monitor --always"),
+            wanted,
+            "{flag:?}"
+        );
     }
     plugin(&sandbox, &["install", "--alerts", "--no-alerts"]).exits(2);
 }
