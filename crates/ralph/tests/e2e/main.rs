@@ -21,6 +21,7 @@
 )]
 
 mod failures;
+mod guard;
 mod hooks;
 mod limits;
 mod loops;

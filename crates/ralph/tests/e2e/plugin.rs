@@ -1,5 +1,6 @@
 //! ralph's plugin in the real programs: found valid, installed, its commands, skills and hooks used, and uninstalled.
 
+use crate::guard::add_remote;
 use crate::hooks::{is_blocked_once, lay_out, status, story, write_list};
 use crate::screen::Screen;
 use crate::stage::{DONE, Ran, Real, Stage, until};
@@ -337,6 +338,35 @@ fn a_persons_own_claude_is_not_touched_by_the_plugin() {
     assert_eq!(said.trim(), "That was all.");
     assert_eq!(told(&stage), (0, 0), "{:#?}", stage.turns());
     assert!(mark.exists());
+}
+
+#[test]
+fn the_guard_of_the_plugin_watches_a_persons_own_sessions() {
+    let tries = ["git push --force origin main", "echo harmless"].map(|command| {
+        json!({"text": "I try.", "tools": [{"shell": format!("{command}; echo {command} >> ran.txt")}]})
+    });
+    let steps = json!([{"steps": [tries[0], tries[1], {"text": "That was all."}]}]);
+    for real in [Real::Claude, Real::Codex] {
+        let Some(stage) = stage(real, &steps) else { return };
+        add_remote(&stage);
+        install(&stage, &["--trust-hooks"]);
+        match real {
+            Real::Claude => drop(stage.person(&["-p", "--dangerously-skip-permissions", "work"])),
+            Real::Codex => codex(&stage, "work", &[]),
+        }
+        assert_eq!(stage.read("ran.txt"), "echo harmless\n");
+        let heard = &stage.turns()[1].heard;
+        assert!(
+            heard.contains("ralph hook: denied: git push --force origin main (git/force-push)"),
+            "{heard}"
+        );
+        let log = stage.start(&["guard", "log", "--all", "--format", "json"]).end();
+        let log: Value = serde_json::from_str(&log.stdout).unwrap();
+        assert_eq!(
+            (&log[0]["run"], &log[0]["rule"], log[1].is_null()),
+            (&Value::Null, &json!("git/force-push"), true)
+        );
+    }
 }
 
 #[test]

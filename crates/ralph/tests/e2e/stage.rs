@@ -212,6 +212,13 @@ impl Stage {
         self.spawn(command)
     }
 
+    /// Another program, as ralph is started.
+    pub fn start_program(&self, program: &Path, args: &[&str]) -> Running<'_> {
+        let mut command = self.command(program);
+        command.args(args);
+        self.spawn(command)
+    }
+
     fn spawn(&self, mut command: Command) -> Running<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let [out, err] = ["out", "err"].map(|end| self.root.join(format!("std-{number}.{end}")));
