@@ -64,8 +64,8 @@ faults:
 	RALPH_FAULTS=$${FAULTS:-300} RALPH_FAULT_SEED=$${SEED:-} \
 	  $(CARGO) test --release --locked -p ralph --test faults -- --nocapture
 
-# Any bytes as any dialect's output, for SECONDS=n; TARGET=test_report for that of test runners:
-# docs/fuzzing.md.
+# Any bytes as any dialect's output, for SECONDS=n; TARGET=test_report for that of test runners, TARGET=guard for
+# commands that the guard judges: docs/fuzzing.md.
 SECONDS ?= 1200
 TARGET ?= dialects
 fuzz:

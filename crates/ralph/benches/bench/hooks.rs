@@ -18,6 +18,7 @@ const STORIES: usize = 500;
 
 const CONTEXT_MONITOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/bench/context_monitor.py");
 const STOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/bench/stop.py");
+const GUARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/bench/guard.py");
 
 pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let python = python()?;
@@ -30,7 +31,7 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     });
     fs::write(&input, asked.to_string())?;
     let monitor =
-        Pair { lab, python: &python, hook: "context-monitor", script: CONTEXT_MONITOR, input: &input };
+        Pair { lab, python: &python, hook: &["context-monitor"], script: CONTEXT_MONITOR, input: &input };
     // Both see what is there, and the first alert is behind them: as in most tool calls.
     monitor.both_say("of the context is used")?;
     let (ralph, script) = monitor.times()?;
@@ -39,7 +40,7 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let input = lab.path("stop.json");
     let asked = json!({"session_id": "bench", "cwd": lab.project(), "hook_event_name": "Stop"});
     fs::write(&input, asked.to_string())?;
-    let stop = Pair { lab, python: &python, hook: "stop", script: STOP, input: &input };
+    let stop = Pair { lab, python: &python, hook: &["stop"], script: STOP, input: &input };
     tasks(lab, json!("approved"))?;
     stop.both_say("block")?;
     tasks(lab, json!("needs_review"))?;
@@ -53,6 +54,34 @@ pub fn measure(lab: &Lab, table: &mut Table) -> Outcome<()> {
     let (ralph, script) = stop.times()?;
     let measure = "the same, the list rewritten without indentation";
     table.value(measure, ralph, Some(script), "ms", &Goal::None);
+    guard(lab, &python, table)
+}
+
+/// Before every tool call: a usual command, and the same with a force push behind it.
+fn guard(lab: &Lab, python: &Path, table: &mut Table) -> Outcome<()> {
+    let usual = "cd crates && cargo test -p app --lib -- parser 2>&1 | tail -n 40 && git add -A && git commit -m 'fix: it'";
+    let policy = lab.path("guard.json");
+    let orders = json!({
+        "spec": {}, "scope": "everything", "workspace": lab.project(), "writable": [], "protected": [lab.path("home")],
+        "since": {"time": 0}, "started_at": "nothing",
+    });
+    fs::write(&policy, orders.to_string())?;
+    let policy = policy.display().to_string();
+    let input = lab.path("pre-tool-use.json");
+    let hook = ["guard", "--policy", &policy];
+    let guard = Pair { lab, python, hook: &hook, script: GUARD, input: &input };
+    let ask = |command: &str| {
+        let asked = json!({
+            "session_id": "bench", "cwd": lab.project(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": command},
+        });
+        fs::write(&input, asked.to_string())
+    };
+    ask(&format!("{usual} && git push --force"))?;
+    guard.both_say("denied: ")?;
+    ask(usual)?;
+    let (ralph, script) = guard.times()?;
+    table.faster("`ralph hook guard`, a usual command", (ralph, script), 5.0, 5.0);
     Ok(())
 }
 
@@ -67,7 +96,7 @@ fn python() -> Outcome<PathBuf> {
 struct Pair<'a> {
     lab: &'a Lab,
     python: &'a Path,
-    hook: &'a str,
+    hook: &'a [&'a str],
     script: &'a str,
     input: &'a Path,
 }
@@ -75,7 +104,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     fn commands(&self) -> Outcome<[Command; 2]> {
         let mut ralph = Command::new(program());
-        ralph.args(["hook", self.hook]).env("RALPH_HOME", self.lab.path("home"));
+        ralph.arg("hook").args(self.hook).env("RALPH_HOME", self.lab.path("home"));
         let mut script = Command::new(self.python);
         script.arg(self.script).env("RALPH_HOME", self.lab.path("home-of-python"));
         for command in [&mut ralph, &mut script] {
@@ -89,7 +118,8 @@ impl Pair<'_> {
     /// Nothing may be fast because it looks at nothing.
     fn both_say(&self, words: &str) -> Outcome<()> {
         for mut command in self.commands()? {
-            let said = command.stdout(Stdio::piped()).output()?.stdout;
+            let said = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+            let said = [said.stdout, said.stderr].concat();
             if !String::from_utf8_lossy(&said).contains(words) {
                 return Err(format!("{command:?} does not say: {words}").into());
             }
