@@ -112,7 +112,16 @@ pub fn locate(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
     let zone = match invocation.site {
         Site::Here => {
             path = (world.resolve)(&path);
-            zone_here(&path, reach, world)
+            match zone_here(&path, reach, world) {
+                // `../other`: a neighbor of a workspace that is itself in a temporary directory.
+                Zone::Temp
+                    if !is_absolute
+                        && invocation.cwd.as_ref().is_some_and(|cwd| cwd.starts_with(&world.workspace)) =>
+                {
+                    Zone::Outside
+                }
+                zone => zone,
+            }
         }
         Site::Remote => zone_remote(&path, reach),
         Site::Container => zone_in_container(&path, reach),
@@ -200,6 +209,11 @@ fn zone_here(path: &Path, reach: Reach, world: &World<'_>) -> Zone {
             false => Zone::Workspace,
         };
     }
+    // The workspace, or home, is inside of what it names.
+    let is_around = world.workspace.starts_with(path) || world.home.starts_with(path);
+    if reach != Reach::Some && is_around && path != world.home {
+        return Zone::System;
+    }
     if world.writable.iter().any(|dir| path.starts_with(dir)) {
         return Zone::Temp;
     }
@@ -212,10 +226,6 @@ fn zone_here(path: &Path, reach: Reach, world: &World<'_>) -> Zone {
     if path.starts_with(&world.home) && world.home != Path::new("/") {
         let is_cache = CACHES.iter().any(|cache| path.starts_with(world.home.join(cache)));
         return if is_cache || is_memory(path, world) { Zone::Cache } else { Zone::Home };
-    }
-    // The workspace, or home, is inside of what it names.
-    if world.workspace.starts_with(path) || world.home.starts_with(path) {
-        return Zone::System;
     }
     if SYSTEM.iter().any(|dir| path.starts_with(dir)) { Zone::System } else { Zone::Outside }
 }

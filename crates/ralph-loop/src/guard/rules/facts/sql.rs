@@ -107,7 +107,11 @@ pub fn destroys_data(invocation: &Invocation, world: &World<'_>) -> bool {
 /// A name of which one part says that it is for tests.
 fn names_test(name: &str) -> bool {
     let lower = name.to_lowercase();
+    // `app_dev`, but no directory of that name.
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    let is_dev = last.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| part == "dev");
     lower.contains(":memory:")
+        || is_dev
         || lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
             matches!(
                 part,
@@ -119,7 +123,6 @@ fn names_test(name: &str) -> bool {
                     | "scratch"
                     | "ci"
                     | "sandbox"
-                    | "dev"
                     | "spec"
                     | "e2e"
                     | "fixture"

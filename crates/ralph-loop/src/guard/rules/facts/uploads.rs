@@ -177,8 +177,9 @@ pub fn pushes_to_stranger(invocation: &Invocation, world: &World<'_>) -> bool {
     let Some(text) = target.known() else { return text_is_url(target.text()) };
     let dir = super::repo::directory(invocation, world);
     match dir.and_then(|dir| (world.git)(&dir, GitQuestion::IsRemote(text))) {
-        Some(is_remote) => !is_remote,
-        None => text_is_url(text) || (text.contains(['/', ':']) && !matches!(text, "origin" | "upstream")),
+        // The usual names are nothing strange, also where no remote has them yet.
+        Some(is_remote) => !is_remote && !matches!(text, "origin" | "upstream"),
+        None => text_is_url(text) || text.contains(['/', ':']),
     }
 }
 

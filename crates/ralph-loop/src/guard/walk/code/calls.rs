@@ -111,7 +111,7 @@ pub fn calls(code: &str, language: Language) -> Vec<Call> {
         if let Some(value) = after.strip_prefix('=').filter(|rest| !rest.starts_with(['=', '~', '>'])) {
             if let Some((text, _)) = literal(value.trim_start()) {
                 constants.insert(name.trim_start_matches('$').to_owned(), text);
-            } else if let Some(known) = path_expression(value.trim_start(), &constants) {
+            } else if let Some(known) = path_expression(first_statement(value), &constants) {
                 constants.insert(name.trim_start_matches('$').to_owned(), known);
             }
         }
@@ -191,6 +191,11 @@ fn statement(text: &str) -> &str {
         at += rest.chars().next().map_or(1, char::len_utf8);
     }
     text
+}
+
+/// What is before the end of the line or a semicolon.
+fn first_statement(code: &str) -> &str {
+    code.split(['\n', ';']).next().unwrap_or_default().trim()
 }
 
 /// At most so many bytes of the beginning.
