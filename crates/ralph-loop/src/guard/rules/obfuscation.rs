@@ -2,7 +2,7 @@
 
 use super::facts::places::{deletes_outside, deletes_unknown, deletes_workspace};
 use super::facts::variables::{SETTERS, drops_history};
-use super::{Rule, always};
+use super::{Rule, UNJUDGED, always};
 use crate::guard::arg::Arg;
 use crate::guard::{Category, Verdict};
 use crate::guard::{Invocation, World};
@@ -31,15 +31,26 @@ pub const RULES: &[Rule] = &[
         passes: "$UNSET_RUNNER test",
     },
     Rule {
-        id: "unjudged",
+        id: "no-shell",
         category: Category::Obfuscation,
         verdict: Verdict::Block,
-        patterns: &["<unparsed>|<too-deep>|<too-long>|<unreadable>"],
+        patterns: &["<unparsed>"],
         when: always,
-        why: "cannot be understood, and so cannot be judged",
-        instead: "write it more simply, or in several commands",
+        why: "is no valid shell, and so cannot be judged",
+        instead: "check its quotes, and write it more simply",
         catches: r#"echo "unfinished"#,
         passes: r#"echo "finished""#,
+    },
+    Rule {
+        id: UNJUDGED,
+        category: Category::Obfuscation,
+        verdict: Verdict::Block,
+        patterns: &["<too-deep>|<too-long>|<unreadable>"],
+        when: always,
+        why: "cannot be judged as a whole",
+        instead: "write it more simply, or in several commands",
+        catches: "$($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($($(x))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))",
+        passes: "echo $(echo $(pwd))",
     },
     Rule {
         id: "no-history",

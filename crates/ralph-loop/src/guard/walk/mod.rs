@@ -24,7 +24,7 @@ use super::Step;
 use super::arg::{Arg, without_holes};
 use super::invocation::{Invocation, Stdin};
 use super::shell::ast::{Command, Compound, Item, List, Part, Pipeline, Simple, Word};
-use super::shell::{DEEPEST, parse};
+use super::shell::{DEEPEST, ShellError, parse};
 use super::world::World;
 pub use output::EVERY_BRANCH;
 use output::Output;
@@ -119,7 +119,11 @@ impl<'a> Walk<'a> {
         let list = match parse(text, self.depth) {
             Ok(list) => list,
             Err(why) => {
-                self.refuse("<unparsed>", &why.to_string());
+                let what = match why {
+                    ShellError::TooDeep => "<too-deep>",
+                    ShellError::Unexpected { .. } => "<unparsed>",
+                };
+                self.refuse(what, &why.to_string());
                 return Output::unknown();
             }
         };
