@@ -31,7 +31,7 @@ use output::Output;
 use scope::Scope;
 
 /// Commands that are looked at in one call. Functions that call functions can multiply.
-const MOST_COMMANDS: usize = 5_000;
+const MOST_COMMANDS: usize = 2_000;
 /// Programs of a pipeline that are named for each other.
 const MOST_LINKED: usize = 8;
 /// Bytes that are copied for them.
