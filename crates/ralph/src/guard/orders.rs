@@ -121,9 +121,23 @@ pub(super) fn protected(home: Option<&Home>) -> Vec<PathBuf> {
 
 /// The top of the repository, without asking git: where there is none, the directory itself.
 fn top_of(dir: &Path) -> PathBuf {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    top_below(dir, home.as_deref())
+}
+
+/// A home can be a repository of settings. A directory in it that is in no other repository is a workspace of its own,
+/// or everything in the home would belong to it.
+fn top_below(dir: &Path, home: Option<&Path>) -> PathBuf {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
-    let top = dir.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    top.map_or_else(|| dir.clone(), Path::to_path_buf)
+    let is_around_home = |dir: &Path| home.is_some_and(|home| home.starts_with(dir));
+    let mut candidates = dir.ancestors().take_while(|above| *above == dir || !is_around_home(above));
+    candidates.find(|dir| is_top(dir)).map_or_else(|| dir.clone(), Path::to_path_buf)
+}
+
+/// Worktrees and submodules have a file. An empty `.git` is what a sandbox leaves where it has hidden one.
+fn is_top(dir: &Path) -> bool {
+    let git = dir.join(".git");
+    git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
 }
 
 /// A file's times are whole seconds on some disks.
@@ -165,5 +179,39 @@ impl Orders {
             since: Since::now(),
             started_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_a_repository_or_a_directory_without_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let file = |path: &str| {
+            fsx::dir(root.join(path).parent().unwrap()).unwrap();
+            fsx::write_whole(&root.join(path), b"x").unwrap();
+        };
+        file("home/.git/HEAD");
+        file("home/notes/a.md");
+        file("home/project/.git/HEAD");
+        file("home/project/src/main.rs");
+        file("home/worktree/.git");
+        file("home/worktree/src/main.rs");
+        fsx::dir(&root.join("empty/.git")).unwrap();
+        fsx::dir(&root.join("empty/inside")).unwrap();
+        for (dir, top) in [
+            ("home/project/src", "home/project"),
+            ("home/project", "home/project"),
+            ("home/worktree/src", "home/worktree"),
+            ("home/notes", "home/notes"),
+            ("home", "home"),
+            ("empty/inside", "empty/inside"),
+        ] {
+            assert_eq!(top_below(&root.join(dir), Some(&root.join("home"))), root.join(top), "{dir}");
+        }
+        assert_eq!(top_below(&root.join("home/notes"), None), root.join("home"));
     }
 }
