@@ -220,12 +220,13 @@ fn zone_here(path: &Path, reach: Reach, world: &World<'_>) -> Zone {
     if let Some(zone) = device(path) {
         return zone;
     }
-    if is_temp(path, reach) {
-        return Zone::Temp;
-    }
+    // Before temporary directories: a home can be in one.
     if path.starts_with(&world.home) && world.home != Path::new("/") {
         let is_cache = CACHES.iter().any(|cache| path.starts_with(world.home.join(cache)));
         return if is_cache || is_memory(path, world) { Zone::Cache } else { Zone::Home };
+    }
+    if is_temp(path, reach) {
+        return Zone::Temp;
     }
     if SYSTEM.iter().any(|dir| path.starts_with(dir)) { Zone::System } else { Zone::Outside }
 }

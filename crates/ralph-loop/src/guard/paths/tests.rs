@@ -178,3 +178,33 @@ fn what_decides_over_agents_is_protected() {
         check(is_protected, path, expected);
     }
 }
+
+#[test]
+fn a_directory_around_the_workspace_is_no_temporary_one() {
+    let zone_of = |path: &str| {
+        in_world(|world| {
+            let world = World {
+                workspace: PathBuf::from("/tmp/work/project/app"),
+                writable: vec![PathBuf::from("/tmp/work/project")],
+                home: world.home.clone(),
+                cwd: world.cwd.clone(),
+                protected: Vec::new(),
+                ..*world
+            };
+            let text = path.replace('*', &STAR.to_string());
+            locate(&Arg::new(text), &Invocation::default(), &world).zone
+        })
+    };
+    for (path, expected) in [
+        ("/tmp/work", Zone::WholeWorkspace),
+        ("/tmp/work/*", Zone::WholeWorkspace),
+        ("/tmp/work/project", Zone::WholeWorkspace),
+        ("/tmp/work/project/app", Zone::WholeWorkspace),
+        ("/tmp/work/project/lib", Zone::Temp),
+        ("/tmp/work/project/app/src", Zone::Workspace),
+        ("/tmp/work/x*", Zone::Temp),
+        ("/tmp/other", Zone::Temp),
+    ] {
+        assert_eq!(zone_of(path), expected, "{path}");
+    }
+}
