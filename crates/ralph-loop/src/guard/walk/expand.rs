@@ -245,7 +245,8 @@ fn braced(parts: &[Part]) -> Vec<Vec<Part>> {
         word.push(Part::Plain(format!("{}{inner}{}", &text[..open], &text[close + 1..])));
         word.extend_from_slice(&parts[at + 1..]);
         words.extend(braced(&word));
-        if words.len() > MOST_BRACED {
+        // Not only beyond it: of each group inside there are never more, and each would be tried to its end.
+        if words.len() >= MOST_BRACED {
             break;
         }
     }
