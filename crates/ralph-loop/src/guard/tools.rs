@@ -40,7 +40,8 @@ pub fn judge(call: ToolCall<'_>, world: &World<'_>, policy: &Policy) -> Judgemen
             Some(path) => walk.write(path),
             None => walk.refuse("<unreadable>", "a call without a path"),
         },
-        "Read" | "NotebookRead" | "read_file" => {
+        // A search prints lines of what it reads.
+        "Read" | "NotebookRead" | "read_file" | "Grep" => {
             if let Some(path) = text("file_path").or_else(|| text("path")) {
                 walk.read(path);
             }
@@ -84,7 +85,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// The files that a patch of Codex adds, changes, deletes or moves to.
-fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
+pub(super) fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
     const HEADS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     patch
         .lines()

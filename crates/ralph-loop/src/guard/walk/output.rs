@@ -64,7 +64,8 @@ impl Walk<'_> {
         match invocation.name() {
             "echo" => echo(invocation),
             "printf" => printf(invocation),
-            "cat" | "head" | "tail" | "tac" | "zcat" | "less" | "more" | "bat" | "strings" | "nl" => {
+            "head" | "tail" => narrowed(self.files_or(stdin, invocation, &words)),
+            "cat" | "tac" | "zcat" | "less" | "more" | "bat" | "strings" | "nl" => {
                 self.files_or(stdin, invocation, &words)
             }
             "tee" | "sort" | "uniq" | "sponge" | "pv" | "column" | "fmt" | "shuf" | "iconv" | "dos2unix" => {
@@ -143,10 +144,7 @@ impl Walk<'_> {
                 None => Output::unknown(),
             },
             "find" | "fd" | "fdfind" => Output::like(found(invocation)),
-            "ls" => match words.first().map(|word| word.text()) {
-                Some(dir) if dir != "." => Output::like(format!("{}/some-file\n", dir.trim_end_matches('/'))),
-                _ => Output::like("some-file\n"),
-            },
+            "ls" => Output::like(listed(&words)),
             "git" => git_output(invocation, self.world),
             "ps" if invocation.args.iter().any(|arg| arg.text().contains("ppid")) => {
                 Output::like("pid:parent\n")
@@ -204,10 +202,9 @@ impl Walk<'_> {
     /// The text of the files that are named, or else of the standard input.
     fn files_or(&mut self, stdin: Output, invocation: &Invocation, words: &[&Arg]) -> Output {
         let mut output = Output::nothing();
-        // `head -n 5 file`: a number is no file.
-        let files = words
-            .iter()
-            .filter(|word| word.text() != "-" && !word.text().bytes().all(|byte| byte.is_ascii_digit()));
+        // `head -n 5 file`, `tail -n +6`: a number is no file.
+        let is_number = |text: &str| text.trim_start_matches('+').bytes().all(|byte| byte.is_ascii_digit());
+        let files = words.iter().filter(|word| word.text() != "-" && !is_number(word.text()));
         let mut has_files = false;
         for file in files {
             has_files = true;
@@ -236,7 +233,7 @@ impl Walk<'_> {
             if stdin.text.text().starts_with("every-") && !invocation.has_flag("-v") {
                 return Output::like("some-match\n");
             }
-            return stdin;
+            return if invocation.has_flag("-v") { stdin } else { narrowed(stdin) };
         }
         let is_listing = invocation.has_any_flag(&["-l", "-L", "--files-with-matches", "--files"]);
         match (is_listing, words.last()) {
@@ -375,10 +372,11 @@ pub(super) fn found(invocation: &Invocation) -> String {
         "-inum",
     ];
     let is_filtered = invocation.name() != "find"
-        || invocation
-            .args
-            .windows(2)
-            .any(|pair| FILTERS.contains(&pair[0].text()) && !matches!(pair[1].text(), "*" | "*.*"))
+        || invocation.args.windows(2).enumerate().any(|(at, pair)| {
+            // What is left out does not say what is found.
+            let is_negated = at > 0 && matches!(invocation.args[at - 1].text(), "!" | "-not");
+            FILTERS.contains(&pair[0].text()) && !matches!(pair[1].text(), "*" | "*.*") && !is_negated
+        })
         || invocation.has_flag("-empty");
     let values = |flags: &[&str]| -> Vec<String> {
         let pairs = invocation.args.windows(2).filter(|pair| flags.contains(&pair[0].text()));
@@ -412,10 +410,44 @@ pub(super) fn found(invocation: &Invocation) -> String {
     found
 }
 
+/// The names that `ls` prints: all of a directory, or what was named with a pattern.
+fn listed(words: &[&Arg]) -> String {
+    let line = |word: &&Arg| match word.text() {
+        "." | "./" => format!("{STAR}\n"),
+        pattern if word.has_glob() => format!("{pattern}\n"),
+        dir => format!("{}/{STAR}\n", dir.trim_end_matches('/')),
+    };
+    if words.is_empty() { format!("{STAR}\n") } else { words.iter().map(line).collect() }
+}
+
+/// Some lines of a listing are not all of it.
+fn narrowed(listing: Output) -> Output {
+    match listing.is_exact {
+        true => listing,
+        false => Output::like(listing.text.text().replace(STAR, "some-file")),
+    }
+}
+
 /// Whether `find` leaves out what its patterns name.
 fn is_negated(invocation: &Invocation) -> bool {
     invocation.args.iter().any(|arg| matches!(arg.text(), "!" | "-not" | "-prune"))
 }
+
+/// Flags with which `git ls-files` prints some files, and not all.
+const LISTS_SOME: [&str; 12] = [
+    "-o",
+    "--others",
+    "-d",
+    "--deleted",
+    "-m",
+    "--modified",
+    "-i",
+    "--ignored",
+    "-u",
+    "--unmerged",
+    "-k",
+    "--killed",
+];
 
 fn git_output(invocation: &Invocation, world: &crate::guard::World<'_>) -> Output {
     let words: Vec<&str> = invocation.words().into_iter().map(Arg::text).collect();
@@ -435,6 +467,10 @@ fn git_output(invocation: &Invocation, world: &crate::guard::World<'_>) -> Outpu
         Some(&"branch") if invocation.has_flag("--show-current") => Output::like("some-branch\n"),
         Some(&("branch" | "for-each-ref")) => Output::like(format!("{EVERY_BRANCH}\n")),
         Some(&("symbolic-ref" | "tag" | "remote")) => Output::like("some-branch\n"),
+        // Every file that is committed.
+        Some(&"ls-files") if words.len() == 1 && !invocation.has_any_flag(&LISTS_SOME) => {
+            Output::like(format!("{STAR}\n"))
+        }
         Some(&("ls-files" | "diff" | "status" | "grep" | "diff-tree" | "ls-tree" | "check-ignore")) => {
             Output::like("some-file\n")
         }

@@ -10,6 +10,7 @@ use super::wrappers::{CODE_FLAGS, CodeFlag, REMOTE_FLAGS, WRAPPERS};
 use crate::guard::arg::Arg;
 use crate::guard::invocation::{Invocation, Site, Stdin};
 use crate::guard::matches;
+use crate::guard::tools::patched_files;
 use crate::guard::value_flags::takes_value;
 use std::path::PathBuf;
 
@@ -36,6 +37,8 @@ impl<'a> Walk<'a> {
             }
             "make" | "gmake" => self.make(invocation),
             "sed" | "gsed" => self.sed(invocation),
+            "apply_patch" | "applypatch" => self.patch(invocation),
+            "tmux" => self.tmux(invocation),
             "git" if matches("git submodule foreach", invocation) => {
                 let code = joined(&stripped(invocation, 2, "")?);
                 return Some(self.code_apart(&code, &Stdin::default(), |_| {}));
@@ -53,9 +56,10 @@ impl<'a> Walk<'a> {
             }
             _ => {
                 // A script that was written in this session.
-                if invocation.program.text().contains('/')
-                    && let Some(text) = self.file_text(&invocation.program)
-                {
+                let program = invocation.program.text();
+                // `uv run script.py` needs no directory.
+                let is_file = program.contains('/') || program.ends_with(".py") || program.ends_with(".ts");
+                if is_file && let Some(text) = self.file_text(&invocation.program) {
                     return Some(self.script(&invocation.program.clone(), &text, invocation));
                 }
             }
@@ -210,6 +214,27 @@ impl<'a> Walk<'a> {
         };
         let stdin = if command.is_empty() { Stdin::default() } else { invocation.stdin.clone() };
         self.code_apart(&code, &stdin, remote)
+    }
+
+    /// Codex carries out `apply_patch` itself, also if it is called in a shell.
+    fn patch(&mut self, invocation: &Invocation) {
+        let patch =
+            invocation.args.first().or(invocation.stdin.text.as_ref()).map(|patch| patch.text().to_owned());
+        for file in patched_files(&patch.unwrap_or_default()) {
+            self.note("<write>", vec![Arg::new(file)]);
+        }
+    }
+
+    /// `tmux new -d 'command'`, `tmux send-keys 'command' Enter`
+    fn tmux(&mut self, invocation: &Invocation) {
+        const STARTS: &str = "tmux new|new-session|neww|new-window|splitw|split-window|respawn-pane|respawn-window|run|run-shell|send|send-keys";
+        if !matches(STARTS, invocation) {
+            return;
+        }
+        let words = stripped(invocation, 1, "-s -n -c -e -t -x -y -F -l -N").unwrap_or_default();
+        let words: Vec<Arg> =
+            words.into_iter().filter(|word| !matches!(word.text(), "Enter" | "C-m")).collect();
+        self.code_apart(&joined(&words), &Stdin::default(), |_| {});
     }
 
     /// The command `e` of a script: `1e date`.

@@ -293,7 +293,12 @@ pub fn removes_everything(invocation: &Invocation, world: &World<'_>) -> bool {
     !invocation.has_any_flag(&["--cached", "-n", "--dry-run"])
         && subjects(invocation)
             .iter()
-            .any(|path| locate(path, invocation, world).zone == Zone::WholeWorkspace)
+            .any(|path| is_every_file(path) || locate(path, invocation, world).zone == Zone::WholeWorkspace)
+}
+
+/// Patterns that git matches itself: quoted, no shell expands them.
+fn is_every_file(path: &Arg) -> bool {
+    matches!(path.text(), "*" | "**" | "./*" | "*.*" | ":/" | ":/*" | ":/." | ":(top)" | ":(top)*")
 }
 
 /// Whether the current or a named branch is one that others work on: `git update-ref refs/heads/main`.
