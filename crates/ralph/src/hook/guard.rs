@@ -126,7 +126,9 @@ fn weigh(session: &Session, call: &Call) -> Result<(GuardSpec, Judgement), Strin
     let orders = match session {
         Session::Run(run) => Orders::read(&run.guard()),
         Session::Person => {
-            Orders::of_person(&call.cwd, call.transcript_path.as_deref().unwrap_or(Path::new("")))
+            // Claude's shell keeps the directory that an agent goes to. What is the agent's to change stays the same.
+            let project = variable("CLAUDE_PROJECT_DIR").map_or_else(|| call.cwd.clone(), PathBuf::from);
+            Orders::of_person(&project, call.transcript_path.as_deref().unwrap_or(Path::new("")))
         }
     };
     let around = Surroundings::new(orders.map_err(|why| why.to_string())?, &call.cwd);

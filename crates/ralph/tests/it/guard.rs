@@ -391,6 +391,27 @@ fn scripts_are_looked_into_if_they_are_younger_than_the_session() {
 }
 
 #[test]
+fn an_agent_that_goes_elsewhere_takes_neither_its_workspace_nor_other_settings_along() {
+    let sandbox = Sandbox::git();
+    let elsewhere = sandbox.home().join("elsewhere");
+    fs::create_dir_all(elsewhere.join(".ralph")).unwrap();
+    fs::write(elsewhere.join(".ralph/settings.json"), r#"{"guard": {"categories": {"git": "off"}}}"#)
+        .unwrap();
+    let mut input = bash(&sandbox, "git push --force origin main");
+    input["cwd"] = json!(elsewhere);
+    let ask = |is_claude: bool| {
+        let mut command = guard(&sandbox, &["--always"]);
+        match is_claude {
+            true => command.env("CLAUDE_PROJECT_DIR", sandbox.project()),
+            false => command.env_remove("CLAUDE_PROJECT_DIR"),
+        };
+        call(command, input.to_string().as_bytes())
+    };
+    ask(false).exits(0);
+    ask(true).exits(2).says("git push --force origin main (git/force-push)");
+}
+
+#[test]
 fn a_run_further_down_may_change_the_repository_and_not_its_settings() {
     let sandbox = Sandbox::git();
     sandbox.write("app/file", "");

@@ -203,7 +203,7 @@ const CACHES: [&str; 13] = [
 ];
 
 fn zone_here(path: &Path, reach: Reach, world: &World<'_>) -> Zone {
-    if path.starts_with(&world.workspace) {
+    if path.starts_with(&world.workspace) && !is_too_wide(world) {
         return match path == world.workspace && reach != Reach::Some {
             true => Zone::WholeWorkspace,
             false => Zone::Workspace,
@@ -229,6 +229,14 @@ fn zone_here(path: &Path, reach: Reach, world: &World<'_>) -> Zone {
         return Zone::Temp;
     }
     if SYSTEM.iter().any(|dir| path.starts_with(dir)) { Zone::System } else { Zone::Outside }
+}
+
+/// A session can be anywhere. Started in `/`, it does not own the machine.
+fn is_too_wide(world: &World<'_>) -> bool {
+    let workspace = &world.workspace;
+    let is_around_home = world.home.starts_with(workspace) && world.home != *workspace;
+    let is_system = SYSTEM.iter().any(|dir| workspace == Path::new(dir)) && world.home != *workspace;
+    workspace.parent().is_none() || is_around_home || is_system
 }
 
 /// What an agent writes down for itself: `.claude/projects/NAME/memory`.

@@ -208,3 +208,32 @@ fn a_directory_around_the_workspace_is_no_temporary_one() {
         assert_eq!(zone_of(path), expected, "{path}");
     }
 }
+
+#[test]
+fn a_session_at_the_top_of_a_machine_does_not_own_it() {
+    let zone_of = |workspace: &str, path: &str| {
+        in_world(|world| {
+            let world = World {
+                workspace: PathBuf::from(workspace),
+                home: world.home.clone(),
+                cwd: PathBuf::from(workspace),
+                writable: Vec::new(),
+                protected: Vec::new(),
+                ..*world
+            };
+            let invocation = Invocation { cwd: Some(PathBuf::from(workspace)), ..Invocation::default() };
+            locate(&Arg::new(path), &invocation, &world).zone
+        })
+    };
+    for (workspace, path, expected) in [
+        ("/", "usr", Zone::System),
+        ("/", "data/x", Zone::Outside),
+        ("/", "tmp/x", Zone::Temp),
+        ("/home", "dev/notes", Zone::Home),
+        ("/etc", "nginx", Zone::System),
+        ("/srv/app", "build", Zone::Workspace),
+        ("/home/dev", "build", Zone::Workspace),
+    ] {
+        assert_eq!(zone_of(workspace, path), expected, "{workspace}: {path}");
+    }
+}
