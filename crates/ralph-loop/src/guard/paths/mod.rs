@@ -115,7 +115,7 @@ pub fn locate(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
             match zone_here(&path, reach, world) {
                 // `../other`: a neighbor of a workspace that is itself in a temporary directory.
                 Zone::Temp
-                    if !is_absolute
+                    if climbs(known)
                         && invocation.cwd.as_ref().is_some_and(|cwd| cwd.starts_with(&world.workspace)) =>
                 {
                     Zone::Outside
@@ -128,6 +128,11 @@ pub fn locate(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
     };
     path.extend(&behind);
     Place { zone, path }
+}
+
+/// `../other`
+fn climbs(path: &str) -> bool {
+    !path.starts_with('/') && path.split('/').any(|part| part == "..")
 }
 
 /// How much of the directory a path stands for.

@@ -196,9 +196,9 @@ fn a_directory_around_the_workspace_is_no_temporary_one() {
         })
     };
     for (path, expected) in [
-        ("/tmp/work", Zone::WholeWorkspace),
-        ("/tmp/work/*", Zone::WholeWorkspace),
-        ("/tmp/work/project", Zone::WholeWorkspace),
+        ("/tmp/work", Zone::System),
+        ("/tmp/work/*", Zone::System),
+        ("/tmp/work/project", Zone::System),
         ("/tmp/work/project/app", Zone::WholeWorkspace),
         ("/tmp/work/project/lib", Zone::Temp),
         ("/tmp/work/project/app/src", Zone::Workspace),
