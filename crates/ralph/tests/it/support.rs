@@ -553,3 +553,10 @@ pub fn lasting(args: &str) -> Vec<&str> {
     }
     lasting
 }
+
+/// Whether this process, and so what it starts, ignores a signal: as under `nohup`.
+pub fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}

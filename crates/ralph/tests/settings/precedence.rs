@@ -33,11 +33,21 @@ fn settings(layer: usize) -> Value {
             "network": if on { "off" } else { "open" }, "hosts": [text], "forward": [text],
             "processes": n, "memory": n, "fileSize": n, "tmpSize": n,
         },
+        "guard": {
+            "allow": [text], "deny": [text], "ask": [if on { "git" } else { "cloud" }], "writable": [text],
+            "categories": categories(if on { "off" } else { "warn" }),
+        },
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
         "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},
         "tasks": {"commitLeft": on, "hooks": on}, "agents": {"review": text, "fix": text}, "notify": text, "mask": [text],
     })
+}
+
+/// All categories of the guard, at one level.
+fn categories(level: &str) -> Value {
+    let names = ralph_loop::guard::Category::ALL.iter().map(|category| category.name());
+    names.map(|name| (name.to_owned(), Value::from(level))).collect::<serde_json::Map<_, _>>().into()
 }
 
 fn show(project: &Project, environment: &[(&str, &str)]) -> Value {
