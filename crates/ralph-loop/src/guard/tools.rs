@@ -20,6 +20,10 @@ const LONGEST: usize = 1 << 20;
 pub fn judge(call: ToolCall<'_>, world: &World<'_>, policy: &Policy) -> Judgement {
     let mut walk = Walk::new(world);
     let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+    // Codex names the directory of a command beside it.
+    if let Some(dir) = text("workdir").or_else(|| text("cwd")) {
+        walk.start_in(dir);
+    }
     match call.name {
         "Bash" | "shell" | "exec_command" | "local_shell" | "unified_exec" => match command(call.input) {
             Some(command) if command.len() <= LONGEST => walk.command(&command),

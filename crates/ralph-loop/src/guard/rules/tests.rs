@@ -119,6 +119,15 @@ fn what_the_lists_name_as_ordinary_work_passes() {
 }
 
 #[test]
+fn a_command_runs_in_the_directory_that_its_call_names() {
+    let verdict =
+        |dir: &str| called("shell", &json!({"command": ["rm", "-rf", "x"], "workdir": dir})).verdict;
+    assert_eq!(verdict("src"), Verdict::Allow);
+    assert_eq!(verdict("/home/dev"), Verdict::Block);
+    assert_eq!(verdict(".."), Verdict::Block);
+}
+
+#[test]
 fn other_tools_are_held_to_the_same_rules() {
     let home = |path: &str| format!("/home/dev/{path}");
     for (tool, key, value, rule) in [

@@ -59,6 +59,11 @@ impl<'a> Walk<'a> {
         self.code(&without_holes(text), &Stdin::default());
     }
 
+    /// The directory of the call, if it is not that of the session.
+    pub fn start_in(&mut self, dir: &str) {
+        self.scope.cwd = Some(normal(&self.world.cwd.join(without_holes(dir).as_ref())));
+    }
+
     /// What cannot be judged.
     pub fn refuse(&mut self, what: &'static str, why: &str) {
         self.note(what, vec![Arg::new(why)]);
