@@ -1,7 +1,7 @@
 //! `$name` and `${name…}`.
 
 use super::ast::{Change, Parameter, Part, Word};
-use super::parse::Parser;
+use super::parse::{Parser, enclosed};
 use super::{ShellError, parse_text};
 
 /// The length of the name after a dollar: a name, digits, or one special character.
@@ -23,10 +23,9 @@ pub fn plain(name: &str) -> Part {
 impl Parser<'_> {
     /// `{name…}`
     pub(super) fn braced_parameter(&mut self) -> Result<Part, ShellError> {
-        self.expect("{")?;
-        let length = closing(self.rest()).ok_or_else(|| self.unexpected("}"))?;
-        let inner = &self.rest()[..length];
-        self.at += length + 1;
+        let length = enclosed(self.rest(), b'{', b'}').ok_or_else(|| self.unexpected("}"))?;
+        let inner = &self.rest()[1..length - 1];
+        self.at += length;
         let depth = self.depth;
         let name_of = |text: &str| text[..name_length_long(text)].to_owned();
         if let Some(rest) = inner.strip_prefix('#').filter(|rest| !rest.is_empty()) {
@@ -121,26 +120,4 @@ fn name_length_long(text: &str) -> usize {
         Some(b'0'..=b'9') => text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()),
         _ => name_length(text),
     }
-}
-
-/// Where the brace that is open here is closed.
-fn closing(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut bytes = text.bytes().enumerate();
-    let mut quote = None;
-    while let Some((at, byte)) = bytes.next() {
-        match (byte, quote) {
-            (b'\\', Some(b'\'')) => {}
-            (b'\\', _) => {
-                bytes.next();
-            }
-            (b'\'' | b'"', None) => quote = Some(byte),
-            (_, Some(open)) if byte == open => quote = None,
-            (b'{', _) => depth += 1,
-            (b'}', None) if depth == 0 => return Some(at),
-            (b'}', _) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    None
 }

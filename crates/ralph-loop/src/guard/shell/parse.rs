@@ -368,8 +368,13 @@ fn is_declaration(word: &Word) -> bool {
     matches!(word.0.as_slice(), [Part::Plain(name)] if DECLARATIONS.contains(&name.as_str()))
 }
 
-/// The length of a text in parentheses, with both of them; quotes hide parentheses.
+/// The length of a text in parentheses, with both of them.
 pub fn balanced(text: &str) -> Option<usize> {
+    enclosed(text, b'(', b')')
+}
+
+/// The length of a text between two brackets, with both of them. Quotes hide brackets.
+pub fn enclosed(text: &str, open: u8, close: u8) -> Option<usize> {
     let mut depth = 0usize;
     let mut bytes = text.bytes().enumerate();
     let mut quote = None;
@@ -380,10 +385,10 @@ pub fn balanced(text: &str) -> Option<usize> {
                 bytes.next();
             }
             (b'\'' | b'"', None) => quote = Some(byte),
-            (_, Some(open)) if byte == open => quote = None,
+            (_, Some(mark)) if byte == mark => quote = None,
             (_, Some(_)) => {}
-            (b'(', None) => depth += 1,
-            (b')', None) => {
+            (byte, None) if byte == open => depth += 1,
+            (byte, None) if byte == close => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
                     return Some(at + 1);

@@ -1,9 +1,11 @@
 //! Words to the arguments that they become.
 
 use super::Walk;
+use super::output::Output;
 use super::scope::Value;
 use crate::guard::arg::{ANY_ONE, Arg, BRACKET, STAR, UNKNOWN};
-use crate::guard::shell::ast::{Part, Word};
+use crate::guard::invocation::Stdin;
+use crate::guard::shell::ast::{List, Part, Word};
 
 /// Arguments that braces may make of one word.
 const MOST_BRACED: usize = 128;
@@ -163,24 +165,9 @@ impl Walk<'_> {
                 let values = self.parameter(parameter, choice);
                 values.iter().map(Arg::text).collect::<Vec<_>>().join(" ")
             }
-            Part::Output(list) => {
-                let outer = self.kept_scope();
-                let start = self.invocations.len();
-                self.depth += 1;
-                let output = self.list(list, &Default::default());
-                self.depth -= 1;
-                self.end_captured(start);
-                self.scope = outer.with_files_of(&mut self.scope);
-                output.text.text().trim_end_matches('\n').to_owned()
-            }
+            Part::Output(list) => self.captured(list).text.text().trim_end_matches('\n').to_owned(),
             Part::Process(list) => {
-                let outer = self.kept_scope();
-                let start = self.invocations.len();
-                self.depth += 1;
-                let output = self.list(list, &Default::default());
-                self.depth -= 1;
-                self.end_captured(start);
-                self.scope = outer.with_files_of(&mut self.scope);
+                let output = self.captured(list);
                 // A name under which it can be found again.
                 let path = format!("/dev/fd/{}", 63 + self.scope.files.len());
                 self.scope.files.insert(path.clone().into(), output);
@@ -201,6 +188,18 @@ impl Walk<'_> {
             Some(Value::OneOf(values)) => values.iter().map(Arg::text).collect(),
             Some(Value::Array(_)) | None => " \t\n".to_owned(),
         }
+    }
+
+    /// What commands print that are in a process of their own, within another command.
+    fn captured(&mut self, list: &List) -> Output {
+        let outer = self.kept_scope();
+        let start = self.invocations.len();
+        self.depth += 1;
+        let output = self.list(list, &Stdin::default());
+        self.depth -= 1;
+        self.end_captured(start);
+        self.scope = outer.with_files_of(&mut self.scope);
+        output
     }
 
     fn with_tilde(&self, text: &str) -> String {
