@@ -1,6 +1,7 @@
 //! A program that a command would start.
 
 use super::arg::Arg;
+use super::repo::Repo;
 use super::value_flags::{letter_takes_value, takes_value};
 use std::fmt;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub struct Invocation {
     /// Nothing if it cannot be known.
     pub cwd: Option<PathBuf>,
     pub site: Site,
+    /// Of git: the repository that it finds.
+    pub repo: Repo,
 }
 
 /// What is known of the text that a program reads from its standard input.
@@ -87,6 +90,7 @@ impl Invocation {
             stdout: Stdout::default(),
             cwd: self.cwd.clone(),
             site: self.site,
+            repo: self.repo.clone(),
         }
     }
 

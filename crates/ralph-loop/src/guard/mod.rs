@@ -16,6 +16,7 @@ mod invocation;
 mod paths;
 mod pattern;
 mod policy;
+mod repo;
 pub mod rules;
 mod shell;
 mod spec;

@@ -17,9 +17,11 @@ enum Place {
     Anywhere,
     /// After exactly these words: `""` is before the subcommand.
     After(&'static str),
+    /// Of these subcommands, also behind their operands.
+    Of(&'static str),
 }
 
-use Place::{After, Anywhere};
+use Place::{After, Anywhere, Of};
 
 const COMPOSE: &str =
     "-f --file -p --project-name --profile --env-file --project-directory --ansi --progress --parallel";
@@ -31,15 +33,21 @@ const ROWS: &[Row] = &[
         After(""),
         "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env --attr-source",
     ),
-    row("git", After("push"), "-o --push-option --repo --receive-pack --exec"),
+    row("git", Of("push"), "-o --push-option --repo --receive-pack --exec"),
+    row("git", Of("commit"), "-m --message -F --file -C -c --author --date -t --template --fixup --squash"),
+    row("git", Of("config"), "-f --file --blob --type --default --comment --value"),
+    row("git", Of("tag"), "-m --message -F --file -u --local-user"),
+    row("git", Of("rebase"), "-s -X --onto --strategy --strategy-option --exec -x"),
+    row("git", Of("update-ref"), "-m"),
+    row("git", Of("branch"), "-u --set-upstream-to"),
+    row("git", Of("merge|cherry-pick|revert"), "-m -F -s -X --strategy --strategy-option --mainline"),
+    row("git", Of("worktree"), "--reason"),
     row(
         "git",
-        After("commit"),
-        "-m --message -F --file -C -c --author --date -t --template --fixup --squash",
+        Of("clone"),
+        "-b --branch -o --origin -u --upload-pack --depth --shallow-since --reference --template -c --config -j --jobs \
+         --filter --separate-git-dir",
     ),
-    row("git", After("config"), "-f --file --blob --type --default --comment --value"),
-    row("git", After("tag"), "-m --message -F --file -u --local-user"),
-    row("git", After("rebase"), "-s -X --onto --strategy --exec -x"),
     row(
         "gh|glab|hub",
         Anywhere,
@@ -276,6 +284,7 @@ pub fn takes_value(program: &str, words: &[&str], flag: &str) -> bool {
             && match row.place {
                 Anywhere => true,
                 After(before) => before.split_ascii_whitespace().eq(words.iter().copied()),
+                Of(subcommands) => words.first().is_some_and(|word| is_one_of(subcommands, word)),
             }
     });
     let mut known = rows.flat_map(|row| row.flags.split_ascii_whitespace());
@@ -316,6 +325,8 @@ mod tests {
             ("git", &[][..], "-C", true),
             ("git", &["switch"], "-c", false),
             ("git", &["push"], "-o", true),
+            ("git", &["rebase", "main"], "--exec", true),
+            ("git", &["cherry-pick"], "-m", true),
             ("docker", &["compose"], "-f", true),
             ("docker", &["build"], "-f", false),
             ("kubectl", &["delete"], "-n", true),

@@ -27,10 +27,19 @@ pub struct World<'a> {
 pub enum GitQuestion<'a> {
     /// Is this commit part of a branch or tag of some remote?
     IsPublished(&'a str),
-    /// Does some remote have a branch of this name?
+    /// Of the commits up to `tip` that are not in `upstream` (all, without one): are some part of a branch of some remote?
+    AnyPublished { upstream: Option<&'a str>, tip: &'a str },
+    /// Does some remote have a branch of this name? `HEAD` is the current one.
     HasRemoteBranch(&'a str),
-    /// Would a hard reset to this commit lose commits that were there when the run began, and that no remote has?
-    LosesWork(&'a str),
+    /// Would a push that names no branch, from this one, write to a branch that some remote has?
+    PushesOver(&'a str),
+    /// Is there a ref of this name, such as `refs/heads/main`?
+    HasRef(&'a str),
+    /// Does this branch hold commits that were there when the run began, and that nothing else has: no other branch, no tag, no
+    /// remote and none of these commits?
+    LosesWork { branch: &'a str, kept: &'a [&'a str] },
     /// Is this the name of a configured remote?
     IsRemote(&'a str),
+    /// Is it another worktree of the workspace's repository, in a session of the user?
+    IsUsersWorktree,
 }

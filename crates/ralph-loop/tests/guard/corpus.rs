@@ -67,14 +67,30 @@ fn answer(question: GitQuestion<'_>) -> bool {
     };
     match question {
         GitQuestion::IsPublished(commit) => is_old(commit),
-        GitQuestion::HasRemoteBranch(branch) => matches!(branch, "main" | "release" | "old-feature"),
+        // `HEAD~4` is published, and so is everything before it.
+        GitQuestion::AnyPublished { upstream, tip } => {
+            let is_far = upstream
+                .and_then(|commit| commit.strip_prefix("HEAD~"))
+                .is_none_or(|count| count.parse::<u32>().is_ok_and(|count| count > 3));
+            is_old(tip) || (is_far && !upstream.is_some_and(is_old))
+        }
+        GitQuestion::HasRemoteBranch(branch) | GitQuestion::PushesOver(branch) => {
+            matches!(branch, "main" | "release" | "old-feature")
+        }
+        GitQuestion::HasRef(name) => {
+            matches!(name, "refs/heads/main" | "refs/heads/release" | "refs/heads/ralph/work")
+        }
         // Commits before the run are on the remote; so only leaving the history of the run loses anything.
-        GitQuestion::LosesWork(commit) => {
-            !(matches!(commit, "HEAD" | "@" | "")
-                || commit.starts_with("HEAD^")
-                || commit.starts_with("HEAD~"))
-                || commit.strip_prefix("HEAD~").and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n > 3)
+        GitQuestion::LosesWork { branch, kept } => {
+            let is_near = |commit: &str| {
+                matches!(commit, "HEAD" | "@" | "")
+                    || commit.starts_with("HEAD^")
+                    || commit.strip_prefix("HEAD~").is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n <= 3))
+            };
+            let is_there = matches!(branch, "HEAD" | "ralph/work" | "main" | "release");
+            is_there && !kept.iter().any(|commit| is_near(commit))
         }
         GitQuestion::IsRemote(name) => name == "origin",
+        GitQuestion::IsUsersWorktree => false,
     }
 }

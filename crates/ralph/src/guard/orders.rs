@@ -4,7 +4,6 @@
 
 use super::decided::{DecidedError, decided};
 use crate::fsx;
-use crate::git::asked::StartedAt;
 use crate::layout::{Home, Project, RunDir, user_settings};
 use crate::settings::{self, SettingsError};
 use ralph_loop::Run;
@@ -26,8 +25,19 @@ pub struct Orders {
     pub protected: Vec<PathBuf>,
     /// Scripts that are newer were written in this session.
     pub since: Since,
-    /// Where the repository was when the work began.
-    pub started_at: StartedAt,
+    /// When the work began, with whichever agent: commits that are older were there before.
+    pub started: Since,
+    pub agent_of: AgentOf,
+}
+
+/// For whom an agent works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentOf {
+    /// It has its workspace, and no other.
+    Run,
+    /// It may also commit in other worktrees of the repository.
+    Person,
 }
 
 /// Since when an agent is at work.
@@ -78,11 +88,7 @@ impl Orders {
     /// Those of a session that ralph did not start: by the settings as they are now.
     pub fn of_person(cwd: &Path, transcript: &Path) -> Result<Orders, OrdersError> {
         let since = session_start(transcript);
-        let started_at = match since {
-            Since::Time(seconds) => StartedAt::Time(seconds),
-            Since::Unknown => StartedAt::Unknown,
-        };
-        let mut orders = Orders::by_settings(top_of(cwd), since, started_at)?;
+        let mut orders = Orders::by_settings(top_of(cwd), since, since, AgentOf::Person)?;
         // Only an agent of a run has nothing to do with other runs.
         orders.spec.allow.push("ralph *".to_owned());
         Ok(orders)
@@ -90,12 +96,15 @@ impl Orders {
 
     /// Those of an agent that would start now, for a user who wants to know what they come to.
     pub fn for_look(cwd: &Path) -> Result<Orders, OrdersError> {
-        let workspace = top_of(cwd);
-        let started_at = StartedAt::now(&workspace);
-        Orders::by_settings(workspace, Since::Unknown, started_at)
+        Orders::by_settings(top_of(cwd), Since::Unknown, Since::now(), AgentOf::Run)
     }
 
-    fn by_settings(workspace: PathBuf, since: Since, started_at: StartedAt) -> Result<Orders, OrdersError> {
+    fn by_settings(
+        workspace: PathBuf,
+        since: Since,
+        started: Since,
+        agent_of: AgentOf,
+    ) -> Result<Orders, OrdersError> {
         let project = Project::at(workspace.clone());
         let settings = settings::load(&project, None)?.settings;
         Ok(Orders {
@@ -105,7 +114,8 @@ impl Orders {
             writable: Vec::new(),
             protected: protected(Home::find().as_ref()),
             since,
-            started_at,
+            started,
+            agent_of,
         })
     }
 }
@@ -160,9 +170,8 @@ impl Orders {
         let top = tree.top.as_deref().map(real).filter(|top| *top != workspace);
         // Of the workspace itself, the rules know them.
         let of_top: Vec<PathBuf> = top.iter().flat_map(|top| PROTECTED.map(|name| top.join(name))).collect();
-        // Where the work began does not change with each agent.
-        let before = Orders::read(&run_dir.guard()).ok().map(|orders| orders.started_at);
-        let started_at = before.unwrap_or_else(|| StartedAt::now(&workspace));
+        // When the work began does not change with each agent.
+        let before = Orders::read(&run_dir.guard()).ok().map(|orders| orders.started);
         Orders {
             scope: match run.confinement.sandbox() {
                 Some(_) => Scope::BeyondSandbox,
@@ -177,7 +186,8 @@ impl Orders {
                 .chain(of_top)
                 .collect(),
             since: Since::now(),
-            started_at,
+            started: before.unwrap_or_else(Since::now),
+            agent_of: AgentOf::Run,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the guard asks about this machine, and the answers.
 
-use super::orders::{Orders, Since};
+use super::orders::{AgentOf, Orders, Since};
 use crate::fsx;
 use crate::git::asked;
 use ralph_loop::guard::{self, GitQuestion, Judgement, PolicyError, ToolCall, World};
@@ -54,7 +54,7 @@ impl Surroundings {
 
     /// Calls a function with the world around the call.
     fn ask<R>(&self, judge: impl FnOnce(&World<'_>) -> R) -> R {
-        let Orders { workspace, writable, protected, since, started_at, .. } = &self.orders;
+        let Orders { workspace, writable, protected, since, .. } = &self.orders;
         judge(&World {
             workspace: workspace.clone(),
             home: std::env::home_dir().map_or_else(|| PathBuf::from("/nonexistent"), |home| resolve(&home)),
@@ -64,13 +64,31 @@ impl Surroundings {
             variable: &|name| std::env::var(name).ok(),
             script: &|path| script(path, *since),
             resolve: &resolve,
-            git: &|dir, question| match question {
-                GitQuestion::IsPublished(commit) => asked::is_published(dir, commit),
-                GitQuestion::HasRemoteBranch(name) => asked::has_remote_branch(dir, name),
-                GitQuestion::LosesWork(commit) => asked::loses_work(dir, commit, started_at),
-                GitQuestion::IsRemote(name) => asked::is_remote(dir, name),
-            },
+            git: &|dir, question| self.git(dir, question),
         })
+    }
+}
+
+impl Surroundings {
+    /// What git says of the repository in a directory.
+    fn git(&self, dir: &Path, question: GitQuestion<'_>) -> Option<bool> {
+        let Orders { workspace, started, agent_of, .. } = &self.orders;
+        match question {
+            GitQuestion::IsPublished(commit) => asked::is_published(dir, commit),
+            GitQuestion::AnyPublished { upstream, tip } => asked::any_published(dir, upstream, tip),
+            GitQuestion::HasRemoteBranch(name) => asked::has_remote_branch(dir, name),
+            GitQuestion::PushesOver(name) => asked::pushes_over(dir, name),
+            GitQuestion::HasRef(name) => asked::has_ref(dir, name),
+            GitQuestion::LosesWork { branch, kept } => match started {
+                Since::Time(start) => asked::loses_work(dir, branch, kept, *start),
+                Since::Unknown => None,
+            },
+            GitQuestion::IsRemote(name) => asked::is_remote(dir, name),
+            GitQuestion::IsUsersWorktree => match agent_of {
+                AgentOf::Run => Some(false),
+                AgentOf::Person => asked::share_repository(dir, workspace),
+            },
+        }
     }
 }
 

@@ -431,6 +431,24 @@ fn a_run_further_down_may_change_the_repository_and_not_its_settings() {
 }
 
 #[test]
+fn an_agent_of_a_run_may_throw_away_its_own_commits_and_no_others() {
+    let sandbox = Sandbox::git();
+    sandbox.sh("git checkout -q -b exp && git commit -q --allow-empty -m exp
+         git checkout -q main && git commit -q --allow-empty -m main");
+    claude(
+        &sandbox,
+        "ask 'git checkout exp && git reset --hard main'; ask 'git reset --hard HEAD~1'
+         GIT_COMMITTER_DATE='2096-01-01 00:00:00 +0000' git commit -q --allow-empty -m mine
+         ask 'git reset --hard HEAD~1'; ask 'git reset --hard HEAD~2'; git reset -q --hard HEAD~1",
+    );
+    run(&sandbox, &["-n", "2"]);
+    let codes = sandbox.read("codes.txt");
+    let codes: Vec<&str> = codes.lines().map(|line| &line[..1]).collect();
+    // When the work began does not change with the second agent.
+    assert_eq!(codes, ["2", "2", "0", "2"].repeat(2), "{}", sandbox.read("codes.txt"));
+}
+
+#[test]
 fn a_task_list_of_ralphs_directory_can_be_written_and_its_settings_cannot() {
     let sandbox = Sandbox::git();
     for (file, code) in

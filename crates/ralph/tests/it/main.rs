@@ -41,6 +41,7 @@ mod formats;
 mod growth;
 mod guard;
 mod guard_command;
+mod guard_git;
 mod history;
 mod hooks;
 mod hooks_stop;

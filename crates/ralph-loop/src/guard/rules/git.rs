@@ -1,9 +1,11 @@
 //! History that others have, remote branches and tags, git's own configuration.
 
+use super::facts::history::{
+    amends_published, forces_published, moves_over_commits, rebases_published, resets_over_commits,
+};
 use super::facts::repo::{
-    amends_published, changes_other_repository, deletes_shared_branch, forces_published,
-    has_dangerous_setting, loses_commits, moves_main_ref, pushes_deletion, rebases_published,
-    removes_everything, renames_main_branch, sets_dangerous_setting, sets_global_setting,
+    changes_other_repository, deletes_shared_branch, forgets_history, has_dangerous_setting, moves_main_ref,
+    pushes_deletion, removes_everything, renames_main_branch, sets_dangerous_setting, sets_global_setting,
     writes_symbolic_ref,
 };
 use super::{Rule, always};
@@ -14,7 +16,7 @@ pub const RULES: &[Rule] = &[
         id: "force-push",
         category: Category::Git,
         verdict: Verdict::Block,
-        patterns: &["git push"],
+        patterns: &["git push|send-pack"],
         when: forces_published,
         why: "rewrites history that others may have",
         instead: "push a new branch and let the user decide",
@@ -62,7 +64,6 @@ pub const RULES: &[Rule] = &[
             "git filter-branch|filter-repo|replace",
             "git-filter-repo|git-filter-branch|bfg",
             "git fast-import --force",
-            "git rebase --root",
         ],
         when: always,
         why: "rewrites the whole history",
@@ -76,11 +77,11 @@ pub const RULES: &[Rule] = &[
         verdict: Verdict::Block,
         patterns: &[
             "git reflog expire|delete",
-            "git gc ~--prune=now|--prune=all",
+            "git gc|maintenance|config",
             "git prune|prune-packed !-n|--dry-run",
             "git stash clear",
         ],
-        when: always,
+        when: forgets_history,
         why: "removes what lost commits could be restored from",
         instead: "leave it to git's own cleaning",
         catches: "git reflog expire --expire=now --all",
@@ -101,12 +102,23 @@ pub const RULES: &[Rule] = &[
         id: "hard-reset",
         category: Category::Git,
         verdict: Verdict::Block,
-        patterns: &["git reset --hard"],
-        when: loses_commits,
+        patterns: &["git reset --hard|--keep|--merge"],
+        when: resets_over_commits,
         why: "loses commits that were there before, or may",
         instead: "make a branch first, then reset to HEAD or to a commit of this run",
         catches: "git reset --hard 4f2a91c",
         passes: "git reset --hard HEAD",
+    },
+    Rule {
+        id: "move-branch",
+        category: Category::Git,
+        verdict: Verdict::Block,
+        patterns: &["git checkout|switch|branch|worktree|update-ref|fetch|pull|push"],
+        when: moves_over_commits,
+        why: "takes a branch away from commits that nothing else has",
+        instead: "make another branch of them first, or choose another name",
+        catches: "git checkout -B unpushed-branch origin/main",
+        passes: "git checkout -B unpublished-branch origin/main",
     },
     Rule {
         id: "amend-published",
@@ -127,8 +139,8 @@ pub const RULES: &[Rule] = &[
         when: rebases_published,
         why: "rewrites commits that some remote has",
         instead: "make new commits",
-        catches: "cd published && git rebase -i HEAD~20",
-        passes: "git rebase main",
+        catches: "cd published && git rebase -i HEAD^^",
+        passes: "git rebase -i --root",
     },
     Rule {
         id: "delete-branch",

@@ -16,13 +16,17 @@ fn called(tool: &str, input: &Value) -> Judgement {
     let script = |_: &Path| None;
     let resolve = |path: &Path| path.to_owned();
     let git = |dir: &Path, question: GitQuestion<'_>| match question {
-        GitQuestion::IsPublished(_) => Some(dir.ends_with("published")),
+        GitQuestion::IsPublished(_) | GitQuestion::AnyPublished { .. } => Some(dir.ends_with("published")),
         GitQuestion::HasRemoteBranch(name) => match name {
             "main" | "master" | "feature/old" => Some(true),
             "unpublished-branch" => Some(false),
             _ => None,
         },
-        GitQuestion::LosesWork(_) => None,
+        GitQuestion::LosesWork { branch: "unpushed-branch", .. } => Some(true),
+        GitQuestion::LosesWork { .. }
+        | GitQuestion::PushesOver(_)
+        | GitQuestion::HasRef(_)
+        | GitQuestion::IsUsersWorktree => None,
         GitQuestion::IsRemote(name) => Some(matches!(name, "origin" | "upstream")),
     };
     let world = World {

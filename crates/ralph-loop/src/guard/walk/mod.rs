@@ -15,6 +15,7 @@ mod output;
 mod parameter;
 mod programs;
 mod redirects;
+mod repos;
 mod scope;
 mod shells;
 mod through;

@@ -7,6 +7,7 @@ use crate::guard::arg::{Arg, REMOTE, SECRET, STAR};
 use crate::guard::hosts::{host_of, is_local};
 use crate::guard::invocation::Invocation;
 use crate::guard::paths::{is_secret, locate};
+use crate::guard::repo::{Branch, CURRENT_BRANCH};
 use crate::guard::shell::unescaped;
 use crate::sandbox::variables::looks_secret;
 
@@ -449,6 +450,29 @@ const LISTS_SOME: [&str; 12] = [
     "--killed",
 ];
 
+/// The branch that the repository has checked out.
+fn current_branch(invocation: &Invocation) -> Output {
+    match &invocation.repo.head.branch {
+        Branch::Named(name) => Output::like(format!("{name}\n")),
+        _ => Output::like(format!("{CURRENT_BRANCH}\n")),
+    }
+}
+
+/// A commit by a name that stays its own when HEAD moves.
+fn named_commit(invocation: &Invocation, words: &[&str]) -> Output {
+    let commit = match words {
+        [commit] if !commit.starts_with('-') => invocation.repo.resolve(commit),
+        _ => None,
+    };
+    Output::like(match commit {
+        Some(commit) => match commit.strip_prefix("HEAD").filter(|steps| !steps.starts_with('@')) {
+            Some(steps) => format!("HEAD@{{0}}{steps}\n"),
+            None => format!("{commit}\n"),
+        },
+        None => "4242abc\n".to_owned(),
+    })
+}
+
 fn git_output(invocation: &Invocation, world: &crate::guard::World<'_>) -> Output {
     let words: Vec<&str> = invocation.words().into_iter().map(Arg::text).collect();
     match words.first() {
@@ -461,10 +485,22 @@ fn git_output(invocation: &Invocation, world: &crate::guard::World<'_>) -> Outpu
         Some(&"rev-parse") if invocation.has_any_flag(&["--git-dir", "--git-common-dir"]) => {
             Output::like(".git\n")
         }
-        Some(
-            &("rev-parse" | "describe" | "rev-list" | "merge-base" | "log" | "write-tree" | "hash-object"),
-        ) => Output::like("4242abc\n"),
-        Some(&"branch") if invocation.has_flag("--show-current") => Output::like("some-branch\n"),
+        Some(&"branch") if invocation.has_flag("--show-current") => current_branch(invocation),
+        Some(&"rev-parse") if invocation.has_flag("--abbrev-ref") && words[1..] == ["HEAD"] => {
+            current_branch(invocation)
+        }
+        Some(&"symbolic-ref") if words[1..] == ["HEAD"] => current_branch(invocation),
+        Some(&"rev-parse") => named_commit(invocation, &words[1..]),
+        Some(&"merge-base") => match words[1..] {
+            // What both have in common is what the other has of HEAD.
+            ["HEAD" | "@", other] | [other, "HEAD" | "@"] => named_commit(invocation, &[other]),
+            _ => Output::like("4242abc\n"),
+        },
+        Some(&("describe" | "rev-list" | "log" | "write-tree" | "hash-object")) => Output::like("4242abc\n"),
+        // Deleting them loses nothing.
+        Some(&("branch" | "for-each-ref")) if invocation.has_flag("--merged") => {
+            Output::like("some-branch-that-is-merged\n")
+        }
         Some(&("branch" | "for-each-ref")) => Output::like(format!("{EVERY_BRANCH}\n")),
         Some(&("symbolic-ref" | "tag" | "remote")) => Output::like("some-branch\n"),
         // Every file that is committed.

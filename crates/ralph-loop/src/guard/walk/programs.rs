@@ -142,10 +142,12 @@ impl Walk<'_> {
             return expanded;
         }
         let filled = self.with_file(invocation);
+        let filled = self.in_repository(filled.as_ref().unwrap_or(invocation)).or(filled);
         let invocation = filled.as_ref().unwrap_or(invocation);
         self.add(invocation.clone());
         self.copy_files(invocation);
         let printed = self.printed(invocation);
+        self.follow(invocation);
         self.through(invocation).unwrap_or(printed)
     }
 

@@ -3,6 +3,7 @@
 use super::output::Output;
 use crate::guard::arg::{Arg, UNKNOWN};
 use crate::guard::invocation::Site;
+use crate::guard::repo::Repo;
 use crate::guard::shell::ast::Command;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub struct Scope {
     pub files: HashMap<PathBuf, Output>,
     /// Links that were made, and where they lead.
     pub links: Vec<(PathBuf, PathBuf)>,
+    /// What was done to repositories, by a directory in them.
+    pub repos: Vec<(PathBuf, Repo)>,
     /// Functions that are being called, so that none is called within itself.
     pub calling: Vec<String>,
 }
@@ -59,6 +62,7 @@ impl Scope {
             site: Site::Here,
             files: HashMap::new(),
             links: Vec::new(),
+            repos: Vec::new(),
             calling: Vec::new(),
         }
     }
@@ -71,7 +75,7 @@ impl Scope {
                 values.iter().map(|value| value.text().len() + 50).sum::<usize>()
             }
         });
-        files + values.sum::<usize>() + 200 * self.functions.len()
+        files + values.sum::<usize>() + 200 * (self.functions.len() + self.repos.len())
     }
 
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -123,16 +127,25 @@ impl Scope {
                 self.exported.push(name);
             }
         }
+        // Whatever was checked out in a branch of the code counts.
+        for (dir, repo) in other.repos {
+            match self.repos.iter_mut().find(|(known, _)| *known == dir) {
+                Some((_, known)) => *known = repo,
+                None => self.repos.push((dir, repo)),
+            }
+        }
         // A branch that fails stays where it was.
         if self.cwd != other.cwd {
             self.cwd = other.cwd.or(self.cwd.take());
         }
     }
 
-    /// This scope after a process that has ended: only the files and links that it made are left.
+    /// This scope after a process that has ended: only the files and links that it made are left, and what it did to
+    /// repositories.
     pub fn with_files_of(mut self, inner: &mut Scope) -> Scope {
         self.files = std::mem::take(&mut inner.files);
         self.links = std::mem::take(&mut inner.links);
+        self.repos = std::mem::take(&mut inner.repos);
         self
     }
 }

@@ -10,6 +10,7 @@ use super::wrappers::{CODE_FLAGS, CodeFlag, REMOTE_FLAGS, WRAPPERS};
 use crate::guard::arg::Arg;
 use crate::guard::invocation::{Invocation, Site, Stdin};
 use crate::guard::matches;
+use crate::guard::repo::Repo;
 use crate::guard::tools::patched_files;
 use crate::guard::value_flags::takes_value;
 use std::path::PathBuf;
@@ -41,7 +42,11 @@ impl<'a> Walk<'a> {
             "tmux" => self.tmux(invocation),
             "git" if matches("git submodule foreach", invocation) => {
                 let code = joined(&stripped(invocation, 2, "")?);
-                return Some(self.code_apart(&code, &Stdin::default(), |_| {}));
+                let dir = self.scope.cwd.as_ref().map(|dir| dir.join("some-submodule"));
+                return Some(self.code_apart(&code, &Stdin::default(), |scope| {
+                    scope.repos.extend(dir.iter().map(|dir| (dir.clone(), Repo::unknown())));
+                    scope.cwd = dir;
+                }));
             }
             "rimraf" | "del" | "del-cli" | "trash" | "trash-put" | "gio" => self.as_removal(invocation),
             "sqlite3" => {

@@ -2,6 +2,7 @@
 //!
 //! A test says what a command would do. Which of that is dangerous is said by the rows that use it.
 
+pub mod history;
 pub mod net;
 pub mod places;
 pub mod repo;

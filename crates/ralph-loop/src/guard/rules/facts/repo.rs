@@ -2,76 +2,19 @@
 
 use crate::guard::arg::Arg;
 use crate::guard::paths::{Zone, locate};
+use crate::guard::repo::{behind, branch_name, directory, global_values};
 use crate::guard::walk::EVERY_BRANCH;
 use crate::guard::{GitQuestion, Invocation, Site, World};
-use std::path::PathBuf;
 
-/// The values of a flag before the subcommand: `git -c a=b commit -c HEAD` has one.
-fn global_values(invocation: &Invocation, flag: &str) -> Vec<Arg> {
-    let subcommand = invocation.operand(0);
-    let globals: Vec<Arg> = invocation
-        .args
-        .iter()
-        .take_while(|arg| subcommand.is_none_or(|word| !std::ptr::eq(*arg, word)))
-        .cloned()
-        .collect();
-    Invocation { args: globals, ..Invocation::default() }.flag_values(flag)
-}
-
-/// The directory that git works in, if it can be known.
-pub fn directory(invocation: &Invocation, _: &World<'_>) -> Option<PathBuf> {
-    let mut dir = invocation.cwd.clone()?;
-    for part in global_values(invocation, "-C") {
-        dir = dir.join(part.known()?);
-    }
-    Some(dir)
-}
-
-fn ask(invocation: &Invocation, world: &World<'_>, question: GitQuestion<'_>) -> Option<bool> {
-    (world.git)(&directory(invocation, world)?, question)
+/// Asks about the repository that a command works in.
+pub fn ask(invocation: &Invocation, world: &World<'_>, question: GitQuestion<'_>) -> Option<bool> {
+    let dir = directory(invocation).filter(|_| invocation.site == Site::Here)?;
+    (world.git)(&invocation.repo.asked_in(dir)?, question)
 }
 
 /// Operands behind the subcommand.
-fn subjects(invocation: &Invocation) -> Vec<&Arg> {
+pub fn subjects(invocation: &Invocation) -> Vec<&Arg> {
     invocation.operands().into_iter().skip(1).collect()
-}
-
-/// The branches that a push would write to: the right sides of its refspecs, or the current branch.
-fn pushed_branches(invocation: &Invocation) -> Vec<&str> {
-    let specs = subjects(invocation).into_iter().skip(1);
-    let branches: Vec<&str> = specs
-        .map(|spec| {
-            let text = spec.text().trim_start_matches('+');
-            let target = text.rsplit_once(':').map_or(text, |(_, target)| target);
-            target.strip_prefix("refs/heads/").unwrap_or(target)
-        })
-        .collect();
-    if branches.is_empty() { vec!["HEAD"] } else { branches }
-}
-
-/// Forced, and not only onto branches that no remote has.
-pub fn forces_published(invocation: &Invocation, world: &World<'_>) -> bool {
-    let by_flag =
-        invocation.args.iter().any(|arg| arg.text().starts_with("--force")) || invocation.has_flag("-f");
-    let by_refspec = subjects(invocation).iter().skip(1).any(|spec| spec.text().starts_with('+'));
-    let is_all = invocation.has_any_flag(&["--all", "--branches", "--tags", "--mirror"]);
-    let specs: Vec<&Arg> = subjects(invocation).into_iter().skip(1).collect();
-    // Without a branch it is the current one, which may be any; tags are for all.
-    let is_wide =
-        specs.is_empty() || specs.iter().any(|spec| spec.text().contains('*') || is_tag(spec.text()));
-    (by_flag || by_refspec)
-        && (is_all
-            || is_wide
-            || pushed_branches(invocation)
-                .iter()
-                .any(|branch| ask(invocation, world, GitQuestion::HasRemoteBranch(branch)) != Some(false)))
-}
-
-/// `v1.0`, `refs/tags/nightly`
-fn is_tag(spec: &str) -> bool {
-    let name = spec.trim_start_matches('+');
-    let number = name.strip_prefix('v').unwrap_or_default();
-    name.starts_with("refs/tags/") || number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// `git push origin :branch`
@@ -80,53 +23,6 @@ pub fn pushes_deletion(invocation: &Invocation, _: &World<'_>) -> bool {
         let text = spec.text().trim_start_matches('+');
         text.starts_with(':') && text.len() > 1
     })
-}
-
-/// A hard reset that loses commits, or may.
-pub fn loses_commits(invocation: &Invocation, world: &World<'_>) -> bool {
-    let subjects = subjects(invocation);
-    let Some(target) = subjects.first() else { return false };
-    let Some(text) = target.known() else { return true };
-    match ask(invocation, world, GitQuestion::LosesWork(text)) {
-        Some(loses) => loses,
-        None => !is_near_head(text),
-    }
-}
-
-/// `HEAD`, and up to three commits before it.
-fn is_near_head(text: &str) -> bool {
-    matches!(
-        text,
-        "HEAD"
-            | "@"
-            | "HEAD^"
-            | "HEAD^^"
-            | "HEAD~"
-            | "HEAD~0"
-            | "HEAD~1"
-            | "HEAD~2"
-            | "HEAD~3"
-            | "@~1"
-            | "@~"
-            | "@^"
-            | "ORIG_HEAD"
-    )
-}
-
-/// An amended commit that some remote has.
-pub fn amends_published(invocation: &Invocation, world: &World<'_>) -> bool {
-    ask(invocation, world, GitQuestion::IsPublished("HEAD")) == Some(true)
-}
-
-/// `git rebase -i HEAD~20` rewrites `HEAD~19` and everything after.
-pub fn rebases_published(invocation: &Invocation, world: &World<'_>) -> bool {
-    let subjects = subjects(invocation);
-    let Some(upstream) = subjects.first().and_then(|arg| arg.known()) else { return false };
-    let Some(count) = upstream.strip_prefix("HEAD~").and_then(|count| count.parse::<u32>().ok()) else {
-        return false;
-    };
-    let oldest = format!("HEAD~{}", count.saturating_sub(1));
-    ask(invocation, world, GitQuestion::IsPublished(&oldest)) == Some(true)
 }
 
 fn is_main_branch(name: &str) -> bool {
@@ -143,7 +39,8 @@ pub fn deletes_shared_branch(invocation: &Invocation, world: &World<'_>) -> bool
             is_main_branch(branch.text())
                 || (is_forced && branch.text() == EVERY_BRANCH)
                 || (is_forced
-                    && ask(invocation, world, GitQuestion::HasRemoteBranch(branch.text())) == Some(true))
+                    && ask(invocation, world, GitQuestion::HasRemoteBranch(branch_name(branch.text())))
+                        == Some(true))
         })
 }
 
@@ -151,6 +48,30 @@ pub fn deletes_shared_branch(invocation: &Invocation, world: &World<'_>) -> bool
 pub fn renames_main_branch(invocation: &Invocation, _: &World<'_>) -> bool {
     let subjects = subjects(invocation);
     subjects.len() > 1 && subjects.first().is_some_and(|from| is_main_branch(from.text()))
+}
+
+/// What git would keep for weeks goes at once.
+pub fn forgets_history(invocation: &Invocation, _: &World<'_>) -> bool {
+    let is_soon = |age: &str| {
+        let is_long = ["week", "month", "year", "never", "day"].iter().any(|unit| age.contains(unit));
+        !age.is_empty() && !is_long
+    };
+    let expires = |key: &str| {
+        let key = key.to_lowercase();
+        key == "gc.pruneexpire" || (key.starts_with("gc.") && key.contains("reflogexpire"))
+    };
+    let once = global_values(invocation, "-c");
+    let mut once = once.iter().filter_map(|set| set.text().split_once('='));
+    let is_set_once = once.any(|(key, value)| expires(key) && is_soon(value));
+    match invocation.operand(0).map(Arg::text) {
+        Some("gc" | "maintenance") => {
+            is_set_once || invocation.flag_values("--prune").iter().any(|age| is_soon(age.text()))
+        }
+        Some("config") => {
+            written_setting(invocation).is_some_and(|(key, value)| expires(&key) && is_soon(&value))
+        }
+        _ => true,
+    }
 }
 
 /// Keys that make git run a program, read another configuration, or trust what it should not.
@@ -187,7 +108,8 @@ fn is_dangerous_key(key: &str) -> bool {
         || (starts("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
         || (starts("merge.") && key.ends_with(".driver"))
         || (starts("submodule.") && key.ends_with(".update"))
-        || (starts("remote.") && (key.ends_with(".url") || key.ends_with("pushurl") || key.ends_with("pack")))
+        || (starts("remote.")
+            && [".url", "pushurl", "pack", ".push", ".mirror"].iter().any(|end| key.ends_with(end)))
 }
 
 /// A setting that is dangerous with its value.
@@ -283,9 +205,28 @@ pub fn changes_other_repository(invocation: &Invocation, world: &World<'_>) -> b
     if places.is_empty() && invocation.site == Site::Here && invocation.cwd.is_some() {
         places.push(Arg::new("."));
     }
-    places
+    let is_outside = places
         .iter()
-        .any(|dir| matches!(locate(dir, invocation, world).zone, Zone::Home | Zone::Outside | Zone::System))
+        .any(|dir| matches!(locate(dir, invocation, world).zone, Zone::Home | Zone::Outside | Zone::System));
+    is_outside
+        && (discards_changes(invocation)
+            || ask(invocation, world, GitQuestion::IsUsersWorktree) != Some(true))
+}
+
+/// In another worktree of the same repository, commits are ordinary work. What is not committed there is the user's.
+fn discards_changes(invocation: &Invocation) -> bool {
+    let git = behind(invocation);
+    let operands: Vec<&str> = git.operands().into_iter().map(Arg::text).collect();
+    match operands.as_slice() {
+        ["clean" | "restore" | "rm" | "stash" | "mv" | "config" | "gc", ..] => true,
+        ["reset", ..] => !git.has_flag("--soft"),
+        ["checkout", "." | "./"] => true,
+        ["checkout", _] => {
+            git.has_any_flag(&["-f", "--force"]) || git.args.iter().any(|arg| arg.text() == "--")
+        }
+        ["checkout", ..] => !git.has_any_flag(&["-b"]),
+        _ => false,
+    }
 }
 
 /// `git rm -rf .`

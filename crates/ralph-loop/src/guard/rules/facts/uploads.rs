@@ -1,6 +1,7 @@
 //! Files that an invocation sends to other machines.
 
 use super::net::reaches_stranger;
+use super::repo::ask;
 use super::secrets::is_secret_arg;
 use super::touch::is_remote_name;
 use crate::guard::arg::Arg;
@@ -175,10 +176,9 @@ pub fn pushes_to_stranger(invocation: &Invocation, world: &World<'_>) -> bool {
     let by_flag = invocation.flag_value("--repo");
     let Some(target) = by_flag.as_ref().or_else(|| operands.get(1).copied()) else { return false };
     let Some(text) = target.known() else { return text_is_url(target.text()) };
-    let dir = super::repo::directory(invocation, world);
-    match dir.and_then(|dir| (world.git)(&dir, GitQuestion::IsRemote(text))) {
-        // The usual names are nothing strange, also where no remote has them yet.
-        Some(is_remote) => !is_remote && !matches!(text, "origin" | "upstream"),
+    match ask(invocation, world, GitQuestion::IsRemote(text)) {
+        // The usual names are nothing strange, also where no remote has them yet; `.` is the repository itself.
+        Some(is_remote) => !is_remote && !matches!(text, "origin" | "upstream" | "."),
         None => text_is_url(text) || text.contains(['/', ':']),
     }
 }
