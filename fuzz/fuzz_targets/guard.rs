@@ -25,9 +25,10 @@ fn judged(command: &str, script: &str) -> Judgement {
         script: &|_| Some(script.to_owned()),
         resolve: &|path| path.to_path_buf(),
         git: &|_, question| match question {
-            GitQuestion::IsPublished(_) => Some(true),
-            GitQuestion::HasRemoteBranch(_) => Some(false),
-            GitQuestion::LosesWork(_) | GitQuestion::IsRemote(_) => None,
+            GitQuestion::IsPublished(_) | GitQuestion::AnyPublished { .. } => Some(true),
+            GitQuestion::HasRemoteBranch(_) | GitQuestion::HasRef(_) => Some(false),
+            GitQuestion::LosesWork { branch, .. } => Some(branch.len() > 4),
+            GitQuestion::PushesOver(_) | GitQuestion::IsRemote(_) | GitQuestion::IsUsersWorktree => None,
         },
     };
     judge(ToolCall { name: "Bash", input: &json!({"command": command}) }, &world, &Policy::default())

@@ -80,7 +80,9 @@ impl Category {
             Category::Privilege => ("privilege", "more rights than the user's own"),
             Category::Containers => ("containers", "a container's walls, or the host mounted into one"),
             Category::Packages => ("packages", "packages published, or installed for the whole system"),
-            Category::Git => ("git", "published history rewritten, remote branches and tags deleted"),
+            Category::Git => {
+                ("git", "published history rewritten, commits lost, remote branches and tags deleted")
+            }
             Category::System => ("system", "configuration of the machine changed"),
             Category::Obfuscation => ("obfuscation", "commands that are hidden or computed"),
             Category::Environment => ("environment", "variables that change what programs run"),

@@ -5,6 +5,8 @@ use crate::fsx;
 use crate::git::asked;
 use ralph_loop::guard::{self, GitQuestion, Judgement, PolicyError, ToolCall, World};
 use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,8 @@ impl Surroundings {
     /// Calls a function with the world around the call.
     fn ask<R>(&self, judge: impl FnOnce(&World<'_>) -> R) -> R {
         let Orders { workspace, writable, protected, since, .. } = &self.orders;
+        // Nothing runs in between, so an answer stays the same.
+        let answers: RefCell<HashMap<String, Option<bool>>> = RefCell::default();
         judge(&World {
             workspace: workspace.clone(),
             home: std::env::home_dir().map_or_else(|| PathBuf::from("/nonexistent"), |home| resolve(&home)),
@@ -64,7 +68,15 @@ impl Surroundings {
             variable: &|name| std::env::var(name).ok(),
             script: &|path| script(path, *since),
             resolve: &resolve,
-            git: &|dir, question| self.git(dir, question),
+            git: &|dir, question| {
+                let key = format!("{} {question:?}", dir.display());
+                if let Some(known) = answers.borrow().get(&key) {
+                    return *known;
+                }
+                let answer = self.git(dir, question);
+                answers.borrow_mut().insert(key, answer);
+                answer
+            },
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A git command carried out on what is known of its repository.
 
+use super::placed::has_paths;
 use super::{Branch, CURRENT_BRANCH, Head, Placed, Ref, Repo, Strength, behind, placed};
 use crate::guard::arg::Arg;
 use crate::guard::invocation::Invocation;
@@ -108,8 +109,6 @@ impl Repo {
         if git.has_flag("--orphan") {
             return self.switch(Head::unknown());
         }
-        let has_paths = git.args.iter().position(|arg| arg.text() == "--");
-        let has_paths = has_paths.is_some_and(|at| at + 1 < git.args.len());
         let [subject] = subjects else {
             if subjects.is_empty() && git.has_flag("--detach") {
                 let commit = self.resolve("HEAD");
@@ -117,7 +116,9 @@ impl Repo {
             }
             return;
         };
-        if has_paths || git.has_any_flag(&["-p", "--patch", "--ours", "--theirs", "--pathspec-from-file"]) {
+        if has_paths(git)
+            || git.has_any_flag(&["-p", "--patch", "--ours", "--theirs", "--pathspec-from-file"])
+        {
             return;
         }
         let is_switch = subcommand == "switch";

@@ -137,7 +137,7 @@ fn first_parents(steps: &str) -> Option<u32> {
     let mut rest = steps;
     let mut count = 0_u32;
     while let Some(kind) = rest.chars().next() {
-        rest = &rest[1..];
+        rest = &rest[kind.len_utf8()..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let number: u32 = if digits == 0 { 1 } else { rest[..digits].parse().ok()? };
         rest = &rest[digits..];

@@ -181,16 +181,20 @@ fn tag(git: &Invocation, subjects: &[&Arg]) -> Vec<Placed> {
     }
 }
 
+/// Whether paths are named behind `--`.
+pub fn has_paths(git: &Invocation) -> bool {
+    git.args.iter().rev().skip(1).any(|arg| arg.text() == "--")
+}
+
 /// `git reset --hard origin/main`. With paths it moves nothing.
 fn reset(git: &Invocation, subjects: &[&Arg]) -> Vec<Placed> {
-    let has_paths = git.args.iter().any(|arg| arg.text() == "--");
     let has_mode = git.has_any_flag(&["--hard", "--keep", "--merge", "--soft", "--mixed"]);
     let to = match subjects {
         [] if has_mode => Some("HEAD".to_owned()),
         [commit] if has_mode || commit.text().starts_with(['@', 'H']) => known(commit),
         _ => return Vec::new(),
     };
-    match has_paths {
+    match has_paths(git) {
         true => Vec::new(),
         false => vec![Placed { name: Ref::Current, to, strength: Strength::Forced }],
     }

@@ -76,6 +76,8 @@ fn commits_of_the_line_itself_are_counted() {
     check("git commit -m x", head, "HEAD~3", Some("HEAD~2"));
     check("git commit -m x && git commit -m y", head, "HEAD^^^", Some("HEAD~1"));
     check("git commit -m x", head, "HEAD^2", None);
+    check("git commit -m x", head, "HEAD~é", None);
+    check("git commit -m x", head, "HEAD~99999999999", None);
     check("git cherry-pick abc", head, "HEAD~1", Some("HEAD"));
     check("git cherry-pick a..b", head, "HEAD~1", None);
     check("git merge main", head, "HEAD", Some("HEAD"));
@@ -115,6 +117,7 @@ fn branches_are_put_by_many_commands() {
         ("git update-ref refs/backup/a main", ""),
         ("git reset --hard", "Current HEAD Forced"),
         ("git reset --keep main", "Current main Forced"),
+        ("git reset --hard main --", "Current main Forced"),
         ("git reset src/main.rs", ""),
         ("git fetch origin +main:a", "Branch(\"a\") - Forced"),
         ("git fetch --force origin main:refs/heads/a", "Branch(\"a\") - Forced"),
