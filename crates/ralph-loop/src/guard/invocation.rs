@@ -20,6 +20,8 @@ pub struct Invocation {
     pub stdout: Stdout,
     /// Nothing if it cannot be known.
     pub cwd: Option<PathBuf>,
+    /// Where it runs instead if a `cd` before it has failed.
+    pub stayed: Option<PathBuf>,
     pub site: Site,
     /// Of git: the repository that it finds.
     pub repo: Repo,
@@ -89,6 +91,7 @@ impl Invocation {
             stdin: Stdin { text: self.stdin.text.clone(), is_exact: self.stdin.is_exact, from: Vec::new() },
             stdout: Stdout::default(),
             cwd: self.cwd.clone(),
+            stayed: self.stayed.clone(),
             site: self.site,
             repo: self.repo.clone(),
         }

@@ -1,5 +1,6 @@
 //! Tool calls of agents: which of them run commands, write files or fetch.
 
+use super::invocation::Invocation;
 use super::policy::Policy;
 use super::walk::Walk;
 use super::world::World;
@@ -58,8 +59,15 @@ pub fn judge(call: ToolCall<'_>, world: &World<'_>, policy: &Policy) -> Judgemen
         _ => {}
     }
     let (invocations, steps) = walk.end();
-    let findings: Vec<Finding> =
-        invocations.iter().flat_map(|invocation| rules::find(invocation, world, policy)).collect();
+    let found = |invocation: &Invocation| {
+        let mut found = rules::find(invocation, world, policy);
+        if let Some(dir) = &invocation.stayed {
+            let there = Invocation { cwd: Some(dir.clone()), ..invocation.clone() };
+            found.extend(rules::find(&there, world, policy));
+        }
+        found
+    };
+    let findings: Vec<Finding> = invocations.iter().flat_map(found).collect();
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
         if !kept.iter().any(|other| other.rule == finding.rule && other.what == finding.what) {

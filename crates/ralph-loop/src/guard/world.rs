@@ -18,6 +18,8 @@ pub struct World<'a> {
     pub script: &'a dyn Fn(&Path) -> Option<String>,
     /// The path with all links followed as far as it exists.
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+    /// The names in a directory. Nothing: there is none, or it cannot be read.
+    pub names: &'a dyn Fn(&Path) -> Option<Vec<String>>,
     /// What is known of the repository. Nothing: it cannot be known here.
     pub git: &'a dyn Fn(&Path, GitQuestion<'_>) -> Option<bool>,
 }

@@ -16,6 +16,9 @@ use thiserror::Error;
 /// Longer scripts are not looked into: then they cannot be known.
 const LONGEST_SCRIPT: u64 = 256 << 10;
 
+/// A directory can hold millions of files.
+const MOST_NAMES: usize = 10_000;
+
 /// A link to a link to a link.
 const MOST_LINKS: u8 = 16;
 
@@ -68,6 +71,7 @@ impl Surroundings {
             variable: &|name| std::env::var(name).ok(),
             script: &|path| script(path, *since),
             resolve: &resolve,
+            names: &names,
             git: &|dir, question| {
                 let key = format!("{} {question:?}", dir.display());
                 if let Some(known) = answers.borrow().get(&key) {
@@ -114,6 +118,13 @@ fn script(path: &Path, since: Since) -> Option<String> {
     };
     let bytes = is_new.then(|| fsx::read_at_most(path, LONGEST_SCRIPT).ok()).flatten()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The names in a directory, as many as matter.
+fn names(dir: &Path) -> Option<Vec<String>> {
+    let entries = fs_err::read_dir(dir).ok()?;
+    let names = entries.take(MOST_NAMES).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Some(names.collect())
 }
 
 /// All links followed, as far as there is something; a link that leads nowhere yet, too.

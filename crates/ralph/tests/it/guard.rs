@@ -391,6 +391,23 @@ fn scripts_are_looked_into_if_they_are_younger_than_the_session() {
 }
 
 #[test]
+fn a_cd_that_would_fail_leaves_the_command_where_it_was() {
+    let sandbox = Sandbox::git();
+    sandbox.write("build/x", "");
+    for (command, code) in [
+        ("cd build; rm -rf *", 0),
+        ("cd missing; rm -rf *", 2),
+        ("cd missing && rm -rf *", 0),
+        ("cd missing || exit; rm -rf *", 0),
+        ("mkdir missing; cd missing; rm -rf *", 0),
+        ("cd build/x; rm -rf ../*", 2),
+    ] {
+        let ran = ask(&sandbox, &bash(&sandbox, command));
+        assert_eq!(ran.code, Some(code), "{command}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_agent_that_goes_elsewhere_takes_neither_its_workspace_nor_other_settings_along() {
     let sandbox = Sandbox::git();
     let elsewhere = sandbox.home().join("elsewhere");

@@ -22,6 +22,7 @@ fn in_world<T>(ask: impl FnOnce(&World<'_>) -> T) -> T {
         variable: &variable,
         script: &script,
         resolve: &resolve,
+        names: &|_| None,
         git: &git,
     })
 }

@@ -15,6 +15,8 @@ fn called(tool: &str, input: &Value) -> Judgement {
     let variable = |_: &str| None;
     let script = |_: &Path| None;
     let resolve = |path: &Path| path.to_owned();
+    // Every directory exists, unless it is called `missing`.
+    let names = |path: &Path| (!path.ends_with("missing")).then(Vec::new);
     let git = |dir: &Path, question: GitQuestion<'_>| match question {
         GitQuestion::IsPublished(_) | GitQuestion::AnyPublished { .. } => Some(dir.ends_with("published")),
         GitQuestion::HasRemoteBranch(name) => match name {
@@ -38,6 +40,7 @@ fn called(tool: &str, input: &Value) -> Judgement {
         variable: &variable,
         script: &script,
         resolve: &resolve,
+        names: &names,
         git: &git,
     };
     judge(ToolCall { name: tool, input }, &world, &Policy::default())

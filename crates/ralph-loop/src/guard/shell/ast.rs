@@ -7,12 +7,20 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default)]
 pub struct List(pub Vec<Item>);
 
-/// Pipelines joined by `&&` and `||`. Which of the two it is does not matter here: each may run.
+/// Pipelines joined by `&&` and `||`. Each may run; how they are joined says which directory they run in.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub pipelines: Vec<Pipeline>,
+    /// What is between the pipelines: one less.
+    pub joints: Vec<Joint>,
     /// Ends with `&`.
     pub in_background: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    And,
+    Or,
 }
 
 #[derive(Clone, Debug)]

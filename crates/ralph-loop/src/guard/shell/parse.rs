@@ -1,6 +1,6 @@
 //! Commands: lists, pipelines, functions and simple commands.
 
-use super::ast::{Assignment, Command, Compound, Item, List, Part, Pipeline, Simple, Word};
+use super::ast::{Assignment, Command, Compound, Item, Joint, List, Part, Pipeline, Simple, Word};
 use super::redirect::Pending;
 use super::{DEEPEST, ShellError};
 use std::rc::Rc;
@@ -154,9 +154,13 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self) -> Parsed<Item> {
         let mut pipelines = vec![self.pipeline()?];
+        let mut joints = Vec::new();
         loop {
             self.blanks();
-            if self.takes("&&") || self.takes("||") {
+            let joint =
+                [("&&", Joint::And), ("||", Joint::Or)].into_iter().find(|(text, _)| self.takes(text));
+            if let Some((_, joint)) = joint {
+                joints.push(joint);
                 self.blank_lines()?;
                 pipelines.push(self.pipeline()?);
                 continue;
@@ -166,10 +170,12 @@ impl<'a> Parser<'a> {
                 self.at += 1;
             }
             return match self.peek() {
-                None | Some(b'\n' | b')' | b';') => Ok(Item { pipelines, in_background }),
-                Some(_) if in_background => Ok(Item { pipelines, in_background }),
+                None | Some(b'\n' | b')' | b';') => Ok(Item { pipelines, joints, in_background }),
+                Some(_) if in_background => Ok(Item { pipelines, joints, in_background }),
                 // The word of a closing brace needs no `;` before it after `)` and `}`.
-                Some(_) if CLOSERS.contains(&self.plain_word()) => Ok(Item { pipelines, in_background }),
+                Some(_) if CLOSERS.contains(&self.plain_word()) => {
+                    Ok(Item { pipelines, joints, in_background })
+                }
                 Some(_) => Err(self.unexpected("the end of a command")),
             };
         }

@@ -2,9 +2,8 @@
 
 use super::Walk;
 use super::output::Output;
-use crate::guard::arg::{Arg, UNKNOWN};
+use crate::guard::arg::Arg;
 use crate::guard::invocation::Invocation;
-use std::path::PathBuf;
 
 impl Walk<'_> {
     /// Nothing if it is no builtin that matters here.
@@ -12,7 +11,10 @@ impl Walk<'_> {
         let words = invocation.words();
         match invocation.program.known()? {
             "cd" | "pushd" => self.change_directory(words.first().copied()),
-            "popd" => self.scope.cwd = None,
+            "popd" => {
+                self.scope.cwd = None;
+                self.scope.stayed = None;
+            }
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(invocation),
             "unset" => {
                 self.add(invocation.clone());
@@ -63,6 +65,7 @@ impl Walk<'_> {
                 if invocation.args.is_empty() {
                     return None;
                 }
+                self.scope.ends_on_failure |= invocation.has_flag("-e");
                 self.add(invocation.clone());
             }
             "shift" => {
@@ -85,36 +88,6 @@ impl Walk<'_> {
             _ => return None,
         }
         Some(Output::nothing())
-    }
-
-    fn change_directory(&mut self, to: Option<&Arg>) {
-        let before = self.scope.cwd.take();
-        let target = match to.map(Arg::text) {
-            None => Some(self.world.home.clone()),
-            Some("-") => match self.scope.get("OLDPWD") {
-                Some(super::scope::Value::OneOf(values)) => {
-                    values.first().and_then(Arg::known).map(PathBuf::from)
-                }
-                _ => None,
-            },
-            Some(text) if text.starts_with('/') || before.is_some() => {
-                // What is unknown below a known directory stays below it: `cd build/$TARGET`.
-                let end = text.find([UNKNOWN, crate::guard::arg::STAR]).unwrap_or(text.len());
-                let known = match end < text.len() {
-                    true => text[..end].rsplit_once('/').map(|(dir, _)| format!("{dir}/some-directory")),
-                    false => Some(text.to_owned()),
-                };
-                known.map(|known| match &before {
-                    Some(dir) => super::normal(&dir.join(known)),
-                    None => super::normal(&PathBuf::from(known)),
-                })
-            }
-            Some(_) => None,
-        };
-        if let Some(before) = before {
-            self.scope.set("OLDPWD", Arg::new(before.to_string_lossy()));
-        }
-        self.scope.cwd = target;
     }
 
     fn declare(&mut self, invocation: &Invocation) {

@@ -10,6 +10,7 @@
 mod builtins;
 mod code;
 mod decode;
+mod directory;
 mod expand;
 mod output;
 mod parameter;
@@ -103,7 +104,8 @@ impl<'a> Walk<'a> {
 
     /// An invocation here and now.
     fn blank(&self) -> Invocation {
-        Invocation { cwd: self.scope.cwd.clone(), site: self.scope.site, ..Invocation::default() }
+        let Scope { cwd, stayed, site, .. } = &self.scope;
+        Invocation { cwd: cwd.clone(), stayed: stayed.clone(), site: *site, ..Invocation::default() }
     }
 
     fn add(&mut self, invocation: Invocation) {
@@ -150,17 +152,24 @@ impl<'a> Walk<'a> {
 
     fn list(&mut self, list: &List, stdin: &Stdin) -> Output {
         let mut output = Output::nothing();
+        // A `cd` before this list, joined with `&&`, has not failed in here.
+        let left = self.scope.left.take();
         for item in &list.0 {
             output.add(&self.item(item, stdin));
         }
+        self.scope.left = left;
         output
     }
 
     fn item(&mut self, item: &Item, stdin: &Stdin) -> Output {
         let mut output = Output::nothing();
-        for pipeline in &item.pipelines {
+        for (at, pipeline) in item.pipelines.iter().enumerate() {
+            if let Some(joint) = at.checked_sub(1).and_then(|at| item.joints.get(at)) {
+                self.before_joined(*joint, pipeline);
+            }
             output.add(&self.pipeline(pipeline, stdin));
         }
+        self.after_list(item);
         output
     }
 

@@ -29,6 +29,12 @@ pub struct Scope {
     /// `$1`, `$2`, …
     pub arguments: Vec<Arg>,
     pub cwd: Option<PathBuf>,
+    /// Where the shell is instead if a `cd` has failed, and it went on.
+    pub stayed: Option<PathBuf>,
+    /// The same of a `cd` in the list of `&&` and `||` that is being carried out.
+    pub left: Option<PathBuf>,
+    /// `set -e`
+    pub ends_on_failure: bool,
     pub site: Site,
     pub files: HashMap<PathBuf, Output>,
     /// Links that were made, and where they lead.
@@ -59,6 +65,9 @@ impl Scope {
             zero: Arg::new("sh"),
             arguments: Vec::new(),
             cwd: Some(cwd),
+            stayed: None,
+            left: None,
+            ends_on_failure: false,
             site: Site::Here,
             files: HashMap::new(),
             links: Vec::new(),
@@ -134,6 +143,7 @@ impl Scope {
                 None => self.repos.push((dir, repo)),
             }
         }
+        self.stayed = self.stayed.take().or(other.stayed);
         // A branch that fails stays where it was.
         if self.cwd != other.cwd {
             self.cwd = other.cwd.or(self.cwd.take());

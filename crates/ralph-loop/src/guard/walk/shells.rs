@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Names of files, numbers and processes that stand for others.
-fn looks_like_listing(text: &str) -> bool {
+pub(super) fn looks_like_listing(text: &str) -> bool {
     text.contains("some-file")
         || text.contains("4242")
         || text.contains("pid:")

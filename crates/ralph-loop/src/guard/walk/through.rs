@@ -128,6 +128,7 @@ impl<'a> Walk<'a> {
         let outer = self.kept_scope();
         if let Some(dir) = invocation.flag_value("-C").or_else(|| invocation.flag_value("--chdir")) {
             self.scope.cwd = self.file_key(&dir);
+            self.scope.stayed = None;
         }
         self.depth += 1;
         let output = self.run(argv, own, &invocation.stdin);
@@ -307,11 +308,13 @@ fn codes(flag: &CodeFlag, invocation: &Invocation) -> Vec<String> {
 
 fn remote(scope: &mut Scope) {
     scope.site = Site::Remote;
+    scope.stayed = None;
     scope.cwd = Some(PathBuf::from("/home/remote-user"));
 }
 
 fn container(scope: &mut Scope) {
     scope.site = Site::Container;
+    scope.stayed = None;
     scope.cwd = Some(PathBuf::from("/app"));
 }
 
