@@ -4,6 +4,7 @@ use crate::hooks::call;
 use crate::support::{RALPH, Ran, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -403,6 +404,53 @@ fn a_cd_that_would_fail_leaves_the_command_where_it_was() {
         ("cd build/x; rm -rf ../*", 2),
     ] {
         let ran = ask(&sandbox, &bash(&sandbox, command));
+        assert_eq!(ran.code, Some(code), "{command}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn removing_a_link_is_not_removing_what_it_leads_to() {
+    let sandbox = Sandbox::git();
+    let outside = sandbox.home().join("outside");
+    fs::create_dir_all(&outside).unwrap();
+    symlink(&outside, sandbox.project().join("result")).unwrap();
+    for (command, code) in [
+        ("rm result", 0),
+        ("rm -rf result", 0),
+        ("unlink ./result", 0),
+        ("mv result result.old", 0),
+        ("rm -rf result/", 2),
+        ("rm -rf result/*", 2),
+        ("rm -rf result/x", 2),
+        ("find result/ -delete", 2),
+        ("echo x > result/x", 2),
+    ] {
+        let ran = ask(&sandbox, &bash(&sandbox, command));
+        assert_eq!(ran.code, Some(code), "{command}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_session_in_the_home_directory_does_not_own_all_of_it() {
+    let sandbox = Sandbox::bare();
+    let home = sandbox.root().join("person");
+    for dir in ["Documents", ".ssh", "app/.git", "scratch"] {
+        fs::create_dir_all(home.join(dir)).unwrap();
+    }
+    for (command, code) in [
+        ("rm -rf Documents", 2),
+        ("rm -rf .ssh", 2),
+        ("rm -rf .config", 2),
+        ("rm -rf app", 2),
+        ("rm -rf app/target", 0),
+        ("rm -rf scratch", 0),
+        ("rm notes.txt", 0),
+    ] {
+        let mut input = bash(&sandbox, command);
+        input["cwd"] = json!(home);
+        let mut asked = guard(&sandbox, &["--always"]);
+        asked.env("HOME", &home).env("CLAUDE_PROJECT_DIR", &home);
+        let ran = call(asked, input.to_string().as_bytes());
         assert_eq!(ran.code, Some(code), "{command}: {}", ran.stderr);
     }
 }

@@ -65,6 +65,58 @@ fn in_home<'a>(path: &'a Path, world: &World<'_>) -> &'a str {
     path.strip_prefix(&world.home).ok().and_then(Path::to_str).unwrap_or_default()
 }
 
+/// How much of a directory is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// A file, or an entry that is moved elsewhere.
+    Alone,
+    WithAllBelow,
+}
+
+/// Whether this is no part of the work in a home that is itself the workspace: the person's files, keys and
+/// configuration, and other repositories.
+pub fn is_persons_own(path: &Path, removed: Removed, world: &World<'_>) -> bool {
+    const FILES: [&str; 12] = [
+        "Documents",
+        "Desktop",
+        "Downloads",
+        "Pictures",
+        "Music",
+        "Videos",
+        "Movies",
+        "Public",
+        "Templates",
+        "Library",
+        ".config",
+        ".local",
+    ];
+    const KEYS: [&str; 9] = [
+        ".ssh",
+        ".gnupg",
+        ".aws",
+        ".azure",
+        ".kube",
+        ".docker",
+        ".password-store",
+        ".mozilla",
+        ".thunderbird",
+    ];
+    if world.workspace != world.home {
+        return false;
+    }
+    let Ok(inside) = path.strip_prefix(&world.home) else { return false };
+    let names = names(inside);
+    let is_repository = || (world.names)(path).is_some_and(|names| names.iter().any(|name| name == ".git"));
+    match (names.as_slice(), removed) {
+        ([], _) => false,
+        ([first, ..], _) if KEYS.contains(first) => true,
+        ([first], _) if FILES.contains(first) => true,
+        ([first, _] | [first, "share", _], Removed::WithAllBelow) if FILES.contains(first) => true,
+        (_, Removed::WithAllBelow) => is_repository(),
+        (_, Removed::Alone) => false,
+    }
+}
+
 /// Whether a directory of the user's has files with secrets somewhere below it.
 pub fn has_secrets(path: &Path, world: &World<'_>) -> bool {
     let is_above = world.home.starts_with(path);

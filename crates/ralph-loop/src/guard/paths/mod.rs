@@ -2,7 +2,7 @@
 
 mod known;
 
-pub use known::{has_secrets, is_protected, is_secret, is_startup};
+pub use known::{Removed, has_secrets, is_persons_own, is_protected, is_secret, is_startup};
 
 use crate::guard::arg::{ANY_ONE, Arg, BRACKET, REMOTE, SECRET, STAR, UNKNOWN};
 use crate::guard::invocation::{Invocation, Site};
@@ -66,6 +66,24 @@ impl Place {
 
 /// Where an argument of an invocation leads if it is a path.
 pub fn locate(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
+    placed(arg, Last::Followed, invocation, world)
+}
+
+/// The same for programs such as `rm`, which remove a link and not what it leads to. With a slash behind it, it is
+/// what it leads to.
+pub fn locate_entry(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
+    placed(arg, Last::Entry, invocation, world)
+}
+
+/// What a link at the end of a path stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Followed,
+    /// The link itself.
+    Entry,
+}
+
+fn placed(arg: &Arg, last: Last, invocation: &Invocation, world: &World<'_>) -> Place {
     let text = arg.text().trim_end_matches('\n');
     let (known, rest) = match text.find([UNKNOWN, SECRET, REMOTE]) {
         Some(at) => (&text[..at], Some(&text[at..])),
@@ -111,7 +129,12 @@ pub fn locate(arg: &Arg, invocation: &Invocation, world: &World<'_>) -> Place {
     }
     let zone = match invocation.site {
         Site::Here => {
-            path = (world.resolve)(&path);
+            let name = known.rsplit('/').next().unwrap_or(known);
+            let is_entry = last == Last::Entry && reach == Reach::Itself && !matches!(name, "" | "." | "..");
+            path = match (path.parent(), path.file_name()) {
+                (Some(dir), Some(name)) if is_entry => (world.resolve)(dir).join(name),
+                _ => (world.resolve)(&path),
+            };
             match zone_here(&path, reach, world) {
                 // `../other`: a neighbor of a workspace that is itself in a temporary directory.
                 Zone::Temp

@@ -34,6 +34,64 @@ fn zone(text: &str, site: Site, cwd: Option<&str>) -> Zone {
 }
 
 #[test]
+fn what_is_removed_is_the_link_and_not_what_it_leads_to() {
+    let zones = |text: &str| {
+        let text = Arg::new(text.replace('*', &STAR.to_string()));
+        let cwd = Some(PathBuf::from("/home/dev/project"));
+        let invocation = Invocation { cwd, ..Invocation::default() };
+        in_world(|world| {
+            (locate_entry(&text, &invocation, world).zone, locate(&text, &invocation, world).zone)
+        })
+    };
+    assert_eq!(zones("link"), (Zone::Workspace, Zone::Home));
+    assert_eq!(zones("./link"), (Zone::Workspace, Zone::Home));
+    for through in ["link/", "link/.", "link/*", "link/file"] {
+        assert_eq!(zones(through), (Zone::Home, Zone::Home), "{through}");
+    }
+}
+
+#[test]
+fn in_a_home_that_is_the_workspace_the_persons_own_files_stay_protected() {
+    use Removed::*;
+    for (path, removed, expected) in [
+        ("Documents", WithAllBelow, true),
+        ("Documents/taxes", WithAllBelow, true),
+        ("Documents/code/app/target", WithAllBelow, false),
+        ("Downloads/old.zip", Alone, false),
+        (".ssh", WithAllBelow, true),
+        (".ssh/known_hosts", Alone, true),
+        (".config", Alone, true),
+        (".config/nvim", WithAllBelow, true),
+        (".local/share/app", WithAllBelow, true),
+        (".cache", WithAllBelow, false),
+        ("other-repository", WithAllBelow, true),
+        ("other-repository/build", WithAllBelow, false),
+        ("scratch", WithAllBelow, false),
+        ("notes.txt", Alone, false),
+    ] {
+        let home = Path::new("/home/dev");
+        let names = |dir: &Path| {
+            Some(if dir.ends_with("other-repository") { vec![".git".to_owned()] } else { Vec::new() })
+        };
+        let in_home = in_world(|world| {
+            let world = World {
+                workspace: home.to_owned(),
+                home: home.to_owned(),
+                cwd: home.to_owned(),
+                writable: Vec::new(),
+                protected: Vec::new(),
+                names: &names,
+                ..*world
+            };
+            is_persons_own(&home.join(path), removed, &world)
+        });
+        assert_eq!(in_home, expected, "{path} {removed:?}");
+        // In a project there are other rules for what is outside of it.
+        assert!(!in_world(|world| is_persons_own(&home.join(path), removed, world)), "{path}");
+    }
+}
+
+#[test]
 fn paths_on_this_machine_lead_to_zones() {
     for (path, expected) in [
         ("src/main.rs", Zone::Workspace),

@@ -85,7 +85,7 @@ impl Walk<'_> {
         }
         let mut argv = argv.into_iter();
         let Some(program) = argv.next() else { return Output::nothing() };
-        let args: Vec<Arg> = argv.map(|arg| self.through_links(arg)).collect();
+        let args: Vec<Arg> = argv.map(|arg| self.through_links(&program, arg)).collect();
         if program.has_glob() {
             return self.globbed(&program, args, &own, stdin);
         }
@@ -229,7 +229,7 @@ impl Walk<'_> {
     }
 
     /// A path behind a link that this command has made.
-    fn through_links(&self, arg: Arg) -> Arg {
+    fn through_links(&self, program: &Arg, arg: Arg) -> Arg {
         if self.scope.links.is_empty() || arg.is_flag() || !arg.text().contains('/') {
             return arg;
         }
@@ -239,12 +239,12 @@ impl Walk<'_> {
             (false, Some(cwd)) => super::normal(&cwd.join(arg.text())),
             (false, None) => return arg,
         };
-        let behind = self
-            .scope
-            .links
-            .iter()
-            .rev()
-            .find_map(|(link, target)| absolute.strip_prefix(link).ok().map(|rest| target.join(rest)));
+        // These remove the link itself.
+        let is_entry = matches!(program.base_name(), "rm" | "unlink" | "mv") && !arg.text().ends_with('/');
+        let behind = self.scope.links.iter().rev().find_map(|(link, target)| {
+            let rest = absolute.strip_prefix(link).ok()?;
+            (!(is_entry && rest.as_os_str().is_empty())).then(|| target.join(rest))
+        });
         behind.map_or(arg, |path| Arg::new(path.to_string_lossy()))
     }
 

@@ -2,7 +2,7 @@
 
 use super::touch::{Deed, Touch, chmod_mode, touches};
 use crate::guard::arg::{ANY_ONE, Arg, BRACKET, STAR};
-use crate::guard::paths::{self, Place, Zone, locate};
+use crate::guard::paths::{self, Place, Removed, Zone, locate, locate_entry};
 use crate::guard::pattern::glob;
 use crate::guard::{Invocation, Site, World};
 use std::path::PathBuf;
@@ -11,8 +11,19 @@ use std::path::PathBuf;
 fn touched(invocation: &Invocation, world: &World<'_>) -> Vec<(Deed, Place, Touch)> {
     touches(invocation)
         .into_iter()
-        .map(|touch| (touch.deed, locate(&touch.path, invocation, world), touch))
+        .map(|touch| {
+            let place = match removes(touch.deed) && removes_entries(invocation) {
+                true => locate_entry(&touch.path, invocation, world),
+                false => locate(&touch.path, invocation, world),
+            };
+            (touch.deed, place, touch)
+        })
         .collect()
+}
+
+/// Programs that remove a link, and not what it leads to.
+fn removes_entries(invocation: &Invocation) -> bool {
+    matches!(invocation.name(), "rm" | "rmdir" | "unlink" | "rimraf" | "mv" | "gmv")
 }
 
 fn any(invocation: &Invocation, world: &World<'_>, is_meant: impl Fn(Deed, &Place) -> bool) -> bool {
@@ -28,7 +39,15 @@ fn is_elsewhere(zone: Zone) -> bool {
 }
 
 pub fn deletes_outside(invocation: &Invocation, world: &World<'_>) -> bool {
-    any(invocation, world, |deed, place| removes(deed) && is_elsewhere(place.zone))
+    any(invocation, world, |deed, place| {
+        let removed = match deed {
+            Deed::DeletesAll => Removed::WithAllBelow,
+            Deed::Deletes | Deed::MovesAway => Removed::Alone,
+            Deed::Writes | Deed::Creates | Deed::Permits | Deed::PermitsAll => return false,
+        };
+        is_elsewhere(place.zone)
+            || invocation.site == Site::Here && paths::is_persons_own(&place.path, removed, world)
+    })
 }
 
 /// All of the workspace, and it is not only put into another directory of it.
