@@ -55,10 +55,10 @@ pub const RULES: &[Rule] = &[
         verdict: Verdict::Block,
         patterns: &["redis-cli|valkey-cli|keydb-cli|iredis"],
         when: empties_redis,
-        why: "deletes everything that Redis holds",
+        why: "deletes everything that a Redis on another machine holds, or stops one",
         instead: "delete the keys that you have made",
-        catches: "redis-cli FLUSHALL",
-        passes: "redis-cli GET greeting",
+        catches: "redis-cli -h cache FLUSHALL",
+        passes: "redis-cli -h localhost FLUSHALL",
     },
     Rule {
         id: "memcached",

@@ -177,7 +177,7 @@ pub const RULES: &[Rule] = &[
             "pipx run|install",
             "deno run|install ~http*",
         ],
-        when: always,
+        when: runs_new_package,
         why: "runs a package that may be downloaded just now",
         instead: "add it to the project",
         catches: "npx create-vite my-app",
@@ -203,6 +203,103 @@ pub const RULES: &[Rule] = &[
         passes: "cargo build",
     },
 ];
+
+/// Whether the package that is run is neither the project's own nor a tool that most projects use.
+fn runs_new_package(invocation: &Invocation, world: &World<'_>) -> bool {
+    const USUAL: [&str; 62] = [
+        "tsc",
+        "tsx",
+        "ts-node",
+        "typescript",
+        "eslint",
+        "prettier",
+        "vitest",
+        "jest",
+        "mocha",
+        "ava",
+        "playwright",
+        "cypress",
+        "vite",
+        "webpack",
+        "rollup",
+        "esbuild",
+        "tsup",
+        "swc",
+        "babel",
+        "next",
+        "nuxt",
+        "astro",
+        "svelte-kit",
+        "svelte-check",
+        "vue-tsc",
+        "ng",
+        "nx",
+        "turbo",
+        "lerna",
+        "changeset",
+        "husky",
+        "lint-staged",
+        "biome",
+        "oxlint",
+        "stylelint",
+        "tailwindcss",
+        "postcss",
+        "prisma",
+        "drizzle-kit",
+        "knex",
+        "typeorm",
+        "sequelize-cli",
+        "storybook",
+        "expo",
+        "react-native",
+        "serve",
+        "http-server",
+        "nodemon",
+        "concurrently",
+        "rimraf",
+        "c8",
+        "nyc",
+        "markdownlint",
+        "typedoc",
+        "ruff",
+        "black",
+        "mypy",
+        "pytest",
+        "flake8",
+        "isort",
+        "pyright",
+        "pre-commit",
+    ];
+    let at = usize::from(!matches!(invocation.name(), "npx" | "bunx" | "pnpx" | "uvx"));
+    let Some(package) = invocation.operand(at).map(Arg::text) else { return false };
+    let installs =
+        at == 1 && matches!(invocation.operand(0).map(Arg::text), Some("install" | "create" | "init"));
+    // `@playwright/test@1.50`: the program is called like the package, without its version.
+    let name = match package.rfind('@') {
+        Some(end) if end > 0 => &package[..end],
+        _ => package,
+    };
+    let scoped = name.strip_prefix('@').and_then(|rest| rest.split_once('/'));
+    let is_usual = USUAL.contains(&name)
+        || scoped.is_some_and(|(scope, name)| {
+            matches!(
+                (scope, name),
+                ("playwright", "test") | ("biomejs", "biome") | ("changesets", "cli") | ("angular", "cli")
+            )
+        });
+    installs || !(is_usual || is_installed(name, invocation, world))
+}
+
+/// Whether the project has a program of this name.
+fn is_installed(name: &str, invocation: &Invocation, world: &World<'_>) -> bool {
+    let Some(cwd) = invocation.cwd.as_ref().filter(|cwd| cwd.starts_with(&world.workspace)) else {
+        return false;
+    };
+    cwd.ancestors().take_while(|dir| dir.starts_with(&world.workspace)).any(|dir| {
+        (world.names)(&dir.join("node_modules/.bin"))
+            .is_some_and(|names| names.iter().any(|known| known == name))
+    })
+}
 
 /// `--index-url`, `--registry` and URLs of packages, at a host that is not one of the usual ones.
 fn installs_from_stranger(invocation: &Invocation, _: &World<'_>) -> bool {

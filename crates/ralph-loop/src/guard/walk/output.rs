@@ -167,7 +167,9 @@ impl Walk<'_> {
             },
             "curl" | "wget" | "http" | "https" | "fetch" | "lynx" | "aria2c" | "nc" | "ncat" | "netcat"
             | "socat" | "telnet" | "ftp" | "dig" => {
-                let is_local = words.iter().any(|word| is_local(host_of(word.text())));
+                // The value of a flag is no address: `-H 'Accept: text/plain'`.
+                let urls = invocation.operands().into_iter().cloned().chain(invocation.flag_values("--url"));
+                let is_local = urls.into_iter().any(|url| is_local(host_of(url.text())));
                 if is_local { Output::unknown() } else { Output::like(REMOTE.to_string()) }
             }
             "env" | "printenv" | "set" | "export" | "declare" if words.is_empty() => {

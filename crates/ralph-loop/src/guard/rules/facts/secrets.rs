@@ -1,6 +1,7 @@
 //! Which secrets an invocation reads or shows.
 
 use super::places::matched_names;
+use super::touch::touches;
 use crate::guard::arg::{ANY_ONE, Arg, STAR};
 use crate::guard::paths::{self, Zone, locate};
 use crate::guard::{End, Invocation, World};
@@ -104,6 +105,7 @@ fn stays_secret(invocation: &Invocation, world: &World<'_>) -> bool {
 /// A secret file is read, and more of it than names.
 pub fn reads_secret(invocation: &Invocation, world: &World<'_>) -> bool {
     !shows_names_only(invocation)
+        && !edits_own(invocation, world)
         && (copies_files(invocation.name()) || is_exposed(invocation))
         && !stays_secret(invocation, world)
         && read_paths(invocation).iter().any(|arg| {
@@ -111,6 +113,16 @@ pub fn reads_secret(invocation: &Invocation, world: &World<'_>) -> bool {
                 || (reads_directories(invocation)
                     && paths::has_secrets(&locate(arg, invocation, world).path, world))
         })
+}
+
+/// `sed -i … .env`: a file of the project is changed, and nothing of it is shown.
+fn edits_own(invocation: &Invocation, world: &World<'_>) -> bool {
+    if !matches!(invocation.name(), "sed" | "gsed" | "perl" | "ruby" | "yq") {
+        return false;
+    }
+    let touched = touches(invocation);
+    !touched.is_empty()
+        && touched.iter().all(|touch| locate(&touch.path, invocation, world).zone == Zone::Workspace)
 }
 
 /// The arguments that are read, as paths.

@@ -1,7 +1,8 @@
 //! SQL and other queries that an invocation hands to a database, and whether they destroy data.
 
 use crate::guard::arg::Arg;
-use crate::guard::{Invocation, World};
+use crate::guard::hosts::host_of;
+use crate::guard::{Invocation, Site, World};
 
 /// Programs that run the queries they are given.
 pub const CLIENTS: &[&str] = &[
@@ -186,35 +187,49 @@ pub fn drops_collections(invocation: &Invocation, world: &World<'_>) -> bool {
         })
 }
 
+/// What a command does to a whole Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RedisDeed {
+    Empties,
+    /// Stops it, or makes it another server's.
+    Disables,
+}
+
+fn redis_deed(command: &str) -> Option<RedisDeed> {
+    let words: Vec<String> = command.split_whitespace().map(str::to_uppercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["FLUSHALL" | "FLUSHDB", ..] | ["SCRIPT" | "FUNCTION", "FLUSH", ..] => Some(RedisDeed::Empties),
+        ["SHUTDOWN" | "DEBUG" | "SLAVEOF" | "REPLICAOF", ..]
+        | ["CONFIG", "SET", "DIR" | "DBFILENAME" | "REQUIREPASS", ..]
+        | ["CLUSTER", "RESET", ..] => Some(RedisDeed::Disables),
+        _ => None,
+    }
+}
+
 /// Commands for Redis that empty or stop it, as arguments or on the standard input.
 pub fn empties_redis(invocation: &Invocation, world: &World<'_>) -> bool {
-    let is_bad = |text: &str| {
-        let words: Vec<String> = text.split_whitespace().map(str::to_uppercase).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        matches!(
-            words.as_slice(),
-            ["FLUSHALL" | "FLUSHDB" | "SHUTDOWN" | "DEBUG" | "SLAVEOF" | "REPLICAOF", ..]
-        ) || matches!(words.as_slice(), ["CONFIG", "SET", "DIR" | "DBFILENAME" | "REQUIREPASS", ..])
-            || matches!(words.as_slice(), ["SCRIPT" | "FUNCTION", "FLUSH", ..])
-            || matches!(words.as_slice(), ["CLUSTER", "RESET", ..])
-    };
-    // Keys that were listed from the server itself.
-    let is_listed = |word: &&Arg| word.has_unknown();
-    let first = invocation.operand(0).map(|word| word.text().to_uppercase());
-    let deletes_listed =
-        matches!(first.as_deref(), Some("DEL" | "UNLINK")) && invocation.operands().iter().any(is_listed);
-    // The databases after the first are for tests and scratch work.
-    let is_scratch = invocation.flag_value("-n").is_some_and(|number| number.text() != "0");
     let host = invocation.flag_value("-h").map(|host| host.text().to_owned());
-    if (deletes_listed && host.is_none()) || (is_scratch && host.is_none()) {
-        return false;
-    }
+    let url = invocation.flag_value("-u").map(|url| host_of(url.text()).to_owned());
+    let is_this_machine = |host: &String| host == "localhost" || host == "::1" || host.starts_with("127.");
+    let is_here = invocation.site == Site::Here && host.iter().chain(&url).all(is_this_machine);
+    // Keys that were listed from the server itself.
+    let first = invocation.operand(0).map(|word| word.text().to_uppercase());
+    let deletes_listed = matches!(first.as_deref(), Some("DEL" | "UNLINK"))
+        && invocation.operands().iter().any(|word| word.has_unknown());
     if deletes_listed {
-        return true;
+        return host.is_some() && !is_here;
     }
-    let typed = invocation.stdin.text.as_ref().is_some_and(|text| text.text().lines().any(is_bad));
+    let typed = invocation.stdin.text.as_ref().map_or("", Arg::text);
     let given: Vec<&str> = invocation.operands().into_iter().map(Arg::text).collect();
-    !is_test_database(invocation, world) && (typed || is_bad(&given.join(" ")))
+    let given = given.join(" ");
+    let mut deeds = typed.lines().chain([given.as_str()]).filter_map(redis_deed);
+    // The databases after the first are for tests and scratch work.
+    let is_scratch = host.is_none() && invocation.flag_value("-n").is_some_and(|number| number.text() != "0");
+    // What listens on the agent's own machine is there for its tests: Redis has no names to tell them by.
+    !is_scratch
+        && !is_test_database(invocation, world)
+        && deeds.any(|deed| deed == RedisDeed::Disables || !is_here)
 }
 
 #[cfg(test)]
