@@ -389,6 +389,22 @@ fn scripts_are_looked_into_if_they_are_younger_than_the_session() {
     ask(&sandbox, &bash(&sandbox, "sh old.sh")).exits(0);
     ask(&sandbox, &bash(&sandbox, "sh new.sh")).exits(2).says("terraform destroy (cloud/infrastructure)");
     ask(&sandbox, &bash(&sandbox, "sh no-such-file.sh")).exits(0);
+    sandbox.write("new.mjs", "require('child_process').execSync('terraform destroy')\n");
+    sandbox.write("tool/__main__.py", "import os; os.system('terraform destroy')\n");
+    for command in [
+        "for s in *.sh; do bash $s; done",
+        "bash $(ls new.sh)",
+        "deno run -A new.mjs",
+        "bun new.mjs",
+        "python3 -m tool",
+    ] {
+        let ran = ask(&sandbox, &bash(&sandbox, command));
+        assert_eq!(ran.code, Some(2), "{command}: {}", ran.stderr);
+    }
+    for command in ["for s in o*.sh; do bash $s; done", "node other.mjs new.mjs", "python3 -m other"] {
+        let ran = ask(&sandbox, &bash(&sandbox, command));
+        assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -39,17 +39,16 @@ impl Walk<'_> {
             }
             "source" | "." => {
                 let file = words.first().copied()?.clone();
-                if let Some(text) = self.input_file(&file, invocation) {
-                    self.step("looks into", file.to_string());
-                    return Some(self.text_as_code(
-                        "source",
-                        text.text.text(),
-                        text.is_exact,
-                        invocation,
-                        Self::code,
-                    ));
+                let files = self.scripts(&file, invocation);
+                if files.is_empty() {
+                    self.add(invocation.clone());
                 }
-                self.add(invocation.clone());
+                let mut output = Output::nothing();
+                for (file, Output { text, is_exact }) in files {
+                    self.step("looks into", file.to_string());
+                    output = self.text_as_code("source", text.text(), is_exact, invocation, Self::code);
+                }
+                return Some(output);
             }
             "trap" => {
                 if let Some(code) = words.first().filter(|code| !matches!(code.text(), "-" | "")) {

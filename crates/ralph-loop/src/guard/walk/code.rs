@@ -58,6 +58,36 @@ impl Language {
         }
     }
 
+    /// Flags that are followed by something else than the script.
+    pub fn valued_flags(self) -> &'static [&'static str] {
+        match self {
+            Language::Python => &["-W", "-X"],
+            Language::Node => &[
+                "-r",
+                "--require",
+                "--import",
+                "--loader",
+                "--experimental-loader",
+                "--tsconfig",
+                "-P",
+                "--project",
+                "-c",
+                "--config",
+                "--import-map",
+                "--conditions",
+                "-C",
+                "--env-file",
+                "--preload",
+                "--cwd",
+                "--filter",
+            ],
+            Language::Perl | Language::Ruby => &["-I", "-r", "-M"],
+            Language::Php => &["-d", "-c", "-S", "-t"],
+            Language::Lua => &["-l"],
+            Language::Awk | Language::AppleScript | Language::R | Language::PowerShell => &[],
+        }
+    }
+
     pub fn takes_code_as_word(self) -> bool {
         self == Language::Awk
     }

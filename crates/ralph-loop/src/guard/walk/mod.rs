@@ -18,6 +18,7 @@ mod programs;
 mod redirects;
 mod repos;
 mod scope;
+mod scripts;
 mod shells;
 mod through;
 mod wrappers;

@@ -145,7 +145,7 @@ impl Walk<'_> {
                 None => Output::unknown(),
             },
             "find" | "fd" | "fdfind" => Output::like(found(invocation)),
-            "ls" => Output::like(listed(&words)),
+            "ls" => Output::like(self.listed(&words)),
             "git" => git_output(invocation, self.world),
             "ps" if invocation.args.iter().any(|arg| arg.text().contains("ppid")) => {
                 Output::like("pid:parent\n")
@@ -250,6 +250,17 @@ impl Walk<'_> {
                 if text.text.has_secret() { text } else { Output::unknown() }
             }
         }
+    }
+
+    /// The names that `ls` prints: all of a directory, or what was named with a pattern, or a file.
+    fn listed(&self, words: &[&Arg]) -> String {
+        let line = |word: &&Arg| match word.text() {
+            "." | "./" => format!("{STAR}\n"),
+            pattern if word.has_glob() => format!("{pattern}\n"),
+            file if self.file_text(word).is_some() => format!("{file}\n"),
+            dir => format!("{}/{STAR}\n", dir.trim_end_matches('/')),
+        };
+        if words.is_empty() { format!("{STAR}\n") } else { words.iter().map(line).collect() }
     }
 
     fn temporary(&self, invocation: &Invocation) -> Output {
@@ -411,16 +422,6 @@ pub(super) fn found(invocation: &Invocation) -> String {
         found.push_str(&below("some-file"));
     }
     found
-}
-
-/// The names that `ls` prints: all of a directory, or what was named with a pattern.
-fn listed(words: &[&Arg]) -> String {
-    let line = |word: &&Arg| match word.text() {
-        "." | "./" => format!("{STAR}\n"),
-        pattern if word.has_glob() => format!("{pattern}\n"),
-        dir => format!("{}/{STAR}\n", dir.trim_end_matches('/')),
-    };
-    if words.is_empty() { format!("{STAR}\n") } else { words.iter().map(line).collect() }
 }
 
 /// Some lines of a listing are not all of it.

@@ -133,6 +133,13 @@ impl Walk<'_> {
             argv[0] = Arg::new(*name);
             self.run(argv.clone(), own.to_vec(), stdin);
         }
+        // `./*.sh`
+        if program.text().contains('/') {
+            for (file, _) in self.scripts(program, &self.blank()) {
+                argv[0] = file;
+                self.run(argv.clone(), own.to_vec(), stdin);
+            }
+        }
         Output::unknown()
     }
 
@@ -326,7 +333,7 @@ const GLOBBED: [&str; 36] = [
 ];
 
 /// The characters of a glob. One with many stars is taken for `*`, so that comparing is quick.
-fn pattern_of(text: &str) -> Vec<char> {
+pub(super) fn pattern_of(text: &str) -> Vec<char> {
     match text.matches(STAR).count() > 3 {
         true => vec![STAR],
         false => text.chars().collect(),
@@ -334,7 +341,7 @@ fn pattern_of(text: &str) -> Vec<char> {
 }
 
 /// Whether a name is covered by a glob of one name. A bracket is taken for any character.
-fn is_like(pattern: &[char], name: &str) -> bool {
+pub(super) fn is_like(pattern: &[char], name: &str) -> bool {
     match (pattern.split_first(), name.chars().next()) {
         (None, first) => first.is_none(),
         (Some((&STAR, rest)), _) => (0..=name.len()).any(|at| is_like(rest, &name[at..])),

@@ -3,6 +3,7 @@
 use super::Walk;
 use super::code::Language;
 use super::output::Output;
+use super::scripts::script_word;
 use crate::guard::arg::{Arg, UNKNOWN};
 use crate::guard::invocation::{Invocation, Stdin};
 
@@ -39,16 +40,14 @@ impl<'a> Walk<'a> {
                 }
                 _ => {
                     let arguments: Vec<Arg> = invocation.args.iter().skip(at).cloned().collect();
-                    let file = arg.clone();
-                    return match self.input_file(&file, invocation) {
-                        Some(text) => {
-                            let code = text.text.text().to_owned();
-                            self.once(&file, |walk| {
-                                walk.apart(&name, &code, text.is_exact, invocation, arguments)
-                            })
-                        }
-                        None => Output::unknown(),
-                    };
+                    let mut output = Output::unknown();
+                    for (file, text) in self.scripts(arg, invocation) {
+                        let code = text.text.text().to_owned();
+                        output = self.once(&file, |walk| {
+                            walk.apart(&name, &code, text.is_exact, invocation, arguments.clone())
+                        });
+                    }
+                    return output;
                 }
             }
         }
@@ -171,38 +170,48 @@ impl<'a> Walk<'a> {
                     ..invocation.clone()
                 };
                 self.add(inner);
+                if let Some((file, text)) = self.module(&module[0]) {
+                    let code = text.text.text().to_owned();
+                    return self.once(&file, |walk| walk.text_in(language, &code, invocation));
+                }
             }
             return Output::unknown();
         }
         let words = invocation.words();
-        let script = match (language.takes_code_as_word(), words.first()) {
-            (true, Some(code)) => {
-                let code = code.text().to_owned();
-                let printed = self.printed(invocation);
-                self.text_in(language, &code, invocation);
-                return printed;
-            }
-            (_, Some(word)) if matches!(word.text(), "eval") => {
-                words.get(1).map(|code| code.text().to_owned())
-            }
-            (_, Some(word)) if word.text() != "-" => {
-                self.file_text(word).map(|text| text.text.text().to_owned())
-            }
-            _ => invocation.stdin.text.as_ref().map(|text| text.text().to_owned()),
-        };
-        match script {
-            Some(code) => {
-                let from_stdin = words.is_empty() || words[0].text() == "-";
-                if from_stdin && code.trim_matches(|c: char| c == UNKNOWN || c.is_whitespace()).is_empty() {
-                    if !code.trim().is_empty() && !invocation.stdin.from.is_empty() {
-                        self.note("<computed-code>", vec![Arg::new(invocation.name())]);
-                    }
-                    return Output::unknown();
-                }
-                self.text_in(language, &code, invocation)
-            }
-            None => Output::unknown(),
+        if let (true, Some(code)) = (language.takes_code_as_word(), words.first()) {
+            let code = code.text().to_owned();
+            let printed = self.printed(invocation);
+            self.text_in(language, &code, invocation);
+            return printed;
         }
+        match script_word(language, invocation) {
+            Some(word) if word.text() == "eval" => {
+                let code = words.get(1).map(|code| code.text().to_owned());
+                code.map_or_else(Output::unknown, |code| self.text_in(language, &code, invocation))
+            }
+            Some(word) if word.text() != "-" => {
+                let mut output = Output::unknown();
+                for (file, text) in self.scripts(word, invocation) {
+                    let code = text.text.text().to_owned();
+                    output = self.once(&file, |walk| walk.text_in(language, &code, invocation));
+                }
+                output
+            }
+            _ => self.code_from_stdin(language, invocation),
+        }
+    }
+
+    fn code_from_stdin(&mut self, language: Language, invocation: &Invocation) -> Output {
+        let Some(code) = invocation.stdin.text.as_ref().map(|text| text.text().to_owned()) else {
+            return Output::unknown();
+        };
+        if code.trim_matches(|c: char| c == UNKNOWN || c.is_whitespace()).is_empty() {
+            if !code.trim().is_empty() && !invocation.stdin.from.is_empty() {
+                self.note("<computed-code>", vec![Arg::new(invocation.name())]);
+            }
+            return Output::unknown();
+        }
+        self.text_in(language, &code, invocation)
     }
 }
 

@@ -7,7 +7,7 @@ use super::programs::quoted;
 use super::scope::Scope;
 use super::shells::is_shell;
 use super::wrappers::{CODE_FLAGS, CodeFlag, REMOTE_FLAGS, WRAPPERS};
-use crate::guard::arg::Arg;
+use crate::guard::arg::{Arg, STAR};
 use crate::guard::invocation::{Invocation, Site, Stdin};
 use crate::guard::matches;
 use crate::guard::repo::Repo;
@@ -199,7 +199,11 @@ impl<'a> Walk<'a> {
             }
             let command: Vec<&Arg> =
                 args[at + 1..].iter().take_while(|arg| !matches!(arg.text(), ";" | "+")).collect();
-            for name in &names {
+            let runs_files = command
+                .first()
+                .is_some_and(|program| is_shell(program.base_name()) || program.text() == "{}");
+            let scripts = if runs_files { named(invocation) } else { Vec::new() };
+            for name in names.iter().chain(&scripts) {
                 let argv: Vec<Arg> =
                     command.iter().map(|arg| Arg::new(arg.text().replace("{}", name.text()))).collect();
                 self.inner(&argv, Site::Here, &Invocation::default());
@@ -299,6 +303,16 @@ impl<'a> Walk<'a> {
         let args = [Arg::new("-rf")].into_iter().chain(words).collect();
         self.add(Invocation { program: Arg::new("rm"), args, ..invocation.clone() });
     }
+}
+
+/// The files right in the directory of a `find` that its patterns stand for: `-name '*.sh'`.
+fn named(invocation: &Invocation) -> Vec<Arg> {
+    let root = invocation.args.first().filter(|root| !root.is_flag()).map_or(".", Arg::text);
+    let patterns = invocation.flag_values("-name");
+    let path = |pattern: Arg| {
+        Arg::new(format!("{}/{}", root.trim_end_matches('/'), pattern.text().replace('*', &STAR.to_string())))
+    };
+    patterns.into_iter().filter(|pattern| pattern.text() != "*").map(path).collect()
 }
 
 fn codes(flag: &CodeFlag, invocation: &Invocation) -> Vec<String> {
