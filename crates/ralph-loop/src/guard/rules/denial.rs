@@ -20,6 +20,28 @@ pub const RULES: &[Rule] = &[
         passes: "for i in 1 2 3; do echo $i; done",
     },
     Rule {
+        id: "endless-loop",
+        category: Category::Denial,
+        verdict: Verdict::Block,
+        patterns: &["<endless-write>"],
+        when: always,
+        why: "writes without end, until the disk is full",
+        instead: "bound the loop, or let it wait",
+        catches: "while :; do cat x >> x; done",
+        passes: "while :; do date >> log; sleep 1; done",
+    },
+    Rule {
+        id: "many-processes",
+        category: Category::Denial,
+        verdict: Verdict::Block,
+        patterns: &["xargs|gxargs|parallel"],
+        when: starts_too_many,
+        why: "starts hundreds of processes at once",
+        instead: "bound them: `xargs -P 4`",
+        catches: "seq 100000 | xargs -P 0 -I{} sleep 1000",
+        passes: "seq 10 | xargs -P 0 -I{} curl localhost:3000/{}",
+    },
+    Rule {
         id: "endless-data",
         category: Category::Denial,
         verdict: Verdict::Block,
@@ -34,7 +56,7 @@ pub const RULES: &[Rule] = &[
         id: "endless-output",
         category: Category::Denial,
         verdict: Verdict::Block,
-        patterns: &["yes", "cat ~/dev/zero|/dev/urandom|/dev/random"],
+        patterns: &["yes", "cat|pv|base64|xxd|od|tr|hexdump|dd|cp|tee"],
         when: is_kept_without_end,
         why: "writes without end, until the disk is full",
         instead: "bound it with `head -c`",
@@ -121,31 +143,80 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
+/// Files that have no end.
+fn is_endless(text: &str) -> bool {
+    matches!(text, "/dev/zero" | "/dev/urandom" | "/dev/random")
+}
+
+/// Whether a program reads one of them.
+fn reads_endless(invocation: &Invocation) -> bool {
+    let is_given = |arg: &Arg| is_endless(arg.text().strip_prefix("if=").unwrap_or(arg.text()));
+    let is_redirected =
+        |from: &Invocation| from.name() == "<read>" && from.args.iter().any(|arg| is_endless(arg.text()));
+    invocation.args.iter().any(is_given) || invocation.stdin.from.iter().any(is_redirected)
+}
+
 /// Programs that keep all of their input in memory, with one that has no end.
 fn keeps_without_end(invocation: &Invocation, _: &World<'_>) -> bool {
-    let is_endless = |arg: &Arg| matches!(arg.text(), "/dev/zero" | "/dev/urandom" | "/dev/random");
-    invocation.args.iter().any(is_endless) && !invocation.has_flag("-c")
+    reads_endless(invocation) && !invocation.has_flag("-c")
 }
 
+/// `dd` without a count, into a file.
 fn reads_without_end(invocation: &Invocation, world: &World<'_>) -> bool {
-    let has = |wanted: &[&str]| {
-        invocation.args.iter().any(|arg| wanted.iter().any(|text| arg.text().starts_with(text)))
-    };
     let target = invocation.args.iter().find_map(|arg| arg.text().strip_prefix("of=")).map(Arg::new);
     let is_kept = target.is_some_and(|target| locate(&target, invocation, world).zone != Zone::Sink);
-    has(&["if=/dev/zero", "if=/dev/urandom", "if=/dev/random"]) && !has(&["count="]) && is_kept
+    reads_endless(invocation) && !has_count(invocation) && is_kept
 }
 
-/// Whether the output, which has no end, is kept in a file, and nothing before that cuts it off.
+fn has_count(invocation: &Invocation) -> bool {
+    invocation.args.iter().any(|arg| arg.text().starts_with("count="))
+}
+
+/// Whether output without an end is kept in a file, and nothing before that cuts it off.
 fn is_kept_without_end(invocation: &Invocation, world: &World<'_>) -> bool {
+    let name = invocation.name();
+    // `od -N 4`, `xxd -l 16`, `hexdump -n 16`
+    let is_bounded = match name {
+        "od" | "xxd" | "hexdump" => invocation.has_any_flag(&["-N", "-l", "-n", "--read-bytes", "-len"]),
+        "dd" => has_count(invocation),
+        _ => false,
+    };
     let is_cut =
         invocation.stdout.through.iter().any(|next| matches!(next.name(), "head" | "timeout" | "dd"));
-    let is_file = match &invocation.stdout.end {
-        End::File(file) => locate(file, invocation, world).zone != Zone::Sink,
-        End::Shown | End::Captured => false,
+    if is_bounded || is_cut || !(name == "yes" || reads_endless(invocation)) {
+        return false;
+    }
+    let is_file = |file: &Arg| locate(file, invocation, world).zone != Zone::Sink;
+    let operands = invocation.operands();
+    let printed = match &invocation.stdout.end {
+        End::File(file) => is_file(file),
+        End::Shown | End::Captured => {
+            invocation.stdout.through.iter().any(|next| matches!(next.name(), "tee" | "sponge"))
+        }
     };
-    let into_file = invocation.stdout.through.iter().any(|next| matches!(next.name(), "tee" | "sponge"));
-    !is_cut && (is_file || into_file)
+    match name {
+        "cp" => operands.len() > 1 && operands.last().is_some_and(|file| is_file(file)),
+        "tee" => operands.iter().any(|file| is_file(file)) || printed,
+        _ => printed,
+    }
+}
+
+/// As many processes at once as there are lines, and there are very many.
+fn starts_too_many(invocation: &Invocation, _: &World<'_>) -> bool {
+    const MANY: u64 = 500;
+    let flags: &[&str] = match invocation.name() {
+        "parallel" => &["-j", "--jobs", "-P", "--max-procs"],
+        _ => &["-P", "--max-procs"],
+    };
+    let at_once = flags.iter().find_map(|flag| invocation.flag_value(flag));
+    let is_unbounded = at_once
+        .is_some_and(|number| number.text().parse::<u64>().is_ok_and(|number| number == 0 || number >= MANY));
+    let is_long = |from: &Invocation| match from.name() {
+        "yes" => true,
+        "seq" => from.args.last().and_then(|last| last.text().parse::<u64>().ok()).is_some_and(|n| n >= MANY),
+        _ => false,
+    };
+    is_unbounded && invocation.stdin.from.iter().any(is_long)
 }
 
 /// A size of 10 GB and more.

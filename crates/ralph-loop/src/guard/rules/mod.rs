@@ -12,6 +12,7 @@
 //! | `<assign>` | name and value of a variable that is set, also by `export` |
 //! | `<fetch>` | a URL that a tool of the agent fetches |
 //! | `<fork-bomb>` | a function that starts itself twice, a loop without end that starts things |
+//! | `<endless-write>` | a loop without end that makes files longer, or more of them |
 //! | `<computed-code>` | text that cannot be known and is run as code: the interpreter |
 //! | `<remote-code>` | text from the network that is run as code: the interpreter, the source |
 //! | `<reverse-shell>` | a shell whose input and output are a connection |

@@ -54,6 +54,7 @@ pub enum Compound {
     },
     /// `for ((…))`
     Counted {
+        header: Word,
         body: List,
     },
     Case {

@@ -79,9 +79,10 @@ impl Parser<'_> {
         self.at += self.plain_word().len();
         self.blanks();
         if self.rest().starts_with("((") {
-            let Compound::Test(_) = self.arithmetic()? else { return Err(self.unexpected("((")) };
+            let Compound::Test(mut words) = self.arithmetic()? else { return Err(self.unexpected("((")) };
+            let header = words.pop().unwrap_or_default();
             let body = self.do_body()?;
-            return Ok(Compound::Counted { body });
+            return Ok(Compound::Counted { header, body });
         }
         let variable = self.plain_word().to_owned();
         if variable.is_empty() {

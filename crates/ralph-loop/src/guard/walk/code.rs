@@ -130,6 +130,9 @@ impl Walk<'_> {
         if has(signs::FORKS) || (has(signs::LOOPS) && has(signs::STARTS) && !has(signs::WAITS)) {
             self.note("<fork-bomb>", vec![Arg::new("a loop that starts processes")]);
         }
+        if signs::loops_with(code, signs::FILLS) {
+            self.note("<endless-write>", vec![Arg::new("a loop without end")]);
+        }
         if has(signs::BECOMES_ROOT) {
             self.add(Invocation { program: Arg::new("setuid"), args: vec![Arg::new("0")], ..self.blank() });
         }

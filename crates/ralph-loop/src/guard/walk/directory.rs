@@ -1,8 +1,9 @@
 //! The directory that a shell is in, also where a `cd` may have failed.
 
+use super::loops::is_plain;
 use super::scope::Value;
 use super::shells::looks_like_listing;
-use super::{Walk, is_plain, normal};
+use super::{Walk, normal};
 use crate::guard::arg::{Arg, STAR, UNKNOWN};
 use crate::guard::invocation::{Invocation, Site};
 use crate::guard::shell::ast::{Command, Compound, Item, Joint, Pipeline};

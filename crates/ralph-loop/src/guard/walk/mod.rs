@@ -12,6 +12,7 @@ mod code;
 mod decode;
 mod directory;
 mod expand;
+mod loops;
 mod output;
 mod parameter;
 mod programs;
@@ -26,9 +27,10 @@ mod wrappers;
 use super::Step;
 use super::arg::{Arg, without_holes};
 use super::invocation::{Invocation, Stdin};
-use super::shell::ast::{Command, Compound, Item, List, Part, Pipeline, Simple, Word};
+use super::shell::ast::{Command, Compound, Item, List, Pipeline};
 use super::shell::{DEEPEST, ShellError, parse};
 use super::world::World;
+use loops::{counts_far, harm_of_many, harm_without_end, multiplies};
 pub use output::EVERY_BRANCH;
 use output::Output;
 use scope::Scope;
@@ -210,6 +212,9 @@ impl<'a> Walk<'a> {
                 output
             }
             Command::Compound(compound, redirects) => {
+                if let Some(harm) = harm_without_end(compound, redirects) {
+                    self.note(harm.name(), vec![Arg::new("a loop without end")]);
+                }
                 let stdin = self.redirected_stdin(redirects, stdin);
                 let output = self.compound(compound, &stdin);
                 let output = self.redirected_output(redirects, output);
@@ -269,9 +274,6 @@ impl<'a> Walk<'a> {
                 output
             }
             Compound::While { condition, body } => {
-                if is_endless(condition) && starts_without_end(body) {
-                    self.note("<fork-bomb>", vec![Arg::new("a loop without end")]);
-                }
                 self.list(condition, stdin);
                 self.list(body, stdin)
             }
@@ -282,18 +284,13 @@ impl<'a> Walk<'a> {
                     None => self.scope.arguments.clone(),
                 };
                 let is_long = self.invocations[start..].iter().any(counts_far) || values.len() > 100;
-                if is_long && starts_without_end(body) {
-                    self.note("<fork-bomb>", vec![Arg::new("a long loop that waits for nothing")]);
+                if let Some(harm) = harm_of_many(body).filter(|_| is_long) {
+                    self.note(harm.name(), vec![Arg::new("a long loop that waits for nothing")]);
                 }
                 self.scope.set_one_of(variable, values);
                 self.list(body, stdin)
             }
-            Compound::Counted { body } => {
-                if starts_without_end(body) {
-                    self.note("<fork-bomb>", vec![Arg::new("a loop without end")]);
-                }
-                self.list(body, stdin)
-            }
+            Compound::Counted { body, .. } => self.list(body, stdin),
             Compound::Case { word, arms } => {
                 self.fields(word);
                 let before = self.kept_scope();
@@ -359,75 +356,4 @@ fn normal(path: &std::path::Path) -> std::path::PathBuf {
         }
     }
     normal
-}
-
-/// Whether a function starts itself more than once, or in the background: each copy makes more.
-fn multiplies(name: &str, body: &Command) -> bool {
-    let Command::Compound(Compound::Braces(list) | Compound::Subshell(list), _) = body else { return false };
-    list.0.iter().any(|item| {
-        item.pipelines.iter().any(|pipeline| {
-            let calls = pipeline.0.iter().filter(|command| calls(name, command)).count();
-            calls > 1 || (calls == 1 && item.in_background)
-        })
-    })
-}
-
-fn calls(name: &str, command: &Command) -> bool {
-    match command {
-        Command::Simple(simple) => is_plain(simple, &[name]),
-        Command::Compound(Compound::Braces(list) | Compound::Subshell(list), _) => list
-            .0
-            .iter()
-            .flat_map(|item| &item.pipelines)
-            .flat_map(|pipeline| &pipeline.0)
-            .any(|c| calls(name, c)),
-        Command::Compound(..) | Command::Function { .. } => false,
-    }
-}
-
-/// Whether the program is one of these, written plainly.
-fn is_plain(simple: &Simple, names: &[&str]) -> bool {
-    plain_words(simple).first().is_some_and(|name| names.contains(name))
-}
-
-fn plain_text(word: &Word) -> Option<&str> {
-    match word.0.as_slice() {
-        [Part::Plain(text) | Part::Quoted(text)] => Some(text),
-        _ => None,
-    }
-}
-
-/// The words up to the first that is not plain.
-fn plain_words(simple: &Simple) -> Vec<&str> {
-    simple.words.iter().map_while(plain_text).collect()
-}
-
-fn is_endless(condition: &List) -> bool {
-    let commands: Vec<&Command> =
-        condition.0.iter().flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).collect();
-    match commands.as_slice() {
-        [Command::Simple(simple)] => {
-            is_plain(simple, &["true", ":", "/bin/true"])
-                || (is_plain(simple, &["sleep"]) && matches!(plain_words(simple).as_slice(), [_, "0"]))
-        }
-        [Command::Compound(Compound::Test(_), _)] => true,
-        _ => false,
-    }
-}
-
-/// `seq 1 100000`
-fn counts_far(invocation: &Invocation) -> bool {
-    let last = invocation.args.last().and_then(|arg| arg.text().parse::<u64>().ok());
-    invocation.name() == "seq" && last.is_some_and(|last| last >= 500)
-}
-
-/// Whether a body waits for nothing and, each time, starts something in the background or makes a file.
-fn starts_without_end(body: &List) -> bool {
-    let waits = body.0.iter().filter(|item| !item.in_background).flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).any(|command| {
-        matches!(command, Command::Simple(simple) if is_plain(simple, &["sleep", "wait", "read", "break", "return", "exit"]))
-    });
-    let makes = body.0.iter().flat_map(|item| &item.pipelines).flat_map(|pipeline| &pipeline.0).any(|command| {
-        matches!(command, Command::Simple(simple) if is_plain(simple, &["mkdir", "touch", "mktemp", "fallocate"]))
-    });
-    !waits && (makes || body.0.iter().any(|item| item.in_background))
 }

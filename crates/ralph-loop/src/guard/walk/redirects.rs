@@ -27,11 +27,16 @@ impl Walk<'_> {
                     for path in self.fields(word) {
                         let output = self.read_file(&path);
                         if is_input {
-                            stdin = Stdin {
-                                text: Some(output.text),
-                                is_exact: output.is_exact,
-                                from: Vec::new(),
+                            // What has no end matters to what it is written to.
+                            let read = Invocation {
+                                program: Arg::new("<read>"),
+                                args: vec![path.clone()],
+                                ..self.blank()
                             };
+                            let is_endless =
+                                matches!(path.text(), "/dev/zero" | "/dev/urandom" | "/dev/random");
+                            let from = if is_endless { vec![read] } else { Vec::new() };
+                            stdin = Stdin { text: Some(output.text), is_exact: output.is_exact, from };
                         }
                     }
                 }

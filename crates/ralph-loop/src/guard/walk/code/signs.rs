@@ -134,10 +134,54 @@ pub const LOOPS: &[&str] = &[
     "for (;;)",
     "loop {",
     "loop do",
+    "setImmediate(",
+    "process.nextTick(",
+    "itertools.count(",
+    "iter(int, 1)",
+    "iter(int,1)",
 ];
-pub const STARTS: &[&str] =
-    &["os.fork()", "fork()", "fork;", "spawn(", "Popen(", "Process(target", "Thread("];
+pub const STARTS: &[&str] = &[
+    "os.fork(",
+    "pcntl_fork(",
+    "cp.fork(",
+    "os.fork()",
+    "fork()",
+    "fork;",
+    "spawn(",
+    "Popen(",
+    "Process(target",
+    "Thread(",
+];
 pub const WAITS: &[&str] = &["wait", "sleep", "join(", "break", "input(", "readline(", ".read("];
+
+/// A file that gets longer.
+pub const FILLS: &[&str] = &[
+    ".write(",
+    "appendFileSync(",
+    "writeFileSync(",
+    "fwrite(",
+    "file_put_contents(",
+    "print $",
+    "print F",
+    "print {$",
+    "file=f",
+];
+
+/// Characters of a loop in which what it does is looked for.
+const BODY: usize = 240;
+
+/// Whether a loop without end does one of these, and nothing in the code ever stops or waits.
+pub fn loops_with(code: &str, signs: &[&str]) -> bool {
+    const STOPS: &[&str] =
+        &["return", "exit", "raise", "throw", "recv", "accept(", "yield", "stdout", "socket"];
+    let body = |at: usize| {
+        let end =
+            (at..=code.len().min(at + BODY)).rev().find(|end| code.is_char_boundary(*end)).unwrap_or(at);
+        &code[at..end]
+    };
+    let mut starts = LOOPS.iter().flat_map(|sign| code.match_indices(sign).map(|(at, _)| at).take(64));
+    !has(code, WAITS) && !has(code, STOPS) && starts.any(|at| has(body(at), signs))
+}
 
 pub const BECOMES_ROOT: &[&str] = &["setuid(0)", "setresuid(0", "setreuid(0"];
 
