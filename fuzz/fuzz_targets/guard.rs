@@ -24,6 +24,7 @@ fn judged(command: &str, script: &str) -> Judgement {
         variable: &|name| (name == "HOME").then(|| "/home/dev".to_owned()),
         script: &|_| Some(script.to_owned()),
         resolve: &|path| path.to_path_buf(),
+        names: &|_| Some(vec!["a.sh".to_owned(), "b.py".to_owned(), "node_modules".to_owned()]),
         git: &|_, question| match question {
             GitQuestion::IsPublished(_) | GitQuestion::AnyPublished { .. } => Some(true),
             GitQuestion::HasRemoteBranch(_) | GitQuestion::HasRef(_) => Some(false),

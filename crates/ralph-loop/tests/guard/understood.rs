@@ -160,6 +160,7 @@ fn hostile_texts_are_refused_in_bounded_time() {
     let deep = |open: &str, close: &str| format!("{}x{}", open.repeat(20_000), close.repeat(20_000));
     let doubling: String = (0..60).map(|n| format!("f{n}() {{ f{0}; f{0}; }}; ", n + 1)).collect();
     let growing: String = "a=$a$a$a$a; ".repeat(2_000);
+    let scripts: String = (0..60).map(|n| format!("echo 'bash *.sh; ./*.sh' > {n}.sh; ")).collect();
     for text in [
         deep("$(", ")"),
         deep("(", ")"),
@@ -180,6 +181,9 @@ fn hostile_texts_are_refused_in_bounded_time() {
         "<<A ".repeat(10_000),
         "{a,b}".repeat(1_000),
         "sh -c ".repeat(10_000),
+        deep("while :; do ", "; done"),
+        "mkdir x; cd missing; ".repeat(2_000),
+        format!("{scripts} bash *.sh"),
         format!("{doubling} f0"),
         format!("a=xx; {growing} sh -c \"$a\""),
         format!("python3 -c '{}'", "f(".repeat(100_000)),

@@ -88,14 +88,15 @@ impl Orders {
     /// Those of a session that ralph did not start: by the settings as they are now.
     pub fn of_person(cwd: &Path, transcript: &Path) -> Result<Orders, OrdersError> {
         let since = session_start(transcript);
-        let mut orders = Orders::by_settings(top_of(cwd), since, since, AgentOf::Person)?;
+        let (mut orders, _) = Orders::by_settings(top_of(cwd), since, since, AgentOf::Person)?;
         // Only an agent of a run has nothing to do with other runs.
         orders.spec.allow.push("ralph *".to_owned());
         Ok(orders)
     }
 
-    /// Those of an agent that would start now, for a user who wants to know what they come to.
-    pub fn for_look(cwd: &Path) -> Result<Orders, OrdersError> {
+    /// Those of an agent that would start now, for a user who wants to know what they come to, and the warnings of
+    /// the settings.
+    pub fn for_look(cwd: &Path) -> Result<(Orders, Vec<String>), OrdersError> {
         Orders::by_settings(top_of(cwd), Since::Unknown, Since::now(), AgentOf::Run)
     }
 
@@ -104,11 +105,11 @@ impl Orders {
         since: Since,
         started: Since,
         agent_of: AgentOf,
-    ) -> Result<Orders, OrdersError> {
+    ) -> Result<(Orders, Vec<String>), OrdersError> {
         let project = Project::at(workspace.clone());
-        let settings = settings::load(&project, None)?.settings;
-        Ok(Orders {
-            spec: decided(&settings.guard, &project)?,
+        let loaded = settings::load(&project, None)?;
+        let orders = Orders {
+            spec: decided(&loaded.settings.guard, &project)?,
             scope: Scope::Everything,
             workspace,
             writable: Vec::new(),
@@ -116,7 +117,8 @@ impl Orders {
             since,
             started,
             agent_of,
-        })
+        };
+        Ok((orders, loaded.warnings))
     }
 }
 

@@ -1,9 +1,12 @@
 //! `ralph guard`: verdicts explained, the rules, the log.
 
 use crate::hooks::call;
+use crate::pty::Terminal;
 use crate::support::{RALPH, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
+use unicode_width::UnicodeWidthStr;
 
 fn project() -> Sandbox {
     let sandbox = Sandbox::git();
@@ -45,6 +48,20 @@ rule guard.deny (block)
 }
 
 #[test]
+fn a_warning_is_allowed_by_turning_it_off_and_settings_are_warned_of() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"guard": {"alow": ["ls"]}}));
+    let ran = sandbox.ralph(&["guard", "check", "npx some-package"]).exits(0);
+    assert!(ran.stdout.starts_with("warn  packages/run-package"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(r#"{"packages": "off"}"#) && !ran.stdout.contains("\"warn\""),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stderr.contains("ralph: warning: ") && ran.stderr.contains("alow"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_list_has_a_line_per_command_and_a_sum() {
     let sandbox = project();
     let list = |args: &[&str], input: &str| {
@@ -67,6 +84,27 @@ fn a_list_has_a_line_per_command_and_a_sum() {
     assert_eq!((&tally["blocked"], &tally["allowed"]), (&json!(1), &json!(1)), "{tally}");
     assert_eq!(tally["commands"][1]["command"], "echo\nmake deploy y\n");
     list(&[], "").exits(0).says("0 commands: 0 blocked, 0 warned, 0 allowed");
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal_and_a_pipe_gets_whole_lines() {
+    let sandbox = Sandbox::git();
+    let long = format!("echo {}&& terraform destroy -auto-approve", "word ".repeat(30));
+    for args in [&["guard", "check", long.as_str()][..], &["guard", "rules"]] {
+        let command = |program: &Path| {
+            let mut command = sandbox.command(program.to_str().unwrap());
+            command.env("TERM", "xterm");
+            command
+        };
+        let (_, seen) = Terminal::sized(80, 24, command, args).end();
+        assert!(seen.contains("terraform"), "{seen}");
+        for line in seen.lines() {
+            // A word that is too wide by itself stays in one piece.
+            assert!(line.width() <= 80 || !line.trim().contains(' '), "{args:?}: {line:?}");
+        }
+    }
+    let piped = sandbox.ralph(&["guard", "check", &long]).exits(1).stdout;
+    assert!(piped.lines().next().unwrap().ends_with("destroy -auto-approve"), "{piped}");
 }
 
 #[test]

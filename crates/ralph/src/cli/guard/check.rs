@@ -5,7 +5,7 @@ use crate::cli::format::{Format, Shape};
 use crate::cli::{print_json, print_lines};
 use crate::error::CliError;
 use crate::guard::{Orders, Surroundings, is_users_own, rule_name};
-use crate::report::Out;
+use crate::report::{Out, say};
 use clap::Args;
 use ralph_loop::guard::{Finding, GuardSpec, Judgement, Verdict};
 use ralph_loop::text::{one_line, printable};
@@ -73,7 +73,11 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     let cwd = cwd.canonicalize().map_err(|cause| {
         CliError::usage(format!("cannot enter the directory: {}", cwd.display())).cause(cause)
     })?;
-    let around = Surroundings::new(Orders::for_look(&cwd)?, &cwd);
+    let (orders, warnings) = Orders::for_look(&cwd)?;
+    for warning in &warnings {
+        say(&format!("ralph: warning: {warning}"));
+    }
+    let around = Surroundings::new(orders, &cwd);
     if args.stdin {
         return list::check(&around, args.null, args.format);
     }
@@ -117,18 +121,18 @@ fn print(judged: &Judged, spec: &GuardSpec) {
     let Judged { command, judgement } = judged;
     let mut out = Out::stdout();
     let rule_of_it = judged.decisive().map_or_else(|| "-".to_owned(), rule_name);
-    out.line(&format!("{}  {rule_of_it}  {}", judgement.verdict.word(), one_line(command)));
+    out.text(&format!("{}  {rule_of_it}  {}", judgement.verdict.word(), one_line(command)));
     if !judgement.steps.is_empty() {
         out.line("");
         out.line("understood as");
     }
     for step in &judgement.steps {
         let indent = "  ".repeat(step.depth.clamp(1, 20));
-        out.line(&format!("{indent}{:<10} {}", step.kind, one_line(&step.text)));
+        out.text(&format!("{indent}{:<10} {}", step.kind, one_line(&step.text)));
     }
     for finding in &judgement.findings {
         out.line("");
-        out.line(&format!("rule {} ({})", rule_name(finding), finding.verdict.word()));
+        out.text(&format!("rule {} ({})", rule_name(finding), finding.verdict.word()));
         out.text(&format!("  what     {}", printable(&one_line(&finding.what))));
         out.text(&format!("  why      {}", printable(&finding.why)));
         if !finding.instead.is_empty() {
@@ -162,8 +166,10 @@ fn how_to_allow(finding: &Finding, spec: &GuardSpec) -> Vec<String> {
     }
     let category = finding.category.name();
     let or = if lines.is_empty() { "to allow" } else { "      or" };
+    // What only warns is not changed by `warn`.
+    let level = if finding.verdict == Verdict::Warn { "off" } else { "warn" };
     lines.push(format!(
-        "{or} \"guard\": {{\"categories\": {{\"{category}\": \"warn\"}}}} for all of {category}"
+        "{or} \"guard\": {{\"categories\": {{\"{category}\": \"{level}\"}}}} for all of {category}"
     ));
     if spec.ask.contains(&finding.category) {
         lines.push("asked    in your own sessions of Claude you are asked (guard.ask)".to_owned());

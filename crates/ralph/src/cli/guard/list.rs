@@ -56,10 +56,10 @@ fn print(tally: &Tally<'_>) {
     for judged in tally.commands {
         let rule = judged.decisive().map_or_else(|| "-".to_owned(), rule_name);
         let word = judged.judgement.verdict.word();
-        out.line(&format!("{word:<5}  {rule:<28}  {}", one_line(&judged.command)));
+        out.text(&format!("{word:<5}  {rule:<28}  {}", one_line(&judged.command)));
     }
     let all = counted(tally.commands.len() as u64, "command");
-    out.line(&format!(
+    out.text(&format!(
         "{all}: {} blocked, {} warned, {} allowed",
         tally.blocked, tally.warned, tally.allowed
     ));

@@ -87,7 +87,7 @@ fn print(lines: &[Line]) {
         let whose = run.as_deref().unwrap_or("own session");
         let rule = entry.rule.as_deref().unwrap_or("-");
         let [at, rule, tool] = [&entry.at, rule, &entry.tool].map(one_line);
-        out.line(&format!("{at}  {whose}  {:<6}  {rule}  {tool}", entry.outcome.word()));
+        out.text(&format!("{at}  {whose}  {:<6}  {rule}  {tool}", entry.outcome.word()));
         let what = if entry.command.is_empty() { &entry.why } else { &entry.command };
         out.text(&format!("  {}", one_line(what)));
     }

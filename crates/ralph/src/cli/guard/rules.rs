@@ -69,7 +69,7 @@ fn category(name: &str) -> Result<Category, CliError> {
 fn print(wanted: Option<Category>, rows: &[Row]) {
     let mut out = Out::stdout();
     for category in Category::ALL.into_iter().filter(|category| wanted.is_none_or(|only| only == *category)) {
-        out.line(&format!("{}: {}", category.name(), category.title()));
+        out.text(&format!("{}: {}", category.name(), category.title()));
         for row in rows.iter().filter(|row| row.category == category) {
             out.text(&format!("  {:<5}  {:<24}  {}", row.verdict.word(), row.rule, row.why));
             out.text(&format!("         {:<24}  {}", "", one_line(row.catches)));
