@@ -52,8 +52,7 @@ impl Walk<'_> {
             }
             "trap" => {
                 if let Some(code) = words.first().filter(|code| !matches!(code.text(), "-" | "")) {
-                    let code = code.text().to_owned();
-                    self.code_apart(&code, &invocation.stdin, |_| {});
+                    self.scope.traps.push(code.text().to_owned());
                 }
             }
             "set" => {

@@ -3,6 +3,7 @@
 //! No language is parsed: [`calls`] finds calls by their names.
 
 mod calls;
+mod shown;
 mod signs;
 
 use super::Walk;
@@ -10,6 +11,7 @@ use super::output::Output;
 use crate::guard::arg::{Arg, SECRET, UNKNOWN};
 use crate::guard::invocation::{Invocation, Stdin};
 use calls::{Call, Value, calls, commands};
+use shown::Shown;
 
 /// Longer code is refused.
 const LONGEST: usize = 256 << 10;
@@ -130,6 +132,9 @@ impl Walk<'_> {
         if has(signs::FORKS) || (has(signs::LOOPS) && has(signs::STARTS) && !has(signs::WAITS)) {
             self.note("<fork-bomb>", vec![Arg::new("a loop that starts processes")]);
         }
+        for shown in shown::shown(code, false) {
+            self.show_variable(shown);
+        }
         if signs::loops_with(code, signs::FILLS) {
             self.note("<endless-write>", vec![Arg::new("a loop without end")]);
         }
@@ -146,6 +151,21 @@ impl Walk<'_> {
             self.note("<computed-code>", vec![Arg::new("eval")]);
         }
         printed(&calls)
+    }
+
+    /// `node -p process.env.NAME`
+    pub(super) fn show_printed(&mut self, code: &str) {
+        for shown in shown::shown(code.trim(), true) {
+            self.show_variable(shown);
+        }
+    }
+
+    fn show_variable(&mut self, shown: Shown) {
+        let (program, args) = match shown {
+            Shown::Everything => ("env", Vec::new()),
+            Shown::Variable(name) => ("printenv", vec![Arg::new(name)]),
+        };
+        self.add(Invocation { program: Arg::new(program), args, ..self.blank() });
     }
 
     /// Notes what a call does. Whether it reads a secret.

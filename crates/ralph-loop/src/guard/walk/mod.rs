@@ -139,8 +139,18 @@ impl<'a> Walk<'a> {
             }
         };
         self.depth += 1;
-        let output = self.list(&list, stdin);
+        let output = self.shell_list(&list, stdin);
         self.depth -= 1;
+        output
+    }
+
+    /// All that a shell runs, and then what it was told to run at its end.
+    fn shell_list(&mut self, list: &List, stdin: &Stdin) -> Output {
+        let outer = std::mem::take(&mut self.scope.traps);
+        let output = self.list(list, stdin);
+        for code in std::mem::replace(&mut self.scope.traps, outer) {
+            self.code_apart(&code, stdin, |_| {});
+        }
         output
     }
 
@@ -254,7 +264,7 @@ impl<'a> Walk<'a> {
             Compound::Braces(list) => self.list(list, stdin),
             Compound::Subshell(list) => {
                 let outer = self.kept_scope();
-                let output = self.list(list, stdin);
+                let output = self.shell_list(list, stdin);
                 self.scope = outer.with_files_of(&mut self.scope);
                 output
             }

@@ -35,6 +35,8 @@ pub struct Scope {
     pub left: Option<PathBuf>,
     /// `set -e`
     pub ends_on_failure: bool,
+    /// `trap`: what runs when the shell ends, with what is set then.
+    pub traps: Vec<String>,
     pub site: Site,
     pub files: HashMap<PathBuf, Output>,
     /// Links that were made, and where they lead.
@@ -68,6 +70,7 @@ impl Scope {
             stayed: None,
             left: None,
             ends_on_failure: false,
+            traps: Vec::new(),
             site: Site::Here,
             files: HashMap::new(),
             links: Vec::new(),
@@ -144,6 +147,11 @@ impl Scope {
             }
         }
         self.stayed = self.stayed.take().or(other.stayed);
+        for trap in other.traps {
+            if !self.traps.contains(&trap) {
+                self.traps.push(trap);
+            }
+        }
         // A branch that fails stays where it was.
         if self.cwd != other.cwd {
             self.cwd = other.cwd.or(self.cwd.take());

@@ -157,6 +157,9 @@ impl<'a> Walk<'a> {
         }
         if !code.is_empty() {
             let code = code.join("\n");
+            if language == Language::Node && invocation.has_any_flag(&["-p", "--print", "-pe"]) {
+                self.show_printed(&code);
+            }
             return self.text_in(language, &code, invocation);
         }
         if invocation.has_flag("-m") {
