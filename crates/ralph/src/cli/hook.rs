@@ -1,7 +1,7 @@
 //! `ralph hook`: what agents call while they work.
 
 use crate::error::CliError;
-use crate::hook::{self, GuardBy, Hook, HookAnswer, HookExit, Whose};
+use crate::hook::{self, AnswerCodes, GuardBy, Hook, HookAnswer, HookExit, USUAL_CODES, Whose};
 use crate::report::{Out, say, say_panic};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -65,7 +65,7 @@ Example:
 struct GuardArgs {
     #[command(flatten)]
     whose: WhoseArgs,
-    /// Go by the policy of a run, as ralph has written it
+    /// Go by the policy of a run, as ralph has written it; exits with 10 if the tool may run, and with 12 if not
     #[arg(long, value_name = "FILE", conflicts_with = "always")]
     policy: Option<PathBuf>,
 }
@@ -123,7 +123,8 @@ pub fn at_once(args: &[OsString], exit: Exit) -> Option<ExitCode> {
 fn answer(hook: Hook, whose: Whose) -> ExitCode {
     let mut input = Vec::new();
     let input = read(&mut input);
-    print(&hook::answer(hook, whose, input))
+    let answer = hook::answer(hook, whose, input);
+    print(&answer, USUAL_CODES)
 }
 
 /// What the agent says. Read to its end even if nothing is done with it: the agent is writing it.
@@ -135,7 +136,7 @@ fn read(input: &mut Vec<u8>) -> Result<&[u8], String> {
     }
 }
 
-fn print(answer: &HookAnswer) -> ExitCode {
+fn print(answer: &HookAnswer, codes: AnswerCodes) -> ExitCode {
     for remark in &answer.remarks {
         say(&format!("ralph hook: {remark}"));
     }
@@ -145,14 +146,11 @@ fn print(answer: &HookAnswer) -> ExitCode {
         out.flush();
     }
     match answer.exit {
-        HookExit::Done => ExitCode::SUCCESS,
+        HookExit::Done => ExitCode::from(codes.done),
         HookExit::Failed => ExitCode::FAILURE,
-        HookExit::Denied => ExitCode::from(DENIED),
+        HookExit::Denied => ExitCode::from(codes.denied),
     }
 }
-
-/// What agents take for an order not to run a tool.
-const DENIED: u8 = 2;
 
 /// How the program can be ended from another thread. Only `main` has it.
 pub type Exit = fn(i32) -> !;
@@ -162,11 +160,12 @@ const GUARD_PATIENCE: Duration = Duration::from_secs(8);
 
 /// A guard that fails denies, whatever it fails of.
 fn answer_guard(by: &GuardBy, exit: Exit) -> ExitCode {
+    let codes = by.codes();
     let by_panic = by.clone();
     panic::set_hook(Box::new(move |panic| {
         say_panic(&panic.to_string());
-        print(&hook::guard_failed(&by_panic, "internal error"));
-        exit(i32::from(DENIED));
+        print(&hook::guard_failed(&by_panic, "internal error"), codes);
+        exit(i32::from(codes.denied));
     }));
     let (sender, receiver) = mpsc::channel();
     let by_thread = by.clone();
@@ -181,5 +180,5 @@ fn answer_guard(by: &GuardBy, exit: Exit) -> ExitCode {
         }),
         Err(cause) => hook::guard_failed(by, &cause.to_string()),
     };
-    print(&answer)
+    print(&answer, codes)
 }

@@ -2,6 +2,7 @@
 
 use crate::fsx;
 use crate::guard::{Failures, Orders};
+use crate::hook::RUN_CODES;
 use crate::layout::RunDir;
 use ralph_loop::Run;
 use ralph_loop::event::End;
@@ -30,7 +31,7 @@ pub(super) fn prepare(run: &Run, run_dir: &RunDir, ralph: &Path) -> io::Result<P
 const PATIENCE: u32 = 15;
 
 /// Agents run the tool if a hook cannot be started, crashes or takes too long (Codex always, Claude in earlier versions), so something
-/// else than ralph has to deny it then. Codex wants to be told why: an exit code alone denies nothing.
+/// else than ralph has to deny it then. What is not one of the guard's own answers is none. Codex wants to be told why: an exit code alone denies nothing.
 fn text(ralph: &Path, run_dir: &RunDir) -> String {
     let word = |path: &Path| shell_word(&path.to_string_lossy());
     format!(
@@ -41,12 +42,17 @@ limit=
 [ -x /usr/bin/timeout ] && limit='/usr/bin/timeout -s KILL {PATIENCE}'
 $limit {ralph} hook guard --policy {policy}
 code=$?
-case $code in 0 | 2) exit $code ;; esac
+case $code in
+    {allowed}) exit 0 ;;
+    {denied}) exit 2 ;;
+esac
 why=\"ralph hook guard ended with exit code $code\"
 echo \"$why\" >>{failures}
 echo \"ralph hook: denied, because the guard cannot judge it: $why\" >&2
 exit 2
 ",
+        allowed = RUN_CODES.done,
+        denied = RUN_CODES.denied,
         ralph = word(ralph),
         policy = word(&run_dir.guard()),
         failures = word(&run_dir.guard_failures()),

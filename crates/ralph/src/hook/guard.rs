@@ -5,7 +5,7 @@
 //!
 //! In a session that ralph did not start it does nothing, unless the user wants it to.
 
-use super::{HookAnswer, HookExit, RUN, Whose, variable};
+use super::{AnswerCodes, HookAnswer, HookExit, RUN, USUAL_CODES, Whose, variable};
 use crate::guard::{Entry, Failures, Orders, Outcome, Surroundings, append, is_users_own, rule_name};
 use crate::layout::{Home, RunDir, is_safe_name};
 use ralph_loop::guard::{Finding, GuardSpec, Judgement, Verdict};
@@ -20,6 +20,20 @@ pub enum GuardBy {
     Policy(PathBuf),
     /// The run that is in the environment, else the settings, if the session is one to act in.
     Session(Whose),
+}
+
+/// What the script around the hook of a run takes for an answer. Other programs end with other codes: an earlier ralph that knows
+/// no guard with 2, like every program that is called wrongly, and an empty file, which a shell runs as a script, with 0.
+pub const RUN_CODES: AnswerCodes = AnswerCodes { done: 10, denied: 12 };
+
+impl GuardBy {
+    /// How the answer is told.
+    pub fn codes(&self) -> AnswerCodes {
+        match self {
+            GuardBy::Policy(_) => RUN_CODES,
+            GuardBy::Session(_) => USUAL_CODES,
+        }
+    }
 }
 
 /// What an agent says of a tool call that it is about to make. Claude and Codex say it in the same words.

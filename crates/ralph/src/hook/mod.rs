@@ -20,7 +20,7 @@ mod state;
 mod stop;
 
 pub use assignment::{ASSIGNMENT, Assignment};
-pub use guard::{GuardBy, guard, guard_failed};
+pub use guard::{GuardBy, RUN_CODES, guard, guard_failed};
 pub use install::{HookCalls, HookSet, claude_settings, codex_config, codex_has_own};
 
 use crate::layout::Home;
@@ -91,6 +91,16 @@ pub enum HookExit {
     /// What the agent was about to do may not be done.
     Denied,
 }
+
+/// The exit codes that tell how a hook ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerCodes {
+    pub done: u8,
+    pub denied: u8,
+}
+
+/// What agents understand: 2 is an order not to run a tool.
+pub const USUAL_CODES: AnswerCodes = AnswerCodes { done: 0, denied: 2 };
 
 impl HookAnswer {
     fn nothing() -> HookAnswer {

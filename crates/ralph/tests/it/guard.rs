@@ -236,23 +236,43 @@ fn a_run_pauses_when_ralph_is_gone_in_the_middle_of_it() {
     );
 }
 
-#[test]
-fn a_run_pauses_when_ralph_was_replaced_by_one_that_crashes() {
+/// What a run says whose ralph is replaced by a program with this text before the first tool call.
+fn replaced_by(program: &[u8]) -> Ran {
     let sandbox = Sandbox::git();
-    let program = sandbox.root().join("bin/our-ralph");
-    fs::hard_link(RALPH, &program).or_else(|_| fs::copy(RALPH, &program).map(drop)).unwrap();
-    sandbox.program("crashing", "kill -ABRT $$");
-    let replace = format!(
-        "mv '{}' '{}'; ask a; ask b; ask c",
-        sandbox.root().join("bin/crashing").display(),
-        program.display()
-    );
-    claude(&sandbox, &replace);
-    let mut command = sandbox.command(program.to_str().unwrap());
+    let ours = sandbox.root().join("bin/our-ralph");
+    fs::hard_link(RALPH, &ours).or_else(|_| fs::copy(RALPH, &ours).map(drop)).unwrap();
+    sandbox.program("other", "");
+    let other = sandbox.root().join("bin/other");
+    fs::write(&other, program).unwrap();
+    claude(&sandbox, &format!("mv '{}' '{}'; ask a; ask b; ask c", other.display(), ours.display()));
+    let mut command = sandbox.command(ours.to_str().unwrap());
     command.args(["run", "-p", "x", "-n", "5"]);
     let ran = sandbox.spawn(command).end().exits(1);
     assert_eq!(sandbox.read("codes.txt"), "2 a\n2 b\n2 c\n");
-    assert!(ran.stdout.contains("ended with exit code 134"), "{}", ran.stdout);
+    let told =
+        "ralph hook: denied, because the guard cannot judge it: ralph hook guard ended with exit code ";
+    assert_eq!(sandbox.read("err.txt").matches(told).count(), 3, "{}", sandbox.read("err.txt"));
+    assert_eq!(sandbox.agents_begun(), 1);
+    ran
+}
+
+#[test]
+fn a_run_pauses_when_ralph_was_replaced_by_one_that_crashes() {
+    replaced_by(b"#!/bin/sh\nkill -ABRT $$\n").says("ended with exit code 134");
+}
+
+#[test]
+fn a_run_pauses_when_ralph_was_replaced_by_one_that_knows_no_guard() {
+    // What an earlier ralph says to a word that it does not know: a denial by chance, with a usage text.
+    let earlier = format!("#!/bin/sh\nexec '{RALPH}' hook watch --policy x\n");
+    replaced_by(earlier.as_bytes()).says("ended with exit code 2");
+}
+
+#[test]
+fn a_run_pauses_when_ralph_was_replaced_by_something_that_judges_nothing() {
+    // As after an update on a full disk: a shell runs an empty file, and that succeeds.
+    replaced_by(b"").says("ended with exit code 0");
+    replaced_by(b"#!/bin/sh\ncat > /dev/null\n").says("ended with exit code 0");
 }
 
 #[test]
