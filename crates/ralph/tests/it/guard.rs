@@ -151,6 +151,57 @@ fn an_agent_that_says_nothing_is_answered_in_time() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no answer within 8 seconds"));
 }
 
+/// In a thread other than the first, the clock fails once. Rust panics then.
+const NO_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static int failed;
+    if (!failed && syscall(SYS_gettid) != getpid()) {
+        failed = 1;
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_clock_gettime, clock, time);
+}
+"#;
+
+#[test]
+fn a_panic_denies_and_is_counted() {
+    let sandbox = Sandbox::git();
+    let (source, library) = (sandbox.root().join("clock.c"), sandbox.root().join("clock.so"));
+    fs::write(&source, NO_CLOCK).unwrap();
+    let built =
+        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status().unwrap();
+    assert!(built.success());
+    // What is denied is logged with its time.
+    let input = bash(&sandbox, "git push --force").to_string();
+    let mut command = guard(&sandbox, &["--always"]);
+    command.env("LD_PRELOAD", &library);
+    let ran = call(command, input.as_bytes()).exits(2);
+    assert!(ran.stderr.contains("panicked at "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.ends_with("denied, because the guard cannot judge it: internal error\n"),
+        "{}",
+        ran.stderr
+    );
+    let log = fs::read_to_string(sandbox.home().join("guard.jsonl")).unwrap();
+    assert!(log.contains(r#""outcome":"failed""#) && !log.contains("force-push"), "{log}");
+    // The same in a run, until it pauses.
+    let preload = format!("export LD_PRELOAD='{}'", library.display());
+    claude(&sandbox, &format!("{preload}; ask 'git push -f'; ask 'git push -f'; ask 'git push -f'"));
+    let result = run(&sandbox, &["-n", "5", "--format", "json"]).json();
+    assert_eq!(result["stop_reason"], "paused", "{result:#}");
+    assert_eq!(sandbox.read("codes.txt"), "2 git push -f\n".repeat(3));
+    assert!(sandbox.read("err.txt").contains("panicked at "), "{}", sandbox.read("err.txt"));
+    let stopped = sandbox.facts().pop().unwrap();
+    let note = "the guard could not answer 3 times in a row: internal error";
+    assert_eq!(stopped["stopped"]["note"], note);
+}
+
 /// A `claude` that asks the guard it was given. `calls` are lines of shell with `ask COMMAND`.
 fn claude(sandbox: &Sandbox, calls: &str) {
     let body = format!(
