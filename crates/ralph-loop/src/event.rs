@@ -30,7 +30,8 @@ pub use crate::stop_reason::{StopKind, StopReason};
 /// 5: checks before the first agent and on a clean copy, and what a result is worth.
 /// 6: sandboxes, and checks that run outside of them.
 /// 7: the network of sandboxes.
-pub const VERSION: u32 = 7;
+/// 8: secrets in the commands and texts of a run as marks, and agents whose guard could not answer.
+pub const VERSION: u32 = 8;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {

@@ -301,6 +301,26 @@ fn a_journal_of_the_seventh_version_still_tells_what_the_network_was_used_for() 
 }
 
 #[test]
+fn a_journal_of_the_eighth_version_still_names_its_secrets_and_tells_of_a_guard_without_answers() {
+    let sandbox = Sandbox::bare();
+    let journal = include_str!("fixtures/journal-v8-secrets.jsonl");
+    let (id, dir) = recorded(&sandbox, journal);
+    let run = sandbox.listed();
+    assert_eq!((&run["status"], &run["resumable"]), (&"paused".into(), &true.into()), "{run:#}");
+    let shown = sandbox.ralph(&["show", &id]).exits(0);
+    assert!(shown.stdout.contains("test \"$API_TOKEN\" = ***API_TOKEN***"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("the guard could not answer 3 times in a row"), "{}", shown.stdout);
+    for part in ["***API_TOKEN#", "\"guard\":\"the guard could not answer"] {
+        assert!(journal.contains(part), "{part} is part of it");
+    }
+    // A mark is not taken for a command.
+    let project = sandbox.project().to_str().unwrap().to_owned();
+    fs::write(dir.join("journal.jsonl"), journal.replace("/home/user/project", &project)).unwrap();
+    sandbox.ralph(&["resume", &id]).exits(1).says("a secret that is not set: API_TOKEN");
+    can_go_on_after(&sandbox, &dir, journal, [3, 5, 7, 8, 9]);
+}
+
+#[test]
 fn what_an_agent_writes_into_the_journal_never_happened() {
     let sandbox = Sandbox::bare();
     let journal = "\"$RALPH_HOME/runs/$RALPH_RUN/journal.jsonl\"";
