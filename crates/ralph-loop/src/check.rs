@@ -67,12 +67,12 @@ impl Origin {
     }
 }
 
-/// A name for each check's log, fit for a file: the slug of its command, numbered where
-/// two commands would share one.
-pub fn log_names(checks: &[CheckSpec]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(checks.len());
-    for check in checks {
-        let slug = text::slug(&check.command);
+/// A name for each check's log, fit for a file: the slug of its command as it is shown, numbered
+/// where two commands would share one.
+pub fn log_names<C: AsRef<str>>(commands: impl IntoIterator<Item = C>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for command in commands {
+        let slug = text::slug(command.as_ref());
         let mut name = slug.clone();
         let mut copy = 2;
         while names.contains(&name) {

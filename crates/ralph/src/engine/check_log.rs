@@ -8,8 +8,9 @@
 //! Deliberately absent: a limit that the check notices.
 
 use crate::fsx;
+use crate::secrets;
 use ralph_loop::Run;
-use ralph_loop::check::{CheckSpec, Excerpt};
+use ralph_loop::check::{CheckSpec, Excerpt, log_names};
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -24,6 +25,12 @@ const LONGEST_END: u64 = 4 << 20;
 
 /// What is read back of a log, at least.
 const SHORTEST: u64 = 16 << 10;
+
+/// The names of the logs of a run's checks. Masked first: in a name a secret is no longer known as one.
+pub(super) fn names(run: &Run) -> Vec<String> {
+    let masker = secrets::masker();
+    log_names(run.checks.iter().map(|check| masker.mask(&check.command)))
+}
 
 /// The bytes that an excerpt can need: four per character at most.
 pub(super) fn window(excerpt: Excerpt) -> u64 {

@@ -7,10 +7,10 @@
 //!
 //! Deliberately absent: streams, which grow while an agent prints (`streams.rs`).
 
+use super::check_log;
 use crate::fsx::{Held, HeldFile};
 use crate::layout::{Project, RunDir};
 use crate::texts::{Gate, Texts};
-use ralph_loop::check::log_names;
 use ralph_loop::{Run, State, needed_logs, needed_texts};
 use std::collections::HashSet;
 use std::io;
@@ -74,7 +74,7 @@ impl Retention {
             return Vec::new();
         }
         self.texts.added.add(Size { files, bytes });
-        for name in log_names(&run.checks) {
+        for name in check_log::names(run) {
             let log = project.dir().join(Project::check_log(state.ledger.judged, &name));
             let bytes = log.symlink_metadata().map_or(0, |meta| meta.len());
             self.logs.added.add(Size { files: 1, bytes });

@@ -15,6 +15,8 @@ const DONE: &str = "<response>DONE</response>";
 /// All that must not be found.
 const TRACES: &[&str] = &[
     "tok-0123",
+    // As a part of a file's name.
+    "tok_0123",
     "dG9rLTAxMjM0NTY3ODlhYmNkZWY",
     "pa\"ss/wo",
     "pa\\\"ss/wo",

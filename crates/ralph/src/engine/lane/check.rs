@@ -4,14 +4,13 @@
 //! behave differently because ralph runs it.
 
 use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
-use crate::engine::check_log::LogGuard;
+use crate::engine::check_log::{self, LogGuard};
 use crate::engine::log_pipe::LogPipe;
 use crate::engine::step::{CheckStep, SetupStep, check_log};
 use crate::layout::Project;
 use crate::process::{SHELL, Stdio3};
 use crate::sandbox::{Inside, Role};
 use crate::secrets;
-use ralph_loop::check::log_names;
 use ralph_loop::proof::{Prepared, Round};
 use ralph_loop::{Run, State};
 use std::ffi::OsString;
@@ -89,7 +88,7 @@ impl Lane {
         let CheckStart { index, round, .. } = check;
         shared.work_on(state);
         let spec = run.checks.get(index).ok_or(StartError::NoSuchCheck(index))?;
-        let log = log_of(&log_names(&run.checks)[index], state, check);
+        let log = log_of(&check_log::names(run)[index], state, check);
         let output = check_log(&shared.project, &log)?;
         let (stdout, pipe) = way_into(&output)?;
         let stdio = Stdio3 { stdin: File::open("/dev/null")?.into(), stderr: stdout.try_clone()?, stdout };
