@@ -79,6 +79,16 @@ impl Home {
         self.sandbox().join("login")
     }
 
+    /// Files with secrets, for agents that read or write them: a directory each, while they are used.
+    pub fn handed(&self) -> PathBuf {
+        self.root.join("handed")
+    }
+
+    /// Held while one of them is made.
+    pub fn handed_gate(&self) -> PathBuf {
+        self.locks().join("handed.lock")
+    }
+
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
@@ -129,6 +139,11 @@ impl Home {
     pub fn plan(&self, id: &str) -> PlanDir {
         PlanDir { dir: self.plans().join(id) }
     }
+}
+
+/// Held by the process that uses a directory of [`Home::handed`].
+pub fn handed_lock(dir: &Path) -> PathBuf {
+    dir.join("lock")
 }
 
 /// Everything that is kept of one planning session.

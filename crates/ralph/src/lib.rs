@@ -39,6 +39,7 @@ mod fsx;
 mod git;
 mod growing_log;
 mod guard;
+mod handed;
 pub mod hook;
 mod journal;
 mod layout;

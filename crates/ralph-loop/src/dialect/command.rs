@@ -75,12 +75,13 @@ pub struct CommandLine {
     pub answer: AnswerIn,
 }
 
-/// What the agent's standard input gets.
+/// How the agent gets its prompt. Without it standard input is empty: an open pipe would be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptVia {
     Stdin,
-    /// The prompt is in an argument or in a file; an open pipe would be waited for.
-    Nothing,
+    Argument,
+    /// An argument names the file that it is in.
+    File,
 }
 
 /// Where the agent's last words are.

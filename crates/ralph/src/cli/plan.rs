@@ -14,6 +14,7 @@ use super::archive::alone;
 use super::args::ProjectArgs;
 use super::format::Format;
 use crate::error::CliError;
+use crate::handed;
 use crate::planner::PlannerError;
 use crate::planner::instructions::Talk;
 use crate::report::{Out, say};
@@ -94,9 +95,12 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
         say("ralph: there is no task list yet; creating one, as `ralph init tasks` does");
         prepared.lay_out(args)?;
     }
-    prepared.begin()?;
+    if let Err(cause) = handed::sweep(&prepared.home) {
+        say(&format!("ralph: warning: cannot remove what a ralph that was killed has left: {cause}"));
+    }
+    let told = prepared.begin()?;
     let done = match prepared.talk {
-        Talk::Conversation => talk::hold(&prepared, lock),
+        Talk::Conversation => talk::hold(&prepared, &told, lock),
         Talk::Asks | Talk::Never => unattended::plan(&prepared, args.format),
     };
     match done {

@@ -10,6 +10,7 @@ use super::in_sandbox::InSandbox;
 use super::own_commit::OwnCommit;
 use crate::fsx;
 use crate::git::{self, Repository};
+use crate::handed::HandedFile;
 use crate::place::Access;
 use crate::process::tool::Tool;
 use crate::sandbox::Sandbox;
@@ -21,7 +22,6 @@ use ralph_loop::run::Tree;
 use ralph_loop::scm::{COMMIT, MessageOutcome, ScmSpec, TaskOutcome, message_in};
 use ralph_loop::text::clip;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -286,21 +286,44 @@ pub(super) fn commit_uncommitted(access: &Access, message: Option<&str>) -> Unco
     }
 }
 
+/// Where an agent says a commit message.
+pub(super) enum MessageIn {
+    /// What it has printed, without secrets.
+    Log { log: PathBuf, read_as: Dialect },
+    /// What it has written is recorded without them.
+    Handed { file: HandedFile, recorded: PathBuf },
+    /// The user wants it there.
+    UsersFile(PathBuf),
+}
+
 /// The message in what an agent has said, read from where it has said it. A stream of
 /// events is no message; the last text in it is.
-fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<String> {
+fn read_message(words: &MessageIn, tag: Option<&str>) -> Option<String> {
+    let plain = |file: &Path| {
+        let bytes = beginning(file)?;
+        Some(secrets::mask(&String::from_utf8_lossy(&bytes)).into_owned())
+    };
+    match words {
+        MessageIn::Log { log, read_as: Dialect::Plain } => message_in(&plain(log)?, tag),
+        MessageIn::UsersFile(file) => message_in(&plain(file)?, tag),
+        MessageIn::Handed { file, recorded } => {
+            let text = plain(file.path())?;
+            fsx::write_whole(recorded, text.as_bytes()).ok()?;
+            message_in(&text, tag)
+        }
+        MessageIn::Log { log, read_as } => message_in(&last_text(&beginning(log)?, *read_as), tag),
+    }
+}
+
+/// As much of a file as a message can need.
+fn beginning(file: &Path) -> Option<Vec<u8>> {
     const ENOUGH: u64 = 16 << 20;
     let mut bytes = Vec::new();
-    std::fs::File::open(words).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
-    if read_as == Dialect::Plain {
-        let text = String::from_utf8_lossy(&bytes);
-        if let Cow::Owned(masked) = secrets::mask(&text) {
-            // The agent itself may have written the file.
-            fsx::write_whole(words, masked.as_bytes()).ok()?;
-            return message_in(&masked, tag);
-        }
-        return message_in(&text, tag);
-    }
+    std::fs::File::open(file).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn last_text(stream: &[u8], read_as: Dialect) -> String {
     let mut last = String::new();
     let mut note = |event: AgentEvent<'_>| {
         if let AgentEvent::Text { text, parent: None } = event
@@ -310,13 +333,13 @@ fn read_message(words: &Path, read_as: Dialect, tag: Option<&str>) -> Option<Str
         }
     };
     let mut reader = StreamReader::new(read_as, "", ScanFor::Completion);
-    reader.feed(&bytes, &mut note);
+    reader.feed(stream, &mut note);
     reader.finish(&mut note);
-    message_in(&last, tag)
+    last
 }
 
 /// What an agent's end amounts to where it was asked for a commit message.
-pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
+pub(super) fn message_end(end: End, words: &MessageIn) -> End {
     match end {
         End::Agent(agent) => {
             let outcome = match &agent.answer {
@@ -324,8 +347,7 @@ pub(super) fn message_end(end: End, words: &Path, read_as: Dialect) -> End {
                 | Answer::Limited { why, .. }
                 | Answer::Unavailable { why }
                 | Answer::Refused { why, .. } => MessageOutcome::Failed { why: why.clone() },
-                Answer::Said | Answer::Empty => match read_message(words, read_as, agent.seen.tag.as_deref())
-                {
+                Answer::Said | Answer::Empty => match read_message(words, agent.seen.tag.as_deref()) {
                     Some(text) => MessageOutcome::Text(text),
                     None => MessageOutcome::Failed { why: "the agent gave no commit message".into() },
                 },

@@ -8,6 +8,7 @@ use super::raw_log::RawLog;
 use super::service;
 use super::streams::Room;
 use crate::fsx;
+use crate::handed::HandedFile;
 use crate::layout::Project;
 use crate::report::{self, Reporter};
 use crate::texts::Texts;
@@ -71,6 +72,8 @@ pub(super) struct AgentStep {
     /// The user was warned that not all of its output is kept.
     pub(super) gap_warned: bool,
     pub(super) prompt: String,
+    /// Where it reads its prompt, if that is not in the record.
+    pub(super) _handed: Option<HandedFile>,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
     pub(super) activity: Activity,

@@ -6,6 +6,7 @@ use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::catalog;
 use crate::engine::{Clock, Projections, wall_ms};
 use crate::fsx;
+use crate::handed;
 use crate::journal::{self, Journal};
 use crate::layout::{Home, Project};
 use crate::lock::{RunLock, WorkspaceLock};
@@ -30,6 +31,7 @@ pub fn open(
     reporter: &mut dyn Reporter,
 ) -> Result<Ended, SessionError> {
     prepare_home(home)?;
+    sweep_handed(home, reporter);
     if run.place.own_tree().is_none() {
         prepare_project(&run)?;
     }
@@ -105,6 +107,13 @@ fn prepare_home(home: &Home) -> Result<(), SessionError> {
         .iter()
         .try_for_each(|dir| fsx::private_dir(dir))
         .map_err(|cause| SessionError::HomeUnwritable { path: home.root().to_path_buf(), cause })
+}
+
+/// A ralph that was killed may have left secrets.
+pub(super) fn sweep_handed(home: &Home, reporter: &mut dyn Reporter) {
+    if let Err(cause) = handed::sweep(home) {
+        reporter.warn(&format!("cannot remove what a ralph that was killed has left: {cause}"));
+    }
 }
 
 /// The run that held the workspace before, if it did not come to an end of its own.

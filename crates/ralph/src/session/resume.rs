@@ -3,6 +3,7 @@
 use super::facts::{end_survivors, following};
 use super::life::{Life, attended, live};
 use super::limits::is_resumable;
+use super::open::sweep_handed;
 use super::workspace::{lock_workspace, make_worktree, prepare_project};
 use super::{Ended, SessionError, SessionOptions, cannot_write};
 use crate::engine::{Clock, Projections};
@@ -31,6 +32,7 @@ pub fn resume(
     let run_dir = home.run(id);
     let lock = RunLock::acquire(&run_dir, id)?;
     end_survivors(&run_dir, &lock);
+    sweep_handed(home, reporter);
     let mut projections = Projections::default();
     let mut record = options.worker.map(|worker| Record::new(&worker.name, worker.dir(home)));
     let mut replayed = journal::replay(&run_dir, |run, state, event| {

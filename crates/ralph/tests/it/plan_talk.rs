@@ -67,6 +67,35 @@ fn the_plan_is_committed_and_run_if_the_user_says_so() {
 }
 
 #[test]
+fn the_agent_reads_the_idea_as_it_is_and_the_record_has_no_secret() {
+    const TOKEN: &str = "tok-0123456789abcdef";
+    let sandbox = project(&good());
+    let told =
+        "for arg; do [ \"$last\" = --append-system-prompt-file ] && cat \"$arg\" >> told; last=$arg; done";
+    claude(&sandbox, &format!("{told}; cp prd.md tasks.json $drafts; hook false > /dev/null"));
+    sandbox.sh("git add -A && git commit -qm settings");
+    let mut command = sandbox.command("setsid");
+    command.env("API_TOKEN", TOKEN);
+    let idea = format!("greet people with {TOKEN}");
+    let mut screen = Screen::start(command, &[RALPH, "plan", &idea], (100, 40));
+    screen.shows("What next? [l]:");
+    let plans = || fs::read_dir(sandbox.home().join("plans")).unwrap().map(|plan| plan.unwrap().path());
+    let record = fs::read_to_string(plans().next().unwrap().join("instructions.md")).unwrap();
+    assert!(record.contains("greet people with ***API_TOKEN***") && !record.contains(TOKEN), "{record}");
+    let told = || fs::read_to_string(sandbox.root().join("told")).unwrap();
+    assert_eq!(told(), record.replace("***API_TOKEN***", TOKEN));
+    // The conversation goes on with the same, and what it was handed does not outlive it.
+    screen.keys("c\n");
+    screen.until("the question again", |screen| screen.matches("What next? [l]:").count() == 2);
+    assert_eq!(told(), record.replace("***API_TOKEN***", TOKEN).repeat(2));
+    let handed = || fs::read_dir(sandbox.home().join("handed")).unwrap().count();
+    assert_eq!(handed(), 1);
+    screen.keys("r\n");
+    screen.restored();
+    assert_eq!((handed(), sandbox.runs().len()), (0, 1));
+}
+
+#[test]
 fn edits_of_the_user_are_not_committed_with_the_plan() {
     let sandbox = project(&good());
     sandbox.write(".gitignore", "target\n");

@@ -4,7 +4,7 @@
 use crate::support::{RALPH, Ran, Running, Sandbox, until};
 use serde_json::json;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TOKEN: &str = "tok-0123456789abcdef";
 /// Different in JSON and in an address.
@@ -48,25 +48,34 @@ fn assert_clean_output(ran: &Ran) {
     assert_clean("stderr", ran.stderr.as_bytes());
 }
 
-/// Every file of the records and of `.ralph`; how many there are.
+/// Every file below a directory; how many there are.
 #[track_caller]
-fn assert_clean_files(sandbox: &Sandbox) -> usize {
-    fn walk(dir: &Path, files: &mut usize) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let entry = entry.unwrap();
-            assert_clean("a name", entry.file_name().as_encoded_bytes());
-            if entry.file_type().unwrap().is_dir() {
-                walk(&entry.path(), files);
-            } else if let Ok(bytes) = fs::read(entry.path()) {
-                assert_clean(&entry.path().display().to_string(), &bytes);
-                *files += 1;
-            }
+fn assert_clean_below(dir: &Path) -> usize {
+    let mut files = 0;
+    for entry in fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        assert_clean("a name", entry.file_name().as_encoded_bytes());
+        if entry.file_type().unwrap().is_dir() {
+            files += assert_clean_below(&entry.path());
+        } else if let Ok(bytes) = fs::read(entry.path()) {
+            assert_clean(&entry.path().display().to_string(), &bytes);
+            files += 1;
         }
     }
-    let mut files = 0;
-    walk(&sandbox.home(), &mut files);
-    walk(&sandbox.project().join(".ralph"), &mut files);
     files
+}
+
+/// All of ralph's home and of `.ralph`.
+#[track_caller]
+fn assert_clean_files(sandbox: &Sandbox) -> usize {
+    assert_clean_below(&sandbox.home()) + assert_clean_below(&sandbox.project().join(".ralph"))
+}
+
+/// Where ralph was killed: what a record is.
+#[track_caller]
+fn assert_clean_records(sandbox: &Sandbox) {
+    assert_clean_below(&sandbox.home().join("runs"));
+    assert_clean_below(&sandbox.project().join(".ralph"));
 }
 
 /// What is shown of the runs, in every way.
@@ -183,6 +192,74 @@ fn a_note_reaches_the_agent_as_it_was_written() {
     fs::write(sandbox.root().join("go"), "").unwrap();
     assert_clean_output(&running.end());
     assert!(sandbox.read("../got.2").contains(&format!("try {TOKEN}")));
+    assert_clean_files(&sandbox);
+}
+
+/// Files with secrets that are not in a record: what an agent is handed.
+fn handed(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let dirs = fs::read_dir(sandbox.home().join("handed")).into_iter().flatten();
+    let files = dirs.flat_map(|dir| fs::read_dir(dir.unwrap().path()).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    files.filter(|file| !file.ends_with("lock")).collect()
+}
+
+#[test]
+fn a_prompt_that_is_read_from_a_file_has_the_secret_and_its_record_does_not() {
+    for sandbox in [Sandbox::git(), Sandbox::git().confined()] {
+        sandbox.settings(&json!({"context": false}));
+        sandbox.program("agent", &format!("cp \"$1\" got; ls -l \"$1\" > mode; cat; echo '{DONE}'"));
+        let prompt = format!("Use {TOKEN} and {PASSWORD}.");
+        let args = ["run", "-n", "1", "-p", &prompt, "--", "agent", "{prompt_file}"];
+        assert_clean_output(&ralph(&sandbox, &args).exits(0));
+        assert!(sandbox.read("got").starts_with(&prompt), "{}", sandbox.read("got"));
+        assert!(sandbox.read("mode").starts_with("-rw-------"), "{}", sandbox.read("mode"));
+        assert_eq!(handed(&sandbox), [""; 0].map(PathBuf::from));
+        assert_clean_files(&sandbox);
+        // Without a secret it is the record's own.
+        let args = ["run", "-n", "1", "-p", "Use nothing.", "--", "agent", "{prompt_file}"];
+        ralph(&sandbox, &args).exits(0);
+        assert!(sandbox.read("got").starts_with("Use nothing."), "{}", sandbox.read("got"));
+    }
+}
+
+#[test]
+fn what_an_agent_was_handed_when_ralph_was_killed_is_removed_by_the_next_one() {
+    let sandbox = Sandbox::git();
+    sandbox.settings(&json!({"context": false, "scm": {"tasks": ["commit"]}}));
+    sandbox.sh("git add . && git commit -q -m settings");
+    sandbox.program("agent", "cp \"$1\" ../got; exec sleep 600");
+    let prompt = format!("Use {TOKEN}.");
+    let args = ["run", "-n", "1", "-p", &prompt, "--", "agent", "{prompt_file}"];
+    let running = start(&sandbox, &args);
+    until("the agent", || {
+        fs::read_to_string(sandbox.root().join("got")).is_ok_and(|got| got.contains(TOKEN))
+    });
+    // Another ralph leaves it alone as long as it is used.
+    ralph(&sandbox, &["run", "-n", "1", "-p", "y", "--worktree", "--", "true"]);
+    assert_eq!(handed(&sandbox).len(), 1);
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    assert_eq!(handed(&sandbox).len(), 1);
+    assert_clean_records(&sandbox);
+    // The same for a message that an agent writes to a file.
+    let message = "for arg; do [ \"$last\" = -o ] && out=$arg; last=$arg; done
+        case \"$(cat)\" in *'commit message'*) echo \"Add $API_TOKEN\" > \"$out\"; touch ../said; [ -e ../go ] || exec sleep 600;; esac
+        echo new > new
+        echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"agent_message\",\"text\":\"<response>DONE</response>\"}}'
+        echo '{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}'";
+    sandbox.program("codex", message);
+    let running = start(&sandbox, &["run", "-n", "1", "-p", "x", "--agent", "codex"]);
+    until("the message", || sandbox.has("../said"));
+    let files = handed(&sandbox);
+    assert_eq!(files.len(), 1, "that of the first is gone: {files:?}");
+    assert_eq!(fs::read_to_string(&files[0]).unwrap(), format!("Add {TOKEN}\n"));
+    running.kill();
+    sandbox.soon_nothing_is_left();
+    assert_clean_records(&sandbox);
+    fs::write(sandbox.root().join("go"), "").unwrap();
+    assert_clean_output(&ralph(&sandbox, &["resume"]).exits(0));
+    assert_eq!(sandbox.sh("git log -1 --format=%s").trim(), format!("Add {MARK}"));
+    assert_eq!(handed(&sandbox), [""; 0].map(PathBuf::from));
     assert_clean_files(&sandbox);
 }
 

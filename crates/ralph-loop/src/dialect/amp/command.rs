@@ -34,7 +34,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> 
     ours.push("-x");
     let mut stdin = PromptVia::Stdin;
     if fits_argument(prompt.text) {
-        stdin = PromptVia::Nothing;
+        stdin = PromptVia::Argument;
         ours.push(prompt.text);
     }
     let mut argv = vec![invocation.program.to_owned()];
@@ -73,7 +73,7 @@ mod tests {
                 "amp --dangerously-allow-all --stream-json-thinking -x say {model}",
             ),
         ] {
-            check("amp", &ask, typed, PromptVia::Nothing);
+            check("amp", &ask, typed, PromptVia::Argument);
         }
     }
 
@@ -93,6 +93,6 @@ mod tests {
             assert_eq!(line.stdin, PromptVia::Stdin);
         }
         let line = build_for("amp", &ASK, &long[1..]).unwrap();
-        assert_eq!((line.argv.len(), line.stdin), (5, PromptVia::Nothing));
+        assert_eq!((line.argv.len(), line.stdin), (5, PromptVia::Argument));
     }
 }

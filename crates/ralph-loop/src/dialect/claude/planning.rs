@@ -54,7 +54,7 @@ fn conversation_line(
     if let PlanningSession::New(_) = session {
         argv.extend(["--".to_owned(), opening.to_owned()]);
     }
-    CommandLine { argv, stdin: PromptVia::Nothing, output: Dialect::Claude, answer: AnswerIn::Stdout }
+    CommandLine { argv, stdin: PromptVia::Argument, output: Dialect::Claude, answer: AnswerIn::Stdout }
 }
 
 #[cfg(test)]

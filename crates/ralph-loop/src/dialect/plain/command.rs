@@ -14,16 +14,21 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> 
         for part in parts(argument) {
             match part {
                 Part::Text(text) => filled.push_str(text),
-                Part::Prompt => filled.push_str(prompt.text),
-                Part::PromptFile => filled.push_str(prompt.file),
+                Part::Prompt => {
+                    filled.push_str(prompt.text);
+                    if stdin == PromptVia::Stdin {
+                        stdin = PromptVia::Argument;
+                    }
+                }
+                Part::PromptFile => {
+                    filled.push_str(prompt.file);
+                    stdin = PromptVia::File;
+                }
                 Part::Model => {
                     let missing = || CommandLineError::NoModel { argument: argument.clone() };
                     filled.push_str(invocation.model.ok_or_else(missing)?);
                     model_passed = true;
                 }
-            }
-            if matches!(part, Part::Prompt | Part::PromptFile) {
-                stdin = PromptVia::Nothing;
             }
         }
         if filled.len() >= ARGUMENT_MAX {
@@ -81,9 +86,11 @@ mod tests {
     #[test]
     fn placeholders_are_filled_once_and_leave_stdin_empty() {
         let file = Ask { args: &["--file={prompt_file}"], ..ASK };
-        check("agent", &file, "agent --file=/run/prompt.md", PromptVia::Nothing);
+        check("agent", &file, "agent --file=/run/prompt.md", PromptVia::File);
+        let twice = Ask { args: &["{prompt_file}", "{prompt}"], ..ASK };
+        check("agent", &twice, "agent /run/prompt.md say {model}", PromptVia::File);
         let both = Ask { args: &["{prompt}!", "-m{model}"], model: Some("m1"), ..ASK };
-        check("agent", &both, "agent say {model}! -mm1", PromptVia::Nothing);
+        check("agent", &both, "agent say {model}! -mm1", PromptVia::Argument);
     }
 
     #[test]

@@ -192,15 +192,15 @@ impl Prepared {
         }
     }
 
-    /// Writes the record, and the drafts to begin with.
-    pub fn begin(&self) -> Result<(), PlannerError> {
+    /// Writes the record, and the drafts to begin with. Returns what the agent is told.
+    pub fn begin(&self) -> Result<String, PlannerError> {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         self.spec.write(&self.record).map_err(failed)?;
         drafts::lay_out(&self.spec, &self.record)?;
-        self.tell(&[], &[]).map(drop)
+        self.tell(&[], &[])
     }
 
-    /// What the agent is told, which is also in the record.
+    /// What the agent is told, which is also in the record, without secrets.
     pub fn tell(&self, findings: &[Finding], answers: &[QuestionAnswered]) -> Result<String, PlannerError> {
         let failed = |cause| PlannerError::Record { dir: self.record.dir().to_path_buf(), cause };
         let text = self.instructions(findings, answers).map_err(|error| failed(io::Error::other(error)))?;

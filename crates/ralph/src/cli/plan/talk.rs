@@ -7,6 +7,7 @@ use super::prepare::Prepared;
 use super::summary;
 use crate::fsx;
 use crate::git::{NoRepository, Repository};
+use crate::handed::HandedFile;
 use crate::hook::{self, HookCalls, HookSet};
 use crate::layout::uuid;
 use crate::lock::WorkspaceLock;
@@ -14,12 +15,14 @@ use crate::planner::drafts;
 use crate::planner::{PLAN, PlannerError, install};
 use crate::process::{self, Command, Exit, Foreground};
 use crate::report::{Out, say};
+use crate::secrets;
 use ralph_loop::dialect::{Conversation, Dialect, Planning, PlanningSession, Talk, planning_command};
 use ralph_loop::run::AgentSpec;
 use ralph_loop::strict::repairs;
 use ralph_loop::text::{clip, printable};
+use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What the user wants once they have left the agent.
@@ -34,9 +37,10 @@ enum Next {
     Run,
 }
 
-pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, PlannerError> {
+pub fn hold(prepared: &Prepared, told: &str, lock: WorkspaceLock) -> Result<ExitCode, PlannerError> {
     let record = &prepared.record;
     let failed = |cause| PlannerError::Record { dir: record.dir().to_path_buf(), cause };
+    let instructions = Instructions::of(prepared, told).map_err(failed)?;
     let ralph = std::env::current_exe().map_err(failed)?;
     let calls = HookCalls { program: &ralph, set: Some(HookSet::Planning), guard: None };
     let settings = hook::claude_settings(&calls).to_string();
@@ -45,7 +49,7 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
     let stopped = || PlannerError::Interrupted { drafts: record.drafts() };
     let mut session = None;
     loop {
-        let ended = converse(prepared, session.as_deref(), &config)?;
+        let ended = converse(prepared, &instructions, session.as_deref(), &config)?;
         if ended.told {
             return Err(stopped());
         }
@@ -65,9 +69,36 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
             Next::Run => {
                 let files = put_in_place(prepared)?;
                 commit(prepared, &files);
-                drop(lock);
+                // This process becomes another program, and drops nothing more.
+                drop((lock, instructions));
                 return Ok(run(prepared));
             }
+        }
+    }
+}
+
+/// The file that the agent reads what it is told from.
+enum Instructions {
+    Recorded(PathBuf),
+    /// The record has no secrets.
+    Handed(HandedFile),
+}
+
+impl Instructions {
+    fn of(prepared: &Prepared, told: &str) -> io::Result<Instructions> {
+        let recorded = prepared.record.instructions();
+        match secrets::mask(told) {
+            Cow::Borrowed(_) => Ok(Instructions::Recorded(recorded)),
+            Cow::Owned(_) => {
+                HandedFile::instead_of(&recorded, &prepared.home, told.as_bytes()).map(Instructions::Handed)
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Instructions::Recorded(path) => path,
+            Instructions::Handed(file) => file.path(),
         }
     }
 }
@@ -75,6 +106,7 @@ pub fn hold(prepared: &Prepared, lock: WorkspaceLock) -> Result<ExitCode, Planne
 /// One life of the agent in the terminal.
 fn converse(
     prepared: &Prepared,
+    instructions: &Instructions,
     session: Option<&str>,
     config: &[String],
 ) -> Result<Foreground, PlannerError> {
@@ -82,7 +114,7 @@ fn converse(
     let not_started = |why: String| PlannerError::NotStarted { name: name.clone(), why };
     let record = &prepared.record;
     let [drafts, instructions, settings] =
-        [record.drafts(), record.instructions(), record.settings()].map(|path| path.display().to_string());
+        [&record.drafts(), instructions.path(), &record.settings()].map(|path| path.display().to_string());
     let (new, opening) = (new_session(prepared), opening(prepared));
     let conversation = Conversation {
         session: session.map_or(PlanningSession::New(&new), PlanningSession::Resumed),

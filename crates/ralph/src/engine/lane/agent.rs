@@ -7,17 +7,19 @@ use crate::engine::compose;
 use crate::engine::pipe;
 use crate::engine::projections::Projections;
 use crate::engine::raw_log::RawLog;
+use crate::engine::scm::MessageIn;
 use crate::engine::step::AgentStep;
 use crate::engine::streams::{LEAST_KEPT, Room};
 use crate::fsx;
 use crate::guard::{self, can_be_watched};
+use crate::handed::HandedFile;
 use crate::hook;
 use crate::layout::{self, RunDir};
 use crate::process::Stdio3;
 use crate::sandbox::{Inside, Role};
 use crate::secrets;
 use ralph_loop::dialect::{
-    AnswerIn, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, CommandLine, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
 };
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::How;
@@ -33,7 +35,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -148,15 +150,17 @@ impl Lane {
             stdout: shared.run_dir.message(iteration),
             stderr: shared.run_dir.message_stderr(iteration),
         };
-        let file = shared.run_dir.message_file(iteration);
+        let recorded = shared.run_dir.message_file(iteration);
         // Left by a process of this run that was killed.
-        let _ = fsx::remove(&file);
+        let _ = fsx::remove(&recorded);
+        // The agent itself writes to it, whatever it says.
+        let file = HandedFile::instead_of(&recorded, &shared.run_dir.home(), b"")?;
         let stdout = logs.stdout.clone();
         let request = AgentRequest {
             iteration,
             agent,
             prompt: MESSAGE_PROMPT,
-            wants: Wants::LastWords { file: &file.to_string_lossy() },
+            wants: Wants::LastWords { file: &file.path().to_string_lossy() },
             session: None,
             budget: None,
             hooks: None,
@@ -166,11 +170,12 @@ impl Lane {
             patience: Patience::default(),
         };
         let (step, answer) = self.spawn_agent(shared, run, request, logs)?;
-        let (words, read_as) = match answer {
-            AnswerIn::Stdout => (stdout, step.dialect),
-            AnswerIn::File(path) => (run.workspace.join(path), Dialect::Plain),
+        let words = match answer {
+            AnswerIn::Stdout => MessageIn::Log { log: stdout, read_as: step.dialect },
+            AnswerIn::File(path) if Path::new(&path) == file.path() => MessageIn::Handed { file, recorded },
+            AnswerIn::File(path) => MessageIn::UsersFile(run.workspace.join(path)),
         };
-        Ok(Program::Message { step: Box::new(step), words, read_as })
+        Ok(Program::Message { step: Box::new(step), words })
     }
 
     fn spawn_agent(
@@ -185,9 +190,17 @@ impl Lane {
         let masker = secrets::masker();
         let shown = masker.mask(prompt);
         let hash = shared.texts.put(prompt)?;
-        let prompt_file = shared.run_dir.text(&hash);
+        let recorded = shared.run_dir.text(&hash);
         let invocation = request.invocation(spec);
-        let line = command_line(spec.dialect, &invocation, &prompt_file.to_string_lossy(), prompt)?;
+        let line = |file: &Path| command_line(spec.dialect, &invocation, &file.to_string_lossy(), prompt);
+        let (line, handed) = match line(&recorded)? {
+            CommandLine { stdin: PromptVia::File, .. } if *shown != *prompt => {
+                let handed = HandedFile::instead_of(&recorded, &shared.run_dir.home(), prompt.as_bytes())?;
+                (line(handed.path())?, Some(handed))
+            }
+            line => (line, None),
+        };
+        let prompt_file = handed.as_ref().map_or(recorded, |handed| handed.path().to_path_buf());
         let stdin: OwnedFd = match line.stdin {
             // An open file can be opened again for writing, whatever is mounted inside: not the record itself.
             // The record has no secrets either; the agent gets what the user has written.
@@ -195,7 +208,7 @@ impl Lane {
                 copied(prompt, &shared.run_dir)?.into()
             }
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
-            PromptVia::Nothing => File::open("/dev/null")?.into(),
+            PromptVia::Argument | PromptVia::File => File::open("/dev/null")?.into(),
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
@@ -223,6 +236,7 @@ impl Lane {
             room: Room::of(most),
             gap_warned: false,
             prompt: hash,
+            _handed: handed,
             price: spec.price,
             started: Instant::now(),
             activity: Activity::of(line.output, request.patience, Instant::now()),
@@ -300,7 +314,10 @@ impl RecordFiles {
         let mut writes = match answer {
             AnswerIn::File(path) => {
                 let path = PathBuf::from(path);
-                fsx::write_whole(&path, b"")?;
+                match path.exists() {
+                    true => fsx::replace_content(&path, b"")?,
+                    false => fsx::write_whole(&path, b"")?,
+                }
                 vec![path]
             }
             AnswerIn::Stdout => Vec::new(),

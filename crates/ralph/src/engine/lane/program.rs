@@ -3,7 +3,7 @@
 use super::Shared;
 use super::prepare::checks_at_top;
 use crate::engine::own_commit::OwnCommitStep;
-use crate::engine::scm;
+use crate::engine::scm::{self, MessageIn};
 use crate::engine::step::{AgentStep, CheckStep, ProgramEnd, SetupStep};
 use crate::proof::after_check::AfterCheck;
 use crate::proof::copy::CleanCopy;
@@ -12,11 +12,9 @@ use crate::proof::watched::WatchedTree;
 use crate::report::Reporter;
 use crate::texts::Texts;
 use ralph_loop::check::CheckResult;
-use ralph_loop::dialect::Dialect;
 use ralph_loop::event::End;
 use ralph_loop::proof::{Prepared, Round};
 use ralph_loop::{Run, State};
-use std::path::PathBuf;
 
 pub(in crate::engine) enum Program {
     /// It could not be started because the keeper is dead. It ends when that is noticed.
@@ -25,8 +23,7 @@ pub(in crate::engine) enum Program {
     /// An agent that is asked for a commit message, and where it says it.
     Message {
         step: Box<AgentStep>,
-        words: PathBuf,
-        read_as: Dialect,
+        words: MessageIn,
     },
     Check(CheckStep),
     /// A command that installs dependencies.
@@ -61,8 +58,8 @@ impl Program {
         match self {
             Program::Unstarted => lost("it was not started".to_string()),
             Program::Agent(step) => step.finish(ended, buffer, reporter),
-            Program::Message { step, words, read_as } => {
-                scm::message_end(step.finish(ended, buffer, reporter), &words, read_as)
+            Program::Message { step, words } => {
+                scm::message_end(step.finish(ended, buffer, reporter), &words)
             }
             Program::Check(step) => step.finish(run, ended, texts),
             Program::Setup(step) => step.finish(ended),
