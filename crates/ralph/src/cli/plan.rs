@@ -86,7 +86,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
     let mut prepared = Prepared::of(args)?;
     if args.dry_run {
         let mut out = Out::stdout();
-        out.bytes(prepared.instructions(&[], &[])?.as_bytes());
+        out.part(&prepared.instructions(&[], &[])?);
         out.flush();
         return Ok(ExitCode::SUCCESS);
     }

@@ -370,6 +370,10 @@ fn a_kill_in_the_middle_of_a_secret_leaves_no_part_of_it() {
 #[test]
 fn a_mistake_on_the_command_line_shows_none() {
     let sandbox = Sandbox::bare();
+    assert_clean_output(&ralph(
+        &sandbox,
+        &["plan", "--dry-run", "--agent", "claude", &format!("use {TOKEN}")],
+    ));
     for args in [&["run", "--tokn", TOKEN][..], &["show", TOKEN], &[TOKEN], &["run", "-p", "x", "-n", TOKEN]]
     {
         let ran = ralph(&sandbox, args).exits(if args[0] == "show" { 1 } else { 2 });
