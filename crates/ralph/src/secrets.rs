@@ -1,7 +1,7 @@
 //! The secrets that this process knows, and everything that is recorded or shown without them.
 //!
-//! Known from the start are those of the environment; those of the settings and of the logins that agents are
-//! handed come when they are read. What a secret is and how it is found is in [`ralph_loop::secrets`].
+//! Known from the start are those of the environment; those of the settings, and of the logins and the configuration
+//! that agents are handed, come when they are read. What a secret is and how it is found is in [`ralph_loop::secrets`].
 //!
 //! What passes here: the bytes that steps print, the facts of a run, the run as reports and notifications show
 //! it, texts beside the journal, and every line that is printed. What does not: the user's files, trees, the
@@ -71,6 +71,16 @@ pub fn learn_login(agent: &str, login: &[u8]) {
     if let Ok(json) = serde_json::from_slice::<Value>(login) {
         learn(|harmless, found| known::add_named(&format!("{agent}-login"), &json, harmless, found));
     }
+}
+
+/// Adds the secrets in the configuration that an agent is handed, such as the keys of its MCP servers.
+pub fn learn_config(agent: &str, config: &Value) {
+    learn(|harmless, found| known::add_named(&format!("{agent}-config"), config, harmless, found));
+}
+
+/// Adds a part of a variable that an agent is handed by itself.
+pub fn learn_part(variable: &str, part: &str) {
+    learn(|harmless, found| known::add(variable, part, harmless, found));
 }
 
 /// Builds the masker again if there is something new.

@@ -23,12 +23,20 @@ pub fn claude_json(users: Option<&Value>, workspaces: &[&str], api_key: Option<&
             settings[key] = value.clone();
         }
     }
-    if let Some(key) = api_key {
-        // It knows a key by its end.
-        let end: String = key.chars().skip(key.chars().count().saturating_sub(20)).collect();
+    if let Some(end) = api_key.map(key_end) {
         settings["customApiKeyResponses"] = serde_json::json!({ "approved": [end], "rejected": [] });
     }
     settings
+}
+
+/// What Claude knows an API key by.
+pub fn key_end(key: &str) -> String {
+    key.chars().skip(key.chars().count().saturating_sub(20)).collect()
+}
+
+/// A configuration in TOML as the same in JSON.
+pub fn toml_as_json(content: &str) -> Option<Value> {
+    serde_json::to_value(content.parse::<toml::Table>().ok()?).ok()
 }
 
 /// An MCP server of the user's, and the program that it is.

@@ -52,7 +52,7 @@ pub fn add(name: &str, value: &str, harmless: Harmless<'_>, found: &mut Vec<Secr
     }
 }
 
-/// The values in JSON whose own names look secret, such as `private_key`.
+/// The values in JSON whose own names look secret, such as `private_key`, and passwords in addresses there.
 pub fn add_named(name: &str, json: &Value, harmless: Harmless<'_>, found: &mut Vec<Secret>) {
     match json {
         Value::Array(items) => items.iter().for_each(|item| add_named(name, item, harmless, found)),
@@ -60,11 +60,19 @@ pub fn add_named(name: &str, json: &Value, harmless: Harmless<'_>, found: &mut V
             for (key, inner) in entries {
                 match inner {
                     Value::String(value) if looks_secret(&spaced(key)) => add(name, value, harmless, found),
+                    Value::String(value) if key.eq_ignore_ascii_case("authorization") => {
+                        // After the scheme: `Bearer …`.
+                        let (_, value) = value.rsplit_once(' ').unwrap_or(("", value));
+                        add(name, value, harmless, found);
+                    }
                     inner => add_named(name, inner, harmless, found),
                 }
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::String(value) => {
+            inside(value).iter().for_each(|hidden| add(name, hidden, harmless, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -72,7 +80,8 @@ pub fn add_named(name: &str, json: &Value, harmless: Harmless<'_>, found: &mut V
 fn spaced(name: &str) -> String {
     let mut spaced = String::new();
     for c in name.chars() {
-        if c.is_ascii_uppercase() {
+        // `API_KEY` is in words already.
+        if c.is_ascii_uppercase() && spaced.ends_with(|before: char| before.is_ascii_lowercase()) {
             spaced.push('_');
         }
         spaced.push(c);
@@ -247,5 +256,9 @@ mod tests {
         );
         assert_eq!(found("X_TOKEN", r#"{"other": "abcdefghi"}"#), [r#"{"other": "abcdefghi"}"#]);
         assert_eq!(found("X_TOKEN", r#"{"accessToken": "abc-defghi"}"#), ["abc-defghi"]);
+        assert_eq!(found("X_TOKEN", r#"{"env": {"MY_API_KEY": "abc-defghi"}}"#), ["abc-defghi"]);
+        let headers =
+            r#"{"headers": {"Authorization": "Bearer abc-defghi"}, "url": "https://me:p4ssw0rds@h/"}"#;
+        assert_eq!(found("X_TOKEN", headers), ["abc-defghi", "p4ssw0rds"]);
     }
 }

@@ -99,7 +99,7 @@ fn the_tokens_of_a_login_are_masked() {
 #[test]
 fn keys_go_to_the_agent_that_they_are_for_and_secrets_to_none() {
     let sandbox = Sandbox::git().confined();
-    claude(&sandbox, "env");
+    claude(&sandbox, "env; cp ~/.claude.json made.json");
     let mut command = sandbox.command(RALPH);
     command.env("ANTHROPIC_API_KEY", "sk-anthropic").env("OPENAI_API_KEY", "sk-openai");
     command
@@ -115,8 +115,6 @@ fn keys_go_to_the_agent_that_they_are_for_and_secrets_to_none() {
     for hidden in ["sk-", "OPENAI_API_KEY", "ghp", "SSH_AUTH_SOCK"] {
         assert!(!said.contains(hidden), "{hidden}: {said}");
     }
-    let made: Value =
-        serde_json::from_slice(&fs::read(sandbox.run_dir().join("sandbox/claude/.claude.json")).unwrap())
-            .unwrap();
+    let made: Value = serde_json::from_str(&sandbox.read("made.json")).unwrap();
     assert_eq!(made["customApiKeyResponses"]["approved"][0], "sk-anthropic");
 }

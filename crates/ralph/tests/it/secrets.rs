@@ -264,6 +264,38 @@ fn what_an_agent_was_handed_when_ralph_was_killed_is_removed_by_the_next_one() {
 }
 
 #[test]
+fn the_configuration_that_an_agent_is_handed_in_a_sandbox_is_masked_and_in_no_record() {
+    let sandbox = Sandbox::git().confined();
+    let servers = json!({
+        "one": {"command": "sh", "env": {"ONE_API_KEY": "tok-0123-of-one", "ONE_MODE": "a-mode-of-it"}},
+        "two": {"url": "https://x", "headers": {"Authorization": "Bearer tok-0123-of-two"}},
+    });
+    let user = sandbox.root().join("user");
+    fs::create_dir_all(user.join(".claude")).unwrap();
+    fs::write(user.join(".claude.json"), json!({"mcpServers": servers}).to_string()).unwrap();
+    fs::write(user.join(".claude/settings.json"), r#"{"env": {"X_TOKEN": "tok-0123-of-settings"}}"#).unwrap();
+    let result =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"<response>DONE</response>"}"#;
+    sandbox.program(
+        "claude",
+        &format!("cat > /dev/null; cat ~/.claude.json ~/.claude/settings.json >&2; echo '{result}'"),
+    );
+    let mut command = sandbox.command(RALPH);
+    // Claude knows it by its last 20 characters.
+    command.env("ANTHROPIC_API_KEY", "sk-ant-a-key-with-the-end-tok-0123-of-the-user");
+    command.args(["run", "-p", "x", "-n", "1", "--verbose"]);
+    assert_clean_output(&sandbox.spawn(command).end().exits(0));
+    let said = fs::read_to_string(sandbox.run_dir().join("streams/1-1.err")).unwrap();
+    for part in
+        ["***claude-config***", "Bearer ***claude-config***", "***ANTHROPIC_API_KEY***", "a-mode-of-it"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("***claude-config***").count(), 3, "{said}");
+    assert_clean_files(&sandbox);
+}
+
+#[test]
 fn a_stream_of_json_is_still_understood() {
     let sandbox = Sandbox::bare();
     sandbox.plain_settings();

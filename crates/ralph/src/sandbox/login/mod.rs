@@ -19,8 +19,10 @@ use super::private::Way;
 use super::view::{Leads, View};
 use super::visible::Visible;
 use crate::fsx;
+use crate::handed::HandedFile;
 use crate::layout;
 use crate::proof::mounts::Access;
+use crate::secrets;
 use pair::{Pair, Pairs};
 use ralph_loop::sandbox::Places;
 use ralph_loop::sandbox::agent_config::{self, Server};
@@ -34,6 +36,8 @@ use std::path::{Path, PathBuf};
 
 /// Claude's own settings.
 const CLAUDE_JSON: &str = ".claude.json";
+/// Its end is in there.
+const API_KEY: &str = "ANTHROPIC_API_KEY";
 /// A user's `.claude.json` grows with each project.
 const MOST_READ: u64 = 64 << 20;
 
@@ -62,6 +66,8 @@ pub struct Login {
     mounted: Vec<(PathBuf, bool)>,
     shared: PathBuf,
     pairs: Pairs,
+    /// It is mounted as long as the run lives.
+    _claude_json: Option<HandedFile>,
     /// Shows other runs that this one uses the shared directory.
     _in_use: File,
 }
@@ -83,6 +89,7 @@ impl Login {
             mounted: Vec::new(),
             shared,
             pairs,
+            _claude_json: None,
             _in_use: in_use,
         };
         if let Some(dir) = places.expand(agent.dir) {
@@ -199,15 +206,21 @@ impl Login {
     fn read_config(&mut self, name: &str, path: &Path) {
         let content = fsx::read_at_most(path, MOST_READ).unwrap_or_default();
         if name == "config.toml" {
-            let config = agent_config::codex_config(&String::from_utf8_lossy(&content));
+            let content = String::from_utf8_lossy(&content);
+            if let Some(config) = agent_config::toml_as_json(&content) {
+                secrets::learn_config(self.agent.name, &config);
+            }
+            let config = agent_config::codex_config(&content);
             self.servers.extend(config.servers);
             self.keys.extend(config.keys);
         } else if let Ok(json) = serde_json::from_slice::<Value>(&content) {
+            secrets::learn_config(self.agent.name, &json);
             self.servers.extend(agent_config::servers_in_json(&json));
         }
     }
 
-    /// Claude changes them all the time; see [`agent_config::claude_json`].
+    /// Claude changes them all the time; see [`agent_config::claude_json`]. They can have keys of MCP servers, and so are not
+    /// in the record.
     fn give_claude_json(&mut self, request: &LoginRequest<'_>, dir: &Path) -> io::Result<()> {
         let variable = request.places.variable;
         let is_in_dir = variable("CLAUDE_CONFIG_DIR").is_some_and(|dir| !dir.is_empty());
@@ -219,16 +232,20 @@ impl Login {
         let users: Option<Value> = users.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let workspaces: Vec<_> = request.workspaces.iter().map(|path| path.to_string_lossy()).collect();
         let workspaces: Vec<&str> = workspaces.iter().map(AsRef::as_ref).collect();
-        let api_key = variable("ANTHROPIC_API_KEY").and_then(|key| key.into_string().ok());
+        let api_key = variable(API_KEY).and_then(|key| key.into_string().ok());
         let settings = agent_config::claude_json(users.as_ref(), &workspaces, api_key.as_deref());
+        secrets::learn_config(self.agent.name, &settings);
+        if let Some(key) = &api_key {
+            secrets::learn_part(API_KEY, &agent_config::key_end(key));
+        }
         self.servers.extend(agent_config::servers_in_json(&settings));
-        let own = request.own.join(self.agent.name).join(CLAUDE_JSON);
-        fsx::private_dir(own.parent().unwrap_or(request.own))?;
-        fsx::write_private(&own, &serde_json::to_vec_pretty(&settings).map_err(io::Error::other)?)?;
+        let content = serde_json::to_vec_pretty(&settings).map_err(io::Error::other)?;
+        let handed = HandedFile::instead_of(Path::new(CLAUDE_JSON), request.ralph, &content)?;
         if is_in_dir {
             self.mounted.push((CLAUDE_JSON.into(), false));
         }
-        self.visible.bind(own, path, Access::Write);
+        self.visible.bind(handed.path().to_path_buf(), path, Access::Write);
+        self._claude_json = Some(handed);
         Ok(())
     }
 

@@ -149,7 +149,10 @@ fn runs_share_the_login_and_nothing_else() {
     assert_ne!(sources(&one), sources(&other));
     assert_eq!(sources(&one), BTreeSet::from([stage.root.join("ralph/runs/a/claude/projects")]));
     // The history is not among them, and the user's own settings are only for reading.
-    let settings = fs::read_to_string(stage.root.join("ralph/runs/a/claude/.claude.json")).unwrap();
+    let at = stage.root.join("home/.claude.json");
+    let settings = one.visible.sources_below(&at).next().unwrap();
+    assert!(settings.starts_with(stage.root.join("ralph/handed")), "{}", settings.display());
+    let settings = fs::read_to_string(settings).unwrap();
     assert!(!settings.contains("history") && settings.contains("hasCompletedOnboarding"));
     assert_eq!(one.missing_servers(|command| command == "sh"), BTreeSet::from(["gone"]));
 }
