@@ -400,12 +400,17 @@ fn a_kill_in_the_middle_of_a_secret_leaves_no_part_of_it() {
 }
 
 #[test]
+fn what_a_planner_would_be_told_is_shown_without_secrets() {
+    let sandbox = Sandbox::git();
+    sandbox.program("claude", "exit 1");
+    let ran = ralph(&sandbox, &["plan", "--dry-run", "--agent", "claude", &format!("use {TOKEN}")]).exits(0);
+    assert_clean_output(&ran);
+    assert!(ran.stdout.contains(&format!("use {MARK}")), "{}", ran.stdout);
+}
+
+#[test]
 fn a_mistake_on_the_command_line_shows_none() {
     let sandbox = Sandbox::bare();
-    assert_clean_output(&ralph(
-        &sandbox,
-        &["plan", "--dry-run", "--agent", "claude", &format!("use {TOKEN}")],
-    ));
     for args in [&["run", "--tokn", TOKEN][..], &["show", TOKEN], &[TOKEN], &["run", "-p", "x", "-n", TOKEN]]
     {
         let ran = ralph(&sandbox, args).exits(if args[0] == "show" { 1 } else { 2 });
