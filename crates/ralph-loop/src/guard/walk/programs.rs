@@ -344,7 +344,10 @@ pub(super) fn pattern_of(text: &str) -> Vec<char> {
 pub(super) fn is_like(pattern: &[char], name: &str) -> bool {
     match (pattern.split_first(), name.chars().next()) {
         (None, first) => first.is_none(),
-        (Some((&STAR, rest)), _) => (0..=name.len()).any(|at| is_like(rest, &name[at..])),
+        (Some((&STAR, rest)), _) => {
+            let mut cuts = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            cuts.any(|at| is_like(rest, &name[at..]))
+        }
         (Some((&ANY_ONE, rest)), Some(c)) => is_like(rest, &name[c.len_utf8()..]),
         (Some((&BRACKET, rest)), Some(c)) => {
             let close = rest.iter().position(|c| *c == ']').map_or(rest.len(), |at| at + 1);
@@ -358,4 +361,23 @@ pub(super) fn is_like(pattern: &[char], name: &str) -> bool {
 /// A word as shell reads it back; holes stay.
 pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_covers_whole_characters() {
+        for (glob, name, covers) in [
+            ("*m", "rm", true),
+            ("*", "é", true),
+            ("*x", "\u{fffd}read x", true),
+            ("a*é", "aüé", true),
+            ("*m", "é", false),
+        ] {
+            let glob: String = glob.replace('*', &STAR.to_string());
+            assert_eq!(is_like(&pattern_of(&glob), name), covers, "{glob} {name}");
+        }
+    }
 }
