@@ -69,6 +69,7 @@ pub const RULES: &[Rule] = &[
             "aws lambda update-function-*|publish-version",
             "aws ecs update-service|run-task|execute-command",
             "aws cloudformation deploy|execute-change-set|create-stack|delete-*",
+            "aws route53 change-*",
             "aws ssm send-command|start-session|put-parameter",
             "aws organizations|account leave-*|close-*",
         ],

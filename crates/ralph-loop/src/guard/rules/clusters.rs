@@ -1,6 +1,6 @@
 //! Clusters: what runs in Kubernetes, and charts.
 
-use super::Rule;
+use super::{Rule, always};
 use crate::guard::arg::Arg;
 use crate::guard::{Category, Verdict};
 use crate::guard::{Invocation, World};
@@ -49,6 +49,21 @@ pub const RULES: &[Rule] = &[
         instead: "write it into the manifests and let the user apply them",
         catches: "kubectl drain node-1 --ignore-daemonsets",
         passes: "kubectl --context kind-dev drain node-1",
+    },
+    Rule {
+        id: "every-local-cluster",
+        category: Category::Cloud,
+        verdict: Verdict::Block,
+        patterns: &[
+            "kind delete clusters",
+            "k3d cluster delete|rm|del -a|--all",
+            "minikube delete --all|--purge",
+        ],
+        when: always,
+        why: "deletes clusters of every project on this machine",
+        instead: "delete the cluster of this project by its name",
+        catches: "kind delete clusters --all",
+        passes: "kind delete cluster --name test",
     },
     Rule {
         id: "rollout",

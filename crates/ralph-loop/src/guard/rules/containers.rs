@@ -1,6 +1,7 @@
 //! The walls of containers, the host mounted into one, and containers deleted.
 
 use super::facts::touch::something_in;
+use super::facts::variables::{SETTERS, moves_docker};
 use super::{Rule, always};
 use crate::guard::arg::Arg;
 use crate::guard::paths::{self, Zone, locate};
@@ -141,6 +142,31 @@ pub const RULES: &[Rule] = &[
         instead: "leave out the flag",
         catches: "docker compose down -v",
         passes: "docker compose down --remove-orphans",
+    },
+    Rule {
+        id: "compose-production",
+        category: Category::Containers,
+        verdict: Verdict::Block,
+        patterns: &[
+            "docker|podman compose down|rm|kill -v|--volumes",
+            "docker-compose|podman-compose down|rm|kill -v|--volumes",
+        ],
+        when: names_production,
+        why: "deletes the volumes of what others use, with their data",
+        instead: "leave it to the user",
+        catches: "docker compose -f docker-compose.prod.yml down -v",
+        passes: "docker compose -f docker-compose.test.yml down -v",
+    },
+    Rule {
+        id: "docker-elsewhere",
+        category: Category::Containers,
+        verdict: Verdict::Block,
+        patterns: SETTERS,
+        when: moves_docker,
+        why: "docker would work on another machine",
+        instead: "use docker as the user has set it up",
+        catches: "DOCKER_HOST=ssh://root@prod docker rm -f web",
+        passes: "DOCKER_HOST=tcp://localhost:2375 docker ps",
     },
     Rule {
         id: "every-container",
@@ -311,6 +337,16 @@ fn deletes_every(invocation: &Invocation, world: &World<'_>) -> bool {
     let is_forced = invocation.has_any_flag(&["-f", "--force"])
         || invocation.operands().iter().any(|word| word.text() == "kill");
     is_forced && names_every(invocation, world)
+}
+
+/// A file, project or context that is named after production.
+fn names_production(invocation: &Invocation, _: &World<'_>) -> bool {
+    let flags = ["-p", "--project-name", "-f", "--file", "--profile", "--env-file", "--context"];
+    let is_production = |value: &Arg| {
+        let mut parts = value.base_name().split(['-', '_', '.']);
+        parts.any(|part| matches!(part, "prod" | "production" | "live"))
+    };
+    flags.iter().flat_map(|flag| invocation.flag_values(flag)).any(|value| is_production(&value))
 }
 
 fn is_escape_file(invocation: &Invocation, _: &World<'_>) -> bool {

@@ -129,7 +129,8 @@ pub fn forces_published(invocation: &Invocation, world: &World<'_>) -> bool {
     let by_refspec = specs.iter().any(|spec| spec.starts_with('+'));
     // The repository itself: its own branches are moved.
     let is_here = subjects.first().is_some_and(|remote| remote.text() == ".");
-    if !(by_flag || by_refspec) || is_here {
+    let is_trial = git.has_any_flag(&["-n", "--dry-run"]);
+    if !(by_flag || by_refspec) || is_here || is_trial {
         return false;
     }
     let is_all = git.has_any_flag(&["--all", "--branches", "--tags", "--mirror"]);

@@ -112,6 +112,15 @@ fn is_dangerous_key(key: &str) -> bool {
             && [".url", "pushurl", "pack", ".push", ".mirror"].iter().any(|end| key.ends_with(end)))
 }
 
+/// A key that is dangerous with some value.
+pub fn may_run_program(key: &str) -> bool {
+    let lower = key.to_lowercase();
+    is_dangerous_key(key)
+        || matches!(&*lower, "core.editor" | "core.pager")
+        || ["alias.", "pager."].iter().any(|section| lower.starts_with(section))
+        || lower.ends_with("sslverify")
+}
+
 /// A setting that is dangerous with its value.
 fn is_dangerous_setting(key: &str, value: &str) -> bool {
     let lower = key.to_lowercase();
@@ -163,10 +172,21 @@ pub fn has_dangerous_setting(invocation: &Invocation, _: &World<'_>) -> bool {
     given.extend(global_values(invocation, "--config-env"));
     given.iter().any(|setting| {
         let (key, value) = setting.text().split_once('=').unwrap_or((setting.text(), "true"));
-        let turns_off = matches!(value, "" | "/dev/null" | "false");
-        // Without hooks or helpers, less is run than before.
-        is_dangerous_setting(key, value) && !(turns_off && key.eq_ignore_ascii_case("credential.helper"))
+        is_dangerous_setting(key, value) && !runs_less(key, value)
     })
+}
+
+/// Without a helper or an editor, less is run than before. Hooks are the user's checks, and stay.
+fn runs_less(key: &str, value: &str) -> bool {
+    match &*key.to_lowercase() {
+        "credential.helper" => matches!(value, "" | "/dev/null" | "false"),
+        "diff.external" => value.is_empty(),
+        "core.fsmonitor" => matches!(value, "" | "false" | "true" | "0" | "1"),
+        "sequence.editor" => matches!(value, ":" | "true" | "cat"),
+        // What submodules of local paths need since git 2.38.
+        "protocol.file.allow" => true,
+        _ => false,
+    }
 }
 
 /// A repository that is not in the workspace, named by its path or after a `cd`.

@@ -218,7 +218,7 @@ pub fn empties_redis(invocation: &Invocation, world: &World<'_>) -> bool {
     let deletes_listed = matches!(first.as_deref(), Some("DEL" | "UNLINK"))
         && invocation.operands().iter().any(|word| word.has_unknown());
     if deletes_listed {
-        return host.is_some() && !is_here;
+        return (host.is_some() || url.is_some()) && !is_here;
     }
     let typed = invocation.stdin.text.as_ref().map_or("", Arg::text);
     let given: Vec<&str> = invocation.operands().into_iter().map(Arg::text).collect();

@@ -1,5 +1,6 @@
 //! Variables that a command sets, and what they change.
 
+use super::repo::may_run_program;
 use crate::guard::arg::Arg;
 use crate::guard::hosts::{host_of, is_local};
 use crate::guard::paths::{Zone, locate};
@@ -93,9 +94,13 @@ pub fn plants_code(invocation: &Invocation, _: &World<'_>) -> bool {
             return false;
         }
         let is_quiet = matches!(text, "true" | "/bin/true" | "echo" | "/bin/echo" | "/bin/false" | "false");
-        let is_config = name.starts_with("GIT_CONFIG")
-            && !matches!(text, "/dev/null" | "1" | "0" | "true")
-            && name != "GIT_CONFIG_NOSYSTEM";
+        let is_config = match name {
+            "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT" => false,
+            // What a value does depends on its key.
+            name if name.starts_with("GIT_CONFIG_VALUE_") => false,
+            name if name.starts_with("GIT_CONFIG_KEY_") => value.has_unknown() || may_run_program(text),
+            name => name.starts_with("GIT_CONFIG") && !matches!(text, "/dev/null" | "1" | "0" | "true"),
+        };
         let is_env = name == "ENV" && !text.contains(['/', '$', '(']);
         (CODE.contains(&name) && !is_quiet && !is_env) || is_config
     })
@@ -178,6 +183,15 @@ pub fn moves_repository(invocation: &Invocation, world: &World<'_>) -> bool {
         );
         let zone = locate(value, invocation, world).zone;
         is_place && matches!(zone, Zone::Home | Zone::Outside | Zone::System | Zone::Device)
+    })
+}
+
+/// Docker pointed at another machine.
+pub fn moves_docker(invocation: &Invocation, _: &World<'_>) -> bool {
+    any(invocation, |name, value| {
+        let text = value.text();
+        let is_far = text.starts_with("ssh://") || text.starts_with("tcp://") && !is_local(host_of(text));
+        name == "DOCKER_HOST" && is_far
     })
 }
 
