@@ -81,6 +81,10 @@ fn would_be_dangerous(invocation: &Invocation, world: &World<'_>) -> bool {
     if !invocation.program.has_unknown() {
         return false;
     }
+    // A command that was received.
+    if invocation.program.is_remote() {
+        return true;
+    }
     let as_rm = Invocation { program: Arg::from("rm"), ..invocation.clone() };
     let is_destructive = deletes_outside(&as_rm, world)
         && as_rm.has_any_flag(&["-r", "-R", "-f", "--recursive"])

@@ -9,6 +9,7 @@
 
 mod builtins;
 mod code;
+mod connections;
 mod decode;
 mod directory;
 mod expand;
@@ -16,6 +17,7 @@ mod loops;
 mod output;
 mod parameter;
 mod programs;
+mod recipes;
 mod redirects;
 mod repos;
 mod scope;

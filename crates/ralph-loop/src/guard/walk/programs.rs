@@ -2,9 +2,9 @@
 
 use super::Walk;
 use super::output::Output;
-use crate::guard::arg::{ANY_ONE, Arg, BRACKET, STAR};
+use crate::guard::arg::{ANY_ONE, Arg, BRACKET, STAR, UNKNOWN};
 use crate::guard::invocation::{Invocation, Stdin};
-use crate::guard::shell::ast::{Assignment, Simple};
+use crate::guard::shell::ast::{Assignment, Part, Simple};
 use std::path::Path;
 
 impl Walk<'_> {
@@ -18,12 +18,20 @@ impl Walk<'_> {
                 false => own.push((assignment.name.clone(), value)),
             }
         }
+        self.connect(simple);
         let stdin = self.redirected_stdin(&simple.redirects, stdin);
         let mut output = Output::nothing();
         if let Some((first, rest)) = simple.words.split_first() {
             let rest: Vec<Arg> = rest.iter().flat_map(|word| self.fields(word)).collect();
             for program in self.programs(first) {
                 let mut argv = program;
+                // `$(cat commands.txt)`: more than a name, a whole command.
+                if let ([Part::Output(_)], [], [whole]) =
+                    (first.0.as_slice(), rest.as_slice(), argv.as_slice())
+                    && whole.text().trim_matches(UNKNOWN).is_empty()
+                {
+                    self.note("<computed-code>", vec![Arg::new("sh")]);
+                }
                 argv.extend(rest.iter().cloned());
                 output = self.run(argv, own.clone(), &stdin);
             }

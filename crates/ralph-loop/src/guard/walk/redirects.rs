@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use super::{MOST_LINKED, Walk};
-use crate::guard::arg::{Arg, SECRET};
+use crate::guard::arg::{Arg, REMOTE, SECRET};
 use crate::guard::invocation::{End, Invocation, Stdin};
 use crate::guard::paths::{is_secret, locate};
 use crate::guard::shell::ast::{Redirect, RedirectKind, Target};
@@ -38,6 +38,14 @@ impl Walk<'_> {
                             let from = if is_endless { vec![read] } else { Vec::new() };
                             stdin = Stdin { text: Some(output.text), is_exact: output.is_exact, from };
                         }
+                    }
+                }
+                // What a connection says is code from the network, if it is run.
+                (RedirectKind::Duplicate, Target::Word(word)) if is_input => {
+                    let fd = self.text_of(word, 0).text().parse::<u32>();
+                    if fd.is_ok_and(|fd| self.scope.connections.contains(&fd)) {
+                        let text = Some(Arg::new(REMOTE.to_string()));
+                        stdin = Stdin { text, is_exact: false, from: Vec::new() };
                     }
                 }
                 _ => {}

@@ -45,6 +45,8 @@ pub struct Scope {
     pub repos: Vec<(PathBuf, Repo)>,
     /// Functions that are being called, so that none is called within itself.
     pub calling: Vec<String>,
+    /// Descriptors that `exec` has connected with another machine.
+    pub connections: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ impl Scope {
             links: Vec::new(),
             repos: Vec::new(),
             calling: Vec::new(),
+            connections: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::wrappers::{CODE_FLAGS, CodeFlag, REMOTE_FLAGS, WRAPPERS};
 use crate::guard::arg::{Arg, STAR};
 use crate::guard::invocation::{Invocation, Site, Stdin};
 use crate::guard::matches;
-use crate::guard::repo::Repo;
+use crate::guard::repo::{Repo, global_values};
 use crate::guard::tools::patched_files;
 use crate::guard::value_flags::takes_value;
 use std::path::PathBuf;
@@ -19,6 +19,9 @@ impl<'a> Walk<'a> {
     /// Looks into what an invocation starts. What that prints, if it is the same.
     pub(super) fn through(&mut self, invocation: &Invocation) -> Option<Output> {
         let name = invocation.name();
+        if name == "git" {
+            self.settings_of_git(invocation);
+        }
         if is_shell(name) {
             return Some(self.shell(invocation));
         }
@@ -37,9 +40,15 @@ impl<'a> Walk<'a> {
                 return Some(self.code_apart(&code, &Stdin::default(), |_| {}));
             }
             "make" | "gmake" => self.make(invocation),
+            "npm" | "pnpm" | "yarn" | "bun" => self.package_script(invocation),
             "sed" | "gsed" => self.sed(invocation),
             "apply_patch" | "applypatch" => self.patch(invocation),
             "tmux" => self.tmux(invocation),
+            "nix" if matches("nix develop|shell|env", invocation) => {
+                let at = invocation.args.iter().position(|arg| matches!(arg.text(), "-c" | "--command"))?;
+                let argv = invocation.args[at + 1..].to_vec();
+                return Some(self.inner(&argv, Site::Here, invocation));
+            }
             "git" if matches("git submodule foreach", invocation) => {
                 let code = joined(&stripped(invocation, 2, "")?);
                 let dir = self.scope.cwd.as_ref().map(|dir| dir.join("some-submodule"));
@@ -262,38 +271,24 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The recipes of a makefile that is handed over or was written here.
-    fn make(&mut self, invocation: &Invocation) {
-        let file = ["-f", "--file", "--makefile"].iter().find_map(|flag| invocation.flag_value(flag));
-        let text = match file.as_ref().map(Arg::text) {
-            Some("-" | "/dev/stdin") => invocation.stdin.text.clone(),
-            Some(_) => file.and_then(|file| self.file_text(&file)).map(|text| text.text),
-            None => self
-                .scope
-                .files
-                .iter()
-                .find(|(path, _)| path.ends_with("Makefile"))
-                .map(|(_, text)| text.text.clone()),
-        };
-        let Some(text) = text else { return };
-        let code: Vec<String> = text
-            .text()
-            .lines()
-            .filter_map(|line| {
-                let recipe =
-                    line.strip_prefix('\t').or_else(|| line.split_once(": ;").map(|(_, recipe)| recipe));
-                let recipe = recipe.map(|recipe| recipe.trim_start_matches(['@', '-', '+']).to_owned());
-                // What make itself fills in is some file of the workspace.
-                let filled = |recipe: String| {
-                    ["$@", "$<", "$^", "$*", "$?"]
-                        .iter()
-                        .fold(recipe, |text, name| text.replace(name, "some-file"))
-                };
-                recipe.map(filled).map(|recipe| recipe.replace("$$", "$"))
-            })
-            .collect();
-        for line in code {
-            self.code_apart(&line, &Stdin::default(), |_| {});
+    /// `git -c core.pager='command' log`
+    fn settings_of_git(&mut self, invocation: &Invocation) {
+        const CODE: [&str; 7] = [
+            "core.editor",
+            "core.pager",
+            "sequence.editor",
+            "core.fsmonitor",
+            "core.sshcommand",
+            "diff.external",
+            "core.askpass",
+        ];
+        for setting in global_values(invocation, "-c") {
+            let Some((key, code)) = setting.text().split_once('=') else { continue };
+            let key = key.to_lowercase();
+            if CODE.contains(&&*key) || key.starts_with("pager.") {
+                self.step("looks into", key);
+                self.code_apart(code, &Stdin::default(), |_| {});
+            }
         }
     }
 

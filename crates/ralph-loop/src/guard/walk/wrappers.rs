@@ -26,7 +26,7 @@ const SUDO: &str =
 const DOCKER_EXEC: &str = "-e -u -w --env --user --workdir --env-file --detach-keys -c --container -n --namespace --context -f --file --project-name";
 const DOCKER_RUN: &str = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation --attach --blkio-weight --cap-add --cap-drop --cgroup-parent --cgroupns --cidfile --cpu-shares --cpus --cpuset-cpus --device --dns --entrypoint --env --env-file --expose --gpus --group-add --health-cmd --hostname --ip --ipc --isolation --label --link --log-driver --log-opt --mac-address --memory --mount --name --net --network --network-alias --pid --pids-limit --platform --publish --pull --restart --runtime --security-opt --shm-size --stop-signal --storage-opt --sysctl --tmpfs --ulimit --user --userns --uts --volume --volumes-from --workdir --image --overrides -n --namespace -f --file";
 
-pub const WRAPPERS: [Wrapper; 40] = [
+pub const WRAPPERS: [Wrapper; 41] = [
     here("sudo|doas|run0", 0, SUDO),
     here(
         "nohup|setsid|chronic|unbuffer|eatmydata|ccache|sccache|busybox|toybox|winpty|catchsegv|exec|builtin|command|torsocks|tsocks|dbus-run-session|dumb-init|tini|cross-env|env-cmd|rlwrap|time|gtime|firejail|valgrind|caffeinate|xvfb-run|proxychains|proxychains4|setpriv|sshpass",
@@ -34,7 +34,7 @@ pub const WRAPPERS: [Wrapper; 40] = [
         "-a -f -o -t -w -p -n -s -e",
     ),
     here(
-        "nice|ionice|chrt|prlimit|systemd-run|systemd-inhibit|cpulimit|strace|ltrace|perf-stat|fakeroot",
+        "nice|ionice|prlimit|systemd-run|systemd-inhibit|cpulimit|strace|ltrace|perf-stat|fakeroot",
         0,
         "-n -c -o -e -p -s -u -l -P -E --adjustment --class --unit --property --what --why --who --mode",
     ),
@@ -43,9 +43,10 @@ pub const WRAPPERS: [Wrapper; 40] = [
         1,
         "-s -k --signal --kill-after -p",
     ),
+    here("chrt", 1, "-T -P -D"),
     here("stdbuf", 0, "-i -o -e"),
     here("entr", 0, ""),
-    here("screen", 0, "-S -c -h -s -t -T -X -p -e"),
+    here("screen", 0, "-S -dmS -DmS -dS -c -h -s -t -T -X -p -e"),
     here("flock", 1, "-w -E --timeout --conflict-exit-code"),
     here("chroot", 1, ""),
     here("unshare|nsenter", 0, "-t --target -S -G"),

@@ -2,6 +2,7 @@
 //!
 //! Arguments are known as far as they are literals, joined ones and variables with a literal value among them.
 
+use super::super::programs::quoted;
 use super::Language;
 use crate::guard::arg::{Arg, UNKNOWN};
 use crate::guard::shell::{balanced, unescaped};
@@ -50,8 +51,8 @@ pub fn commands(code: &str, language: Language) -> Vec<String> {
     for word in WORDS {
         for (at, _) in code.match_indices(word) {
             let rest = code[at + word.len()..].trim_start();
-            if let Some((text, _)) = literal(rest) {
-                found.push(text.text().to_owned());
+            if let Some((text, length)) = literal(rest) {
+                found.push(with_further_words(text, &rest[length..]));
             }
         }
     }
@@ -78,9 +79,41 @@ pub fn commands(code: &str, language: Language) -> Vec<String> {
     found
 }
 
+/// `system "rm", "-rf", "x"`: a program and its arguments, each in quotes.
+fn with_further_words(first: Arg, mut rest: &str) -> String {
+    let mut words = vec![first];
+    while let Some((text, length)) = rest.trim_start().strip_prefix(',').and_then(|more| {
+        let (text, length) = literal(more.trim_start())?;
+        Some((text, more.len() - more.trim_start().len() + length + 1))
+    }) {
+        words.push(text);
+        rest = &rest.trim_start()[length..];
+    }
+    match words.as_slice() {
+        [code] => code.text().to_owned(),
+        words => words.iter().map(|word| quoted(word.text())).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// `from os import system as run`: names that stand for others.
+fn renamed(code: &str, language: Language) -> HashMap<&str, &str> {
+    if language != Language::Python {
+        return HashMap::new();
+    }
+    let mut renamed = HashMap::new();
+    for line in code.split(['\n', ';']).filter(|line| line.trim_start().starts_with("from ")) {
+        let names: Vec<&str> = line.split([' ', ',', '(', ')']).filter(|word| !word.is_empty()).collect();
+        for three in names.windows(3).filter(|three| three[1] == "as") {
+            renamed.insert(three[2].trim(), three[0]);
+        }
+    }
+    renamed
+}
+
 /// All calls of a code, in order.
 pub fn calls(code: &str, language: Language) -> Vec<Call> {
     let bytes = code.as_bytes();
+    let renamed = renamed(code, language);
     let mut constants: HashMap<String, Arg> = HashMap::new();
     let mut calls = Vec::new();
     let mut tried = 0;
@@ -106,6 +139,7 @@ pub fn calls(code: &str, language: Language) -> Vec<Call> {
             .find(|c: char| !(c.is_ascii_alphanumeric() || "_.:$?!".contains(c)))
             .unwrap_or(code.len() - at);
         let name = code[at..at + length].trim_end_matches(['.', ':']);
+        let name = renamed.get(name).copied().unwrap_or(name);
         let after = code[at + length..].trim_start_matches([' ', '\t']);
         let gap = code[at + length..].len() - after.len();
         if let Some(value) = after.strip_prefix('=').filter(|rest| !rest.starts_with(['=', '~', '>'])) {
