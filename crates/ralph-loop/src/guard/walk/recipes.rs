@@ -208,8 +208,8 @@ impl Makefile {
 
     /// What `$(name)` stands for.
     fn value(&self, name: &str, depth: usize) -> String {
-        if let Some(code) = name.strip_prefix("shell ") {
-            return format!("$({})", self.filled(code, depth));
+        if let Some(code) = name.strip_prefix("shell ").filter(|_| depth < DEEPEST_VARIABLE) {
+            return format!("$({})", self.filled(code, depth + 1));
         }
         match (self.variables.get(name), name) {
             (Some(value), _) if depth < DEEPEST_VARIABLE && value.len() < self.room.get() => {
@@ -293,6 +293,12 @@ test-%: all
             makefile.recipes(&["x"]);
             makefile.recipes(&[]);
         }
+    }
+
+    #[test]
+    fn substitutions_in_substitutions_are_bounded() {
+        let text = format!("x:; {}", "$(shell ".repeat(100_000));
+        assert_eq!(Makefile::of(&text).recipes(&["x"]).len(), 1);
     }
 
     #[test]
