@@ -57,7 +57,7 @@ pub fn decided(settings: &GuardSettings, project: &Project) -> Result<GuardSpec,
     Ok(spec)
 }
 
-/// A command a line; `#` begins a comment.
+/// A command a line; a line that starts with `#` is a comment.
 fn entries(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(str::to_owned).collect()

@@ -457,6 +457,8 @@ fn scripts_are_looked_into_if_they_are_younger_than_the_session() {
     std::thread::sleep(Duration::from_millis(2100));
     fs::write(sandbox.root().join("transcript.jsonl"), "{}\n").unwrap();
     sandbox.write("new.sh", "terraform destroy\n");
+    sandbox.write("Makefile", "test:\n\techo ok\nclean: down ; echo clean\ndown:\n\tterraform destroy\n");
+    sandbox.write("package.json", r#"{"scripts":{"test":"echo ok","down":"terraform destroy"}}"#);
     ask(&sandbox, &bash(&sandbox, "sh old.sh")).exits(0);
     ask(&sandbox, &bash(&sandbox, "sh new.sh")).exits(2).says("terraform destroy (cloud/infrastructure)");
     ask(&sandbox, &bash(&sandbox, "sh no-such-file.sh")).exits(0);
@@ -468,11 +470,20 @@ fn scripts_are_looked_into_if_they_are_younger_than_the_session() {
         "deno run -A new.mjs",
         "bun new.mjs",
         "python3 -m tool",
+        "make clean",
+        "npm run down",
     ] {
         let ran = ask(&sandbox, &bash(&sandbox, command));
         assert_eq!(ran.code, Some(2), "{command}: {}", ran.stderr);
     }
-    for command in ["for s in o*.sh; do bash $s; done", "node other.mjs new.mjs", "python3 -m other"] {
+    for command in [
+        "for s in o*.sh; do bash $s; done",
+        "node other.mjs new.mjs",
+        "python3 -m other",
+        "make",
+        "make test",
+        "npm test",
+    ] {
         let ran = ask(&sandbox, &bash(&sandbox, command));
         assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
     }
