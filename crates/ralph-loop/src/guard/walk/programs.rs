@@ -4,7 +4,7 @@ use super::Walk;
 use super::output::Output;
 use crate::guard::arg::{ANY_ONE, Arg, BRACKET, STAR, UNKNOWN};
 use crate::guard::invocation::{Invocation, Stdin};
-use crate::guard::shell::ast::{Assignment, Part, Simple};
+use crate::guard::shell::ast::{Assignment, Part, Simple, Word};
 use std::path::Path;
 
 impl Walk<'_> {
@@ -25,10 +25,9 @@ impl Walk<'_> {
             let rest: Vec<Arg> = rest.iter().flat_map(|word| self.fields(word)).collect();
             for program in self.programs(first) {
                 let mut argv = program;
-                // `$(cat commands.txt)`: more than a name, a whole command.
-                if let ([Part::Output(_)], [], [whole]) =
-                    (first.0.as_slice(), rest.as_slice(), argv.as_slice())
+                if let ([], [whole]) = (rest.as_slice(), argv.as_slice())
                     && whole.text().trim_matches(UNKNOWN).is_empty()
+                    && self.is_made_here(first)
                 {
                     self.note("<computed-code>", vec![Arg::new("sh")]);
                 }
@@ -40,7 +39,17 @@ impl Walk<'_> {
     }
 
     /// The first word, for each value that its variables may have: it is one program or another, not both.
-    fn programs(&mut self, word: &crate::guard::shell::ast::Word) -> Vec<Vec<Arg>> {
+    /// Whether a word is more than a name, a whole command: `$(cat commands.txt)`, or `$line` of what was read here. A
+    /// variable of the environment is a program's name, such as `$EDITOR`.
+    fn is_made_here(&self, word: &Word) -> bool {
+        match word.0.as_slice() {
+            [Part::Output(_)] => true,
+            [Part::Parameter(parameter)] => self.scope.get(&parameter.name).is_some(),
+            _ => false,
+        }
+    }
+
+    fn programs(&mut self, word: &Word) -> Vec<Vec<Arg>> {
         match self.choices(&word.0) {
             0 | 1 => vec![self.fields(word)],
             _ => self.fields(word).into_iter().map(|field| vec![field]).collect(),
