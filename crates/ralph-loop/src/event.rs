@@ -31,7 +31,8 @@ pub use crate::stop_reason::{StopKind, StopReason};
 /// 6: sandboxes, and checks that run outside of them.
 /// 7: the network of sandboxes.
 /// 8: secrets in the commands and texts of a run as marks, and agents whose guard could not answer.
-pub const VERSION: u32 = 8;
+/// 9: agents in a terminal that wait for a person.
+pub const VERSION: u32 = 9;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -90,6 +91,9 @@ pub enum Fact {
     Blocked {
         id: StepId,
         by: Option<Blocker>,
+        /// What a person is to do about it, in its terminal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// Work was to begin, and there is too little room for it.
     LowDisk(Shortage),

@@ -156,7 +156,10 @@ fn deadline(run: &Run, state: &State, flight: &Flight) -> Option<(u64, Why)> {
     // One that waits for its service has not failed when its time is over.
     let own_why =
         |after_ms| flight.blocked.map_or(Why::Timeout { after_ms }, |blocked| Why::Blocked(blocked.by));
-    let own = after_ms.map(|after_ms| (flight.since_ms.saturating_add(after_ms), own_why(after_ms)));
+    // The time of a person is not the agent's.
+    let own_ms = after_ms.filter(|_| flight.waits_for_person().is_none());
+    let since_ms = flight.since_ms.saturating_add(flight.waited_ms);
+    let own = own_ms.map(|after_ms| (since_ms.saturating_add(after_ms), own_why(after_ms)));
     // Work that is proven is still committed when the time is up.
     let spared = matches!(flight.step, Step::Message { .. });
     let runs = state.ledger.limits.max_time_ms.filter(|_| !spared).map(|most| (most, Why::MaxTime));
@@ -176,7 +179,8 @@ fn block_end(run: &Run, state: &State, flight: &Flight, blocked: Blocked) -> Opt
             let outage = down_since.saturating_add(state.ledger.limits.max_outage_ms);
             Some(stand_in.map_or(outage, |at| at.min(outage)))
         }
-        (Blocker::Network, _) => None,
+        // A person may take all the time that the run has.
+        (Blocker::Network, _) | (Blocker::Person, _) => None,
     };
     end.map(|at| (at, Why::Blocked(blocked.by)))
 }

@@ -134,6 +134,11 @@ fn show(event: &AgentEvent<'_>) -> String {
         AgentEvent::RateLimit { status, resets_at, kind } => format!("limit {status} {kind} {resets_at:?}"),
         AgentEvent::Denied { tool, why } => format!("denied {tool} {}", quoted(why)),
         AgentEvent::Usage(tokens) => format!("used {tokens:?}"),
+        AgentEvent::Cost(usd) => format!("cost {usd}"),
+        AgentEvent::Waiting { why, text } => format!("waits for {}: {}", why.word(), quoted(text)),
+        AgentEvent::Working => "works".to_owned(),
+        AgentEvent::Typed { text } => format!("typed {}", quoted(text)),
+        AgentEvent::Received { bytes, whole } => format!("received {bytes} bytes, whole: {whole}"),
         AgentEvent::Result(result) => format!(
             "result {} error {:?} cost {:?} {:?} turns {} in {} ms",
             quoted(&result.text),

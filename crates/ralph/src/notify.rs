@@ -131,6 +131,9 @@ fn news(moment: &Moment<'_>) -> Option<(&'static str, Option<String>)> {
         Moment::WaitBegan(Wait::Network) => {
             Some(("waiting", Some("the agent is waiting for the network".to_string())))
         }
+        Moment::WaitBegan(Wait::Person { text }) => {
+            Some(("waiting", Some(format!("the agent is waiting for a person: {text}"))))
+        }
         Moment::WaitBegan(Wait::Service { why }) => Some(("waiting", Some((*why).to_string()))),
         _ => None,
     }

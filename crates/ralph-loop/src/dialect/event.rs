@@ -7,6 +7,7 @@
 //! Deliberately absent: judgement. Whether a run went well is in `StreamSummary` and `answer`.
 
 use super::loose::{Loose, Object, loose};
+use super::own_line::NeedsPerson;
 use super::stream_summary::Tokens;
 use crate::money::Usd;
 use crate::text::{clip, printable};
@@ -67,6 +68,25 @@ pub enum AgentEvent<'a> {
     },
     /// What this turn has used so far, as far as it shows before its result.
     Usage(Tokens),
+    /// What the session has cost so far, before its result.
+    Cost(Usd),
+    /// An agent in a terminal cannot go on before a person has done something there.
+    Waiting {
+        why: NeedsPerson,
+        text: Cow<'a, str>,
+    },
+    /// It goes on.
+    Working,
+    /// What a person typed into its terminal.
+    Typed {
+        text: Cow<'a, str>,
+    },
+    /// What reached an agent in a terminal as its prompt.
+    Received {
+        bytes: u64,
+        /// It is what was handed over.
+        whole: bool,
+    },
     Result(ResultInfo<'a>),
     /// Something worth showing that is neither the agent's words nor a tool's.
     Notice {

@@ -19,6 +19,7 @@ mod event;
 mod json;
 mod lines;
 mod loose;
+mod own_line;
 mod plain;
 mod planning;
 mod questions;
@@ -34,7 +35,10 @@ pub use command::{
 };
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
+pub use own_line::NeedsPerson;
+pub(crate) use own_line::OwnLine;
 pub use planning::{Conversation, Planning, PlanningSession, Talk, can_ask, can_plan, planning_command};
+pub(crate) use questions::questions_of;
 pub use questions::{
     Control, PermissionAsked, Question, QuestionChoice, QuestionsAsked, allow_answers, control_request, deny,
     user_message,
@@ -46,6 +50,7 @@ pub use stream_summary::{Answer, Exit, StreamSummary, Tokens, answer};
 use crate::done_pattern::DonePattern;
 use claude::Claude;
 use codex::Codex;
+use own_line::Person;
 use plain::Plain;
 use serde::{Deserialize, Serialize};
 use spec::Listener;
@@ -96,6 +101,7 @@ type Sink<'s> = &'s mut dyn FnMut(AgentEvent<'_>);
 pub struct StreamReader {
     lines: Lines,
     reader: Reader,
+    person: Person,
     seen: StreamSummary,
 }
 
@@ -122,13 +128,18 @@ impl StreamReader {
         pattern: Option<DonePattern>,
     ) -> StreamReader {
         let reader = (dialect.spec().reader)(Listener { prompt, listen, pattern });
-        StreamReader { lines: Lines::default(), reader, seen: StreamSummary::default() }
+        StreamReader {
+            lines: Lines::default(),
+            reader,
+            person: Person::default(),
+            seen: StreamSummary::default(),
+        }
     }
 
     /// The next bytes of output. Events are lent to `sink` for the length of the call.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        let StreamReader { lines, reader, seen } = self;
-        lines.feed(bytes, &mut |line| reader.line(line, seen, sink));
+        let StreamReader { lines, reader, person, seen } = self;
+        lines.feed(bytes, &mut |line| reader.line(line, person, seen, sink));
     }
 
     /// A line of standard error. Only a plain agent has words there that count.
@@ -141,6 +152,9 @@ impl StreamReader {
 
     /// What keeps the agent from going on, by what it has reported so far.
     pub fn blocked(&self) -> Option<Blocker> {
+        if self.person.awaited.is_some() {
+            return Some(Blocker::Person);
+        }
         match &self.reader {
             Reader::Claude(claude) => claude.blocked(),
             Reader::Codex(codex) => codex.blocked(),
@@ -148,10 +162,15 @@ impl StreamReader {
         }
     }
 
+    /// What a person is to do about an agent that is blocked by one.
+    pub fn awaited(&self) -> Option<&str> {
+        self.person.awaited.as_deref()
+    }
+
     /// The output is over; what it came to.
     pub fn finish(mut self, sink: Sink<'_>) -> StreamSummary {
-        let StreamReader { lines, reader, seen } = &mut self;
-        lines.finish(&mut |line| reader.line(line, seen, sink));
+        let StreamReader { lines, reader, person, seen } = &mut self;
+        lines.finish(&mut |line| reader.line(line, person, seen, sink));
         match self.reader {
             Reader::Claude(claude) => claude.finish(&mut self.seen),
             Reader::Codex(codex) => codex.finish(&mut self.seen),
@@ -162,7 +181,12 @@ impl StreamReader {
 }
 
 impl Reader {
-    fn line(&mut self, line: Line<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
+    fn line(&mut self, line: Line<'_>, person: &mut Person, seen: &mut StreamSummary, sink: Sink<'_>) {
+        // What a plain agent prints can be anything, also a line like one of ralph's.
+        let is_stream = !matches!(self, Reader::Plain(_));
+        if is_stream && matches!(line, Line::Whole(bytes) if person.takes(bytes, seen, sink)) {
+            return;
+        }
         match self {
             Reader::Claude(claude) => claude.line(line, seen, sink),
             Reader::Codex(codex) => codex.line(line, seen, sink),

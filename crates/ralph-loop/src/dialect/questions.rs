@@ -66,8 +66,13 @@ pub fn control_request(line: &str) -> Option<Control> {
         return Some(Control::Permission(PermissionAsked { id, tool }));
     }
     let input = request["input"].clone();
-    let questions = input["questions"].as_array().into_iter().flatten().filter_map(question).collect();
+    let questions = questions_of(&input);
     Some(Control::Questions(QuestionsAsked { id, questions, input }))
+}
+
+/// The questions in the input of a tool that asks.
+pub(crate) fn questions_of(input: &Value) -> Vec<Question> {
+    input["questions"].as_array().into_iter().flatten().filter_map(question).collect()
 }
 
 fn question(value: &Value) -> Option<Question> {

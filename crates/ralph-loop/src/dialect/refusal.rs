@@ -53,6 +53,8 @@ pub enum Blocker {
     Login,
     /// It waits for the network to come back.
     Network,
+    /// It waits for a person, in its terminal.
+    Person,
 }
 
 /// What a program says about itself on standard error when it refuses to start.

@@ -204,6 +204,16 @@ impl Tokens {
         let Tokens { input, output, cache_read, cache_write } = self;
         [output, cache_read, cache_write].iter().fold(input, |sum, more| sum.saturating_add(*more))
     }
+
+    /// What is in these and not in earlier ones.
+    pub fn beyond(self, earlier: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cache_read: self.cache_read.saturating_sub(earlier.cache_read),
+            cache_write: self.cache_write.saturating_sub(earlier.cache_write),
+        }
+    }
 }
 
 impl AddAssign for Tokens {

@@ -15,6 +15,8 @@ pub struct Flight {
     pub silence: Option<Silence>,
     /// It reports that it cannot go on.
     pub blocked: Option<Blocked>,
+    /// How long it has waited for a person, not counting the current wait.
+    pub waited_ms: u64,
     pub cancel: Option<Cancel>,
 }
 
@@ -33,7 +35,21 @@ pub struct Cancel {
 
 impl Flight {
     pub(super) fn new(id: StepId, step: Step, since_ms: u64) -> Flight {
-        Flight { id, step, since_ms, answered_ms: None, silence: None, blocked: None, cancel: None }
+        Flight {
+            id,
+            step,
+            since_ms,
+            answered_ms: None,
+            silence: None,
+            blocked: None,
+            waited_ms: 0,
+            cancel: None,
+        }
+    }
+
+    /// Since when it waits for a person.
+    pub fn waits_for_person(&self) -> Option<u64> {
+        self.blocked.filter(|blocked| blocked.by == Blocker::Person).map(|blocked| blocked.since_ms)
     }
 
     pub fn is_agent(&self) -> bool {

@@ -190,7 +190,7 @@ impl State {
             Fact::StopAsked => self.asked.stops += 1,
             Fact::Asked(ask) => self.ask(ask, event.up_ms)?,
             Fact::Silent { id, silence } => self.fall_silent(*id, *silence)?,
-            Fact::Blocked { id, by } => self.block(*id, *by, event.up_ms)?,
+            Fact::Blocked { id, by, .. } => self.block(*id, *by, event.up_ms)?,
             Fact::LowDisk(shortage) => self.wait_for_space(shortage, event.up_ms)?,
             Fact::Network(news) => self.refused.add(news),
             Fact::Woke => {}
@@ -399,12 +399,19 @@ impl State {
     }
 
     fn block(&mut self, id: StepId, by: Option<Blocker>, now: u64) -> Result<(), Illegal> {
-        self.agent_in_flight(id, "blocked")?.blocked = by.map(|by| Blocked { by, since_ms: now });
+        let flight = self.agent_in_flight(id, "blocked")?;
+        let person_since = flight.waits_for_person();
+        if let Some(since_ms) = person_since {
+            flight.waited_ms = flight.waited_ms.saturating_add(now.saturating_sub(since_ms));
+        }
+        flight.blocked = by.map(|by| Blocked { by, since_ms: now });
         match by {
             Some(Blocker::Network) => {
                 self.ledger.service.down_since_ms.get_or_insert(now);
             }
-            Some(Blocker::Login) => {}
+            Some(Blocker::Login | Blocker::Person) => {}
+            // A person's answer says nothing about the service.
+            None if person_since.is_some() => {}
             None => self.ledger.service = Service::default(),
         }
         Ok(())

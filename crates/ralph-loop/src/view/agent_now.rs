@@ -18,6 +18,12 @@ pub struct AgentNow {
     turn: Tokens,
     /// Of the session, as it says itself.
     cost: Option<Usd>,
+    /// Of the turn that it is in, as far as that cost includes it.
+    #[serde(default)]
+    paid: Tokens,
+    /// What it waits for a person to do in its terminal.
+    #[serde(default)]
+    pub awaited: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,9 +61,15 @@ impl AgentNow {
             AgentEvent::Usage(tokens) => self.turn = *tokens,
             AgentEvent::Result(result) => {
                 self.finished += result.tokens;
-                self.turn = Tokens::default();
+                (self.turn, self.paid) = (Tokens::default(), Tokens::default());
                 self.cost = result.cost.or(self.cost);
+                self.awaited = None;
             }
+            AgentEvent::Cost(usd) => (self.cost, self.paid) = (Some(*usd), self.turn),
+            AgentEvent::Waiting { text, .. } => {
+                self.awaited = Some(clip(&printable(text), WORDS).into_owned());
+            }
+            AgentEvent::Working => self.awaited = None,
             _ => {}
         }
     }
@@ -71,10 +83,11 @@ impl AgentNow {
 
     /// What it has probably cost so far, if its tokens have this price.
     pub fn cost(&self, price: Option<Price>) -> Option<Cost> {
-        match (self.cost, self.turn == Tokens::default()) {
+        let unpaid = self.turn.beyond(self.paid);
+        match (self.cost, unpaid == Tokens::default()) {
             (Some(usd), true) => Some(Cost { usd, estimated: false }),
             (known, _) => {
-                let tokens = if known.is_some() { self.turn } else { self.tokens() };
+                let tokens = if known.is_some() { unpaid } else { self.tokens() };
                 let usd = price?.of(tokens)? + known.unwrap_or_default();
                 Some(Cost { usd, estimated: true })
             }
@@ -85,7 +98,26 @@ impl AgentNow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::ResultInfo;
+    use crate::dialect::{NeedsPerson, ResultInfo};
+
+    #[test]
+    fn a_cost_that_is_known_meanwhile_is_no_estimate_until_more_is_used() {
+        let mut now = AgentNow::default();
+        now.follow(&AgentEvent::Usage(tokens(1_000_000)), None);
+        now.follow(&AgentEvent::Cost(Usd::from_dollars(7.0)), None);
+        assert_eq!(now.cost(price()), Some(Cost { usd: Usd::from_dollars(7.0), estimated: false }));
+        now.follow(&AgentEvent::Usage(tokens(1_000_001)), None);
+        assert!(now.cost(price()).unwrap().estimated);
+    }
+
+    #[test]
+    fn what_a_person_is_waited_for_is_known_until_the_agent_goes_on() {
+        let mut now = AgentNow::default();
+        now.follow(&AgentEvent::Waiting { why: NeedsPerson::Question, text: "Which?".into() }, None);
+        assert_eq!(now.awaited.as_deref(), Some("Which?"));
+        now.follow(&AgentEvent::Working, None);
+        assert_eq!(now.awaited, None);
+    }
 
     fn tokens(input: u64) -> Tokens {
         Tokens { input, ..Tokens::default() }

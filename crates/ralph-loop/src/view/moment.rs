@@ -140,7 +140,13 @@ pub enum Moment<'e> {
 pub enum Wait<'e> {
     Disk(&'e Shortage),
     Network,
-    Service { why: &'e str },
+    Service {
+        why: &'e str,
+    },
+    /// In the agent's terminal.
+    Person {
+        text: &'e str,
+    },
 }
 
 /// One event, and what it means.

@@ -126,10 +126,14 @@ impl Moments {
                 [Moment::Asked(ask)].into_iter().chain(paused).collect()
             }
             Fact::Silent { .. } => vec![Moment::Silent],
-            Fact::Blocked { by, .. } => {
-                let news = *by == Some(Blocker::Network) && self.begins_to_wait();
-                let wait = news.then_some(Moment::WaitBegan(Wait::Network));
-                [Moment::Blocked(*by)].into_iter().chain(wait).collect()
+            Fact::Blocked { by, text, .. } => {
+                let wait = match by {
+                    Some(Blocker::Network) => self.begins_to_wait().then_some(Wait::Network),
+                    // Each time is another thing to do.
+                    Some(Blocker::Person) => Some(Wait::Person { text: text.as_deref().unwrap_or_default() }),
+                    Some(Blocker::Login) | None => None,
+                };
+                [Moment::Blocked(*by)].into_iter().chain(wait.map(Moment::WaitBegan)).collect()
             }
             Fact::LowDisk(shortage) => {
                 let is_new = state.ledger.low_disk.as_ref().is_some_and(|low| low.measured == 1);

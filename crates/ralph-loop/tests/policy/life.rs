@@ -114,7 +114,7 @@ fn chance() -> impl Strategy<Value = Chance> {
         4 => Just(What::Due),
         2 => prop::sample::select(&["pause", "continue", "continue", "leave", "kill", "say:x"][..]).prop_map(What::Asks),
         1 => Just(What::Silent),
-        2 => prop::sample::select(&["offline", "online", "badkey"][..]).prop_map(What::Blocked),
+        2 => prop::sample::select(&["offline", "online", "badkey", "person"][..]).prop_map(What::Blocked),
         2 => prop::sample::select(&[0, LEAST, u64::MAX][..]).prop_map(What::Disk),
     ];
     let after_ms = prop_oneof![3 => Just(0), 2 => 0..5_000_u64, 1 => 0..100_000_u64];

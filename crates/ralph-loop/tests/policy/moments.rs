@@ -53,6 +53,7 @@ fn short(moment: &Moment<'_>) -> Option<String> {
         Moment::Paused => "paused".into(),
         Moment::WaitBegan(Wait::Disk(_)) => "waits for the disk".into(),
         Moment::WaitBegan(Wait::Network) => "waits for the network".into(),
+        Moment::WaitBegan(Wait::Person { .. }) => "waits for a person".into(),
         Moment::WaitBegan(Wait::Service { .. }) => "waits for the service".into(),
         Moment::EnoughSpace => "enough space".into(),
         Moment::Resumed => "resumed".into(),
@@ -75,6 +76,8 @@ fn a_wait_is_told_once_until_it_is_over() {
         &["agent 1.1", "agent ended", "iteration 1 ended", "waits for the disk", "enough space", "agent 2.1"],
     );
     check("", "start offline online offline", &["agent 1.1", "waits for the network"]);
+    let each = ["agent 1.1", "waits for a person", "waits for a person"];
+    check("", "start person online person", &each);
 }
 
 #[test]

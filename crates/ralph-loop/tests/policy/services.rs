@@ -76,6 +76,26 @@ fn an_agent_that_waits_for_the_network_is_ended_by_the_first_request_to_stop() {
 }
 
 #[test]
+fn a_person_has_time_and_the_time_is_not_the_agents() {
+    check("timeout:30", "start 10s person", "wait");
+    check("timeout:30", "start 10s person 1000s woke", "wait");
+    // Twenty seconds were left when the person was needed.
+    check("timeout:30", "start 10s person 1000s online", "wait until 1020s");
+    check("timeout:30", "start 10s person 1000s online 1005s person 2005s online", "wait until 2020s");
+    check("timeout:30", "start 10s person 1000s online due", "ask (timeout 30s)");
+    // Another thing to do is the same wait.
+    check("timeout:30", "start 10s person 500s person 1000s online", "wait until 1020s");
+    check("max-outage:60", "start person 1000s woke", "wait");
+    check("max-time:60", "start person", "wait until 60s");
+    check("max-time:60", "start person due", "ask (max-time)");
+    // It would not end by itself.
+    check("", "start person stop", "ask (stop asked)");
+    check("", "start person kill", "kill (killed)");
+    // The service is not back because a person has answered.
+    check("max-outage:60", "start down due person 40s online offline", "wait until 60s");
+}
+
+#[test]
 fn an_agent_without_a_network_waits_by_itself_up_to_the_outage() {
     check("max-outage:60", "start 1s offline", "wait until 61s");
     check("max-outage:60", "start 1s offline due", "ask (no network)");

@@ -346,6 +346,7 @@ impl Story {
             "silent:tool" => self.silent(true),
             "offline" => self.blocked(Some(Blocker::Network)),
             "badkey" => self.blocked(Some(Blocker::Login)),
+            "person" => self.blocked(Some(Blocker::Person)),
             "online" => self.blocked(None),
             "stop" => Fact::StopAsked,
             "resumed" => Fact::Resumed { pid: 1 },
@@ -377,7 +378,7 @@ impl Story {
     }
 
     fn blocked(&self, by: Option<Blocker>) -> Fact {
-        Fact::Blocked { id: self.state.position.steps_begun, by }
+        Fact::Blocked { id: self.state.position.steps_begun, by, text: None }
     }
 
     /// Actions as text; if there are none, what the policy waits for.
@@ -683,6 +684,7 @@ pub fn show(action: &Action) -> String {
                 Why::Killed => "killed".into(),
                 Why::Blocked(Blocker::Network) => "no network".into(),
                 Why::Blocked(Blocker::Login) => "refused key".into(),
+                Why::Blocked(Blocker::Person) => "person".into(),
             };
             format!("{how} ({why})")
         }

@@ -166,6 +166,11 @@ impl AgentStep {
         (std::mem::replace(&mut self.blocker_recorded, now) != now).then_some(now)
     }
 
+    /// What a person is to do in its terminal.
+    pub(super) fn awaited(&self) -> Option<String> {
+        self.reader.awaited().map(str::to_owned)
+    }
+
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {
         self.activity.heard(bytes, Instant::now());
         // Lent out: what is passed on may be in its own memory.

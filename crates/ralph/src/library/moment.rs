@@ -206,7 +206,15 @@ impl Moment {
                 Moment::Warning { text: format!("a tool call was refused: {tool}: {why}") }
             }
             AgentEvent::Notice { text } => Moment::Notice { text: text.to_string() },
+            AgentEvent::Waiting { text, .. } => Moment::Waiting { why: text.to_string() },
+            AgentEvent::Typed { text } => Moment::Notice { text: format!("typed by a person: {text}") },
+            AgentEvent::Received { bytes, whole: false } => {
+                Moment::Warning { text: report::not_whole(*bytes) }
+            }
             AgentEvent::Session { .. }
+            | AgentEvent::Working
+            | AgentEvent::Received { whole: true, .. }
+            | AgentEvent::Cost(_)
             | AgentEvent::Thinking { .. }
             | AgentEvent::Todo(_)
             | AgentEvent::Retry { .. }
@@ -223,5 +231,6 @@ fn waits_for(wait: view::Wait<'_>) -> String {
         view::Wait::Disk(shortage) => report::low_disk(shortage),
         view::Wait::Network => "the network is unavailable".to_string(),
         view::Wait::Service { why } => why.to_string(),
+        view::Wait::Person { text } => text.to_string(),
     }
 }

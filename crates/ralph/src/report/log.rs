@@ -95,7 +95,8 @@ fn lines(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
         Moment::Blocked(by) => Some(match by {
             Some(Blocker::Login) => format!("the service rejects the API key of {agent}: stopping it"),
             Some(Blocker::Network) => format!("{agent} is waiting for the network"),
-            None => format!("{agent} reaches its service again"),
+            Some(Blocker::Person) => format!("{agent} is waiting for a person in its terminal"),
+            None => format!("{agent} can go on again"),
         }),
         Moment::WaitBegan(Wait::Disk(shortage)) => Some(format!("{}; waiting", low_disk(shortage))),
         Moment::Stopped { stopped, .. } => {

@@ -181,6 +181,11 @@ fn left(run: &Run, end: &UncommittedEnd) -> Option<String> {
     }
 }
 
+/// An agent in a terminal has received something else than its prompt.
+pub fn not_whole(bytes: u64) -> String {
+    format!("the agent received {}, which are not its whole prompt", ralph_loop::text::counted(bytes, "byte"))
+}
+
 /// What went wrong without ending the run, for reports that show nothing else.
 pub fn trouble(moment: &Moment<'_>) -> Option<String> {
     match moment {

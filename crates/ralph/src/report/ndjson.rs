@@ -100,6 +100,13 @@ fn agent_json(event: &AgentEvent<'_>) -> Value {
         }
         AgentEvent::Denied { tool, why } => json!({"kind": "denied", "tool": tool, "why": why}),
         AgentEvent::Usage(tokens) => json!({"kind": "usage", "tokens": tokens}),
+        AgentEvent::Cost(usd) => json!({"kind": "cost", "cost": usd.dollars()}),
+        AgentEvent::Waiting { why, text } => json!({"kind": "waiting", "why": why, "text": text}),
+        AgentEvent::Working => json!({"kind": "working"}),
+        AgentEvent::Typed { text } => json!({"kind": "typed", "text": text}),
+        AgentEvent::Received { bytes, whole } => {
+            json!({"kind": "received", "bytes": bytes, "whole": whole})
+        }
         AgentEvent::Result(info) => json!({
             "kind": "result", "text": info.text, "error": info.error, "cost": info.cost.map(ralph_loop::money::Usd::dollars),
             "turns": info.turns, "duration_ms": info.duration_ms, "tokens": info.tokens,

@@ -3,6 +3,7 @@
 //! Whatever the agent sends, no control sequence of it reaches the terminal, and no more of
 //! it is looked at than can be shown.
 
+use super::not_whole;
 use super::screen::Screen;
 use super::style::{Style, Tone, fit, fold};
 use ralph_loop::dialect::{AgentEvent, TodoItem, TodoStatus};
@@ -89,6 +90,15 @@ impl StreamView {
                 screen.line(&style.paint(Tone::Warn, &line));
             }
             AgentEvent::Notice { text } => screen.line(&style.paint(Tone::Quiet, &printable(text))),
+            AgentEvent::Waiting { why, text } => {
+                let line = format!("waiting for a person ({}): {}", why.phrase(), printable(text));
+                screen.line(&style.paint(Tone::Warn, &line));
+            }
+            AgentEvent::Working => screen.line(&style.paint(Tone::Quiet, "working again")),
+            AgentEvent::Typed { text } => screen.line(&format!("typed by a person: {}", printable(text))),
+            AgentEvent::Received { bytes, whole: false } => {
+                screen.line(&style.paint(Tone::Warn, &not_whole(*bytes)));
+            }
             AgentEvent::Unparsed { bytes, sample } => {
                 let line = format!("unknown output ({bytes} bytes): {}", printable(sample));
                 screen.line(&style.paint(Tone::Quiet, &fit(&line, style.width)));
@@ -98,6 +108,8 @@ impl StreamView {
             | AgentEvent::Session { .. }
             | AgentEvent::RateLimit { .. }
             | AgentEvent::Usage(_)
+            | AgentEvent::Cost(_)
+            | AgentEvent::Received { whole: true, .. }
             | AgentEvent::Result(_) => {}
         }
     }

@@ -65,6 +65,7 @@ fn line(update: &Update<'_>, moment: &Moment<'_>) -> Option<String> {
             Why::Silent(silence) => format!("Stopping {agent}: {silence}"),
             Why::Blocked(Blocker::Login) => format!("Stopping {agent}: its API key was rejected"),
             Why::Blocked(Blocker::Network) => format!("Stopping {agent}: it is waiting for the network"),
+            Why::Blocked(Blocker::Person) => format!("Stopping {agent}: it is waiting for a person"),
             Why::Killed => "Stopping everything".to_string(),
         },
         Moment::AgentEnded { end, .. } => {

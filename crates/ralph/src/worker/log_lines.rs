@@ -68,6 +68,9 @@ fn of_moment(update: &Update<'_>, moment: &Moment<'_>) -> LogLines {
         Moment::Paused => LogLines::both("PAUSE", format!("paused at iteration {}", at())),
         Moment::Asked(Ask::Continue) => LogLines::both("RESUME", format!("resumed at iteration {}", at())),
         Moment::WaitBegan(Wait::Disk(shortage)) => LogLines::both("WAIT", low_disk(shortage)),
+        Moment::WaitBegan(Wait::Person { text }) => {
+            LogLines::both("WAIT", format!("the agent is waiting for a person: {text}"))
+        }
         Moment::Stopped { stopped, success, matched } => ended(state, stopped, *success, *matched),
         _ => LogLines::default(),
     }

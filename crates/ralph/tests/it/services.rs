@@ -148,6 +148,34 @@ fn one_signal_ends_an_agent_that_waits_for_the_network() {
     assert!(asked.elapsed().as_secs() < 40, "it was waited for");
 }
 
+/// A Codex that asks a person something, which takes longer than it may be silent or work.
+#[test]
+fn an_agent_that_waits_for_a_person_is_neither_silent_nor_late() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let asks = r#"echo '{"type":"ralph","waiting":"question","text":"Which database?"}'"#;
+    let typed = r#"echo '{"type":"ralph","typed":"SQLite"}'; echo '{"type":"ralph","working":true}'"#;
+    let said = json!({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": DONE}});
+    let ends = json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}});
+    let goes_on = format!("{typed}; echo '{said}'; echo '{ends}'");
+    sandbox.program("codex", &format!("cat > /dev/null; {asks}; sleep 4; {goes_on}"));
+    let limits = ["--timeout", "2", "--inactivity-timeout", "2"];
+    let ran =
+        sandbox.ralph(&[&["run", "-p", "x", "-n", "1", "--agent", "codex"][..], &limits].concat()).exits(0);
+    ran.says("waiting for a person (question): Which database?").says("typed by a person: SQLite");
+    assert_eq!(sandbox.agents_begun(), 1);
+}
+
+#[test]
+fn the_time_of_the_run_also_ends_an_agent_that_waits_for_a_person() {
+    let sandbox = Sandbox::bare();
+    sandbox.plain_settings();
+    let line = r#"{"type":"ralph","waiting":"idle","text":"ready"}"#;
+    sandbox.program("codex", &format!("cat > /dev/null; echo '{line}'; exec sleep 600"));
+    let args = ["run", "-p", "x", "--agent", "codex", "--max-time", "1", "--format", "json"];
+    sandbox.ralph(&args).stops(1, "timeout", 1);
+}
+
 #[test]
 fn a_codex_whose_address_is_no_url_ends_the_run_at_once() {
     let sandbox = Sandbox::bare();

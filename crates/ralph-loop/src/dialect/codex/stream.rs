@@ -52,6 +52,9 @@ struct Event<'a> {
     /// thread.started
     #[serde(borrow, deserialize_with = "loose")]
     thread_id: Cow<'a, str>,
+    /// Only of one in a terminal.
+    #[serde(borrow, deserialize_with = "loose")]
+    model: Cow<'a, str>,
     /// item.*
     #[serde(borrow, deserialize_with = "loose")]
     item: Item<'a>,
@@ -205,7 +208,7 @@ impl Codex {
             "turn.failed" => self.turn_failed(&event.error.0, seen, sink),
             "thread.started" => {
                 seen.session = word(&event.thread_id).or(seen.session.take());
-                sink(AgentEvent::Session { id: event.thread_id, model: Cow::Borrowed("") });
+                sink(AgentEvent::Session { id: event.thread_id, model: event.model });
             }
             "turn.started" => {}
             _ => count(&mut seen.other),

@@ -221,7 +221,8 @@ impl RealHost<'_> {
             self.inbox.post(Fact::Answered { id });
         }
         if let Some(by) = step.newly_blocked() {
-            self.inbox.post(Fact::Blocked { id, by });
+            let text = step.awaited();
+            self.inbox.post(Fact::Blocked { id, by, text });
         }
         self.inbox.due()
     }
