@@ -18,6 +18,7 @@ pub mod echo;
 pub mod event;
 pub mod gates;
 pub mod guard;
+pub mod interactive;
 pub mod limits;
 pub mod low_disk;
 pub mod money;
