@@ -63,6 +63,46 @@ pub enum Wants<'a> {
         /// Where to put them, for an agent that writes them to a file.
         file: &'a str,
     },
+    /// Its work, in a terminal.
+    Terminal(Terminal<'a>),
+}
+
+/// What else counts for an agent in a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal<'a> {
+    /// Where it works: a directory that it need not ask about.
+    pub workspace: &'a str,
+    pub prompt_as: PromptAs,
+}
+
+/// What the prompt is to an agent in a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptAs {
+    /// What it is asked.
+    Question,
+    /// An addition to its own instructions, with a short question.
+    SystemPrompt,
+}
+
+/// What an agent in a terminal is asked first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandedOver {
+    /// The whole of it.
+    pub text: String,
+    /// What of it was added in front of the prompt, so that its first character has no meaning of its own.
+    pub lead_in: &'static str,
+}
+
+impl HandedOver {
+    /// The prompt, with a lead-in where it needs one.
+    pub(super) fn new(prompt: &str, lead_in: &'static str) -> HandedOver {
+        HandedOver { text: format!("{lead_in}{prompt}"), lead_in }
+    }
+
+    /// A prompt that cannot be handed over itself.
+    pub(super) fn file(path: &str) -> HandedOver {
+        HandedOver::new(&format!("Read the file {path} and do what it says."), "")
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +113,8 @@ pub struct CommandLine {
     /// What its output is to be read as. A known agent without its stream is a plain one.
     pub output: Dialect,
     pub answer: AnswerIn,
+    /// For an agent in a terminal.
+    pub handed_over: Option<HandedOver>,
 }
 
 /// How the agent gets its prompt. Without it standard input is empty: an open pipe would be waited for.
@@ -82,6 +124,8 @@ pub enum PromptVia {
     Argument,
     /// An argument names the file that it is in.
     File,
+    /// A terminal, into which the prompt is typed.
+    Typed,
 }
 
 /// Where the agent's last words are.
@@ -100,6 +144,10 @@ pub enum CommandLineError {
     NoModel { argument: String },
     #[error("the prompt is too long for an argument, use `{{prompt_file}}`: {bytes} bytes")]
     PromptTooLong { bytes: usize },
+    #[error("`{flag}` is for agents without a terminal: remove it from the agent's arguments")]
+    NotInTerminal { flag: String },
+    #[error("{program} takes no addition to its system prompt")]
+    NoSystemPrompt { program: String },
 }
 
 /// A prompt, and where it can also be read.
@@ -119,6 +167,25 @@ pub fn command_line(
     prompt: &str,
 ) -> Result<CommandLine, CommandLineError> {
     (dialect.spec().command_line)(invocation, &Prompt { text: prompt, file: prompt_file })
+}
+
+/// A program that is only known by its screen.
+pub(super) fn typed(
+    argv: Vec<String>,
+    invocation: &Invocation<'_>,
+    prompt_as: PromptAs,
+    prompt: &Prompt<'_>,
+) -> Built {
+    if prompt_as == PromptAs::SystemPrompt {
+        return Err(CommandLineError::NoSystemPrompt { program: invocation.program.to_owned() });
+    }
+    Ok(CommandLine {
+        argv,
+        stdin: PromptVia::Typed,
+        output: Dialect::Plain,
+        answer: AnswerIn::Stdout,
+        handed_over: Some(HandedOver::new(prompt.text, "")),
+    })
 }
 
 /// The model that an agent will work with, as far as its command line says so.
@@ -236,6 +303,14 @@ impl Flags {
         None
     }
 
+    /// An error if one of these flags is among them.
+    pub(super) fn have_none_of(&self, flags: &[&str]) -> Result<(), CommandLineError> {
+        match flags.iter().find(|flag| self.has(flag)) {
+            Some(flag) => Err(CommandLineError::NotInTerminal { flag: (*flag).to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// After `--` there are no flags.
     pub(super) fn given(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str).take_while(|arg| *arg != "--")
@@ -293,6 +368,8 @@ pub(super) mod tests {
         budget: None,
         hooks: None,
     };
+    pub(in crate::dialect) const TERMINAL: Wants<'_> =
+        Wants::Terminal(Terminal { workspace: "/w", prompt_as: PromptAs::Question });
     pub(in crate::dialect) const WORDS: Wants<'_> = Wants::LastWords { file: "/run/words" };
 
     pub(in crate::dialect) fn build(program: &str, ask: &Ask<'_>) -> Result<CommandLine, CommandLineError> {

@@ -30,8 +30,9 @@ mod task_tools;
 
 pub use claim_scanner::ScanFor;
 pub use command::{
-    AnswerIn, CommandLine, CommandLineError, Hooks, Invocation, PromptVia, Wants, can_commit,
-    claude_settings, command_line, named_model, skips_permissions, stated_model, without_model,
+    AnswerIn, CommandLine, CommandLineError, HandedOver, Hooks, Invocation, PromptAs, PromptVia, Terminal,
+    Wants, can_commit, claude_settings, command_line, named_model, skips_permissions, stated_model,
+    without_model,
 };
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 
 /// The characters of a prompt that an agent drops when it is handed over, each once, by name.
 pub fn dropped_characters(dialect: Dialect, prompt: &str) -> Vec<&'static str> {
-    // An argument ends at NUL, whatever the program.
-    const ANY: &[(char, &str)] = &[('\0', "NUL")];
-    const CLAUDE: &[(char, &str)] = &[('\0', "NUL"), ('\u{1b}', "ESC")];
-    let dropped = if dialect == Dialect::Claude { CLAUDE } else { ANY };
+    let dropped: &[(char, &str)] = match dialect {
+        Dialect::Claude => &[('\0', "NUL"), ('\u{1b}', "ESC")],
+        // A prompt that cannot be an argument is a file, which has them all.
+        Dialect::Codex | Dialect::Amp | Dialect::Plain => &[],
+    };
     dropped.iter().filter(|(character, _)| prompt.contains(*character)).map(|(_, name)| *name).collect()
 }
 
@@ -49,8 +50,7 @@ mod tests {
         let prompt = "a\u{1b}[1mb\u{1b}[0m\tc\r\n";
         assert_eq!(dropped_characters(Dialect::Claude, prompt), ["ESC"]);
         assert_eq!(dropped_characters(Dialect::Claude, "a\0b\u{1b}\0"), ["NUL", "ESC"]);
-        assert_eq!(dropped_characters(Dialect::Codex, "a\0b\u{1b}"), ["NUL"]);
-        assert!(dropped_characters(Dialect::Codex, prompt).is_empty());
+        assert!(dropped_characters(Dialect::Codex, "a\0b\u{1b}").is_empty());
         assert!(dropped_characters(Dialect::Claude, "plain\n").is_empty());
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::dialect::Dialect;
 use crate::dialect::command::{
-    ARGUMENT_MAX, AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants,
+    ARGUMENT_MAX, AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Terminal, Wants, typed,
 };
 
 const STREAM: [&str; 2] = ["--stream-json", "--stream-json-thinking"];
@@ -18,6 +18,9 @@ const EXECUTE: [&str; 2] = ["-x", "--execute"];
 
 pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
     let user = Flags::of(invocation);
+    if let Wants::Terminal(_) = invocation.wants {
+        user.have_none_of(&[EXECUTE, STREAM].concat())?;
+    }
     let streams = invocation.wants == Wants::Events || user.has_any(&STREAM);
     let mut ours = Vec::new();
     if streams && !user.has_any(&STREAM) {
@@ -31,6 +34,12 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> 
     {
         ours.extend(["--model", model]);
     }
+    if let Wants::Terminal(Terminal { prompt_as, .. }) = invocation.wants {
+        let mut argv = vec![invocation.program.to_owned()];
+        argv.extend(ours.into_iter().map(str::to_owned));
+        argv.extend(user.0);
+        return typed(argv, invocation, prompt_as, prompt);
+    }
     ours.push("-x");
     let mut stdin = PromptVia::Stdin;
     if fits_argument(prompt.text) {
@@ -42,7 +51,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> 
     argv.extend(user.0.into_iter().filter(|arg| !EXECUTE.contains(&arg.as_str())));
     argv.extend(ours.into_iter().map(str::to_owned));
     let output = if streams { Dialect::Amp } else { Dialect::Plain };
-    Ok(CommandLine { argv, stdin, output, answer: AnswerIn::Stdout })
+    Ok(CommandLine { argv, stdin, output, answer: AnswerIn::Stdout, handed_over: None })
 }
 
 fn fits_argument(prompt: &str) -> bool {

@@ -1,5 +1,6 @@
 //! `claude -p --output-format stream-json --verbose --include-partial-messages`, the prompt on stdin.
 
+use super::interactive;
 use crate::dialect::Dialect;
 use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
@@ -11,7 +12,10 @@ pub(super) fn skips_permissions(user: &Flags, autonomous: bool) -> bool {
     user.has_any(&[SKIP, "--allow-dangerously-skip-permissions"]) || bypasses.unwrap_or(autonomous)
 }
 
-pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) -> Built {
+pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
+    if let Wants::Terminal(terminal) = invocation.wants {
+        return interactive::command_line(invocation, &terminal, prompt);
+    }
     let user = Flags::of(invocation);
     let mut argv = vec![invocation.program.to_owned()];
     if !user.has_any(&["-p", "--print"]) {
@@ -19,7 +23,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) ->
     }
     let ours = match invocation.wants {
         Wants::Events => "stream-json",
-        Wants::LastWords { .. } => "text",
+        Wants::LastWords { .. } | Wants::Terminal(_) => "text",
     };
     let format = user.value("--output-format").unwrap_or(ours).to_owned();
     if !user.has("--output-format") {
@@ -58,7 +62,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) ->
     }
     argv.extend(user.0);
     let output = if format == "text" { Dialect::Plain } else { Dialect::Claude };
-    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout })
+    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer: AnswerIn::Stdout, handed_over: None })
 }
 
 #[cfg(test)]

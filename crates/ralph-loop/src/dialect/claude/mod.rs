@@ -1,6 +1,7 @@
 //! Claude Code.
 
 mod command;
+mod interactive;
 mod planning;
 mod stream;
 

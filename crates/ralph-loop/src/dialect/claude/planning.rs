@@ -54,7 +54,13 @@ fn conversation_line(
     if let PlanningSession::New(_) = session {
         argv.extend(["--".to_owned(), opening.to_owned()]);
     }
-    CommandLine { argv, stdin: PromptVia::Argument, output: Dialect::Claude, answer: AnswerIn::Stdout }
+    CommandLine {
+        argv,
+        stdin: PromptVia::Argument,
+        output: Dialect::Claude,
+        answer: AnswerIn::Stdout,
+        handed_over: None,
+    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,20 @@
 //! `--full-auto`, once the name for that, ends today's Codex with exit code 2. A user who writes
 //! it anyway has a Codex that knows it.
 
+use super::interactive;
 use crate::dialect::Dialect;
 use crate::dialect::command::{AnswerIn, Built, CommandLine, Flags, Invocation, Prompt, PromptVia, Wants};
 
-const BYPASS: &str = "--dangerously-bypass-approvals-and-sandbox";
+pub(super) const BYPASS: &str = "--dangerously-bypass-approvals-and-sandbox";
 const SANDBOX: [&str; 5] = ["--sandbox", "-s", BYPASS, "--yolo", "--full-auto"];
-const JSON: [&str; 2] = ["--json", "--experimental-json"];
-const TRUST_HOOKS: &str = "--dangerously-bypass-hook-trust";
-const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
+pub(super) const JSON: [&str; 2] = ["--json", "--experimental-json"];
+pub(super) const TRUST_HOOKS: &str = "--dangerously-bypass-hook-trust";
+pub(super) const OUTPUT_FILE: [&str; 2] = ["-o", "--output-last-message"];
 
-pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) -> Built {
+pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
+    if let Wants::Terminal(terminal) = invocation.wants {
+        return interactive::command_line(invocation, &terminal, prompt);
+    }
     let mut user = Flags::of(invocation);
     let streams = invocation.wants == Wants::Events || user.has_any(&JSON);
     let mut ours = Vec::new();
@@ -68,7 +72,7 @@ pub(super) fn command_line(invocation: &Invocation<'_>, _prompt: &Prompt<'_>) ->
         argv.push("-".to_owned());
     }
     let output = if streams { Dialect::Codex } else { Dialect::Plain };
-    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer })
+    Ok(CommandLine { argv, stdin: PromptVia::Stdin, output, answer, handed_over: None })
 }
 
 /// Also in `-c sandbox_mode=read-only`.
@@ -102,7 +106,7 @@ pub(super) fn config_model(line: &str) -> Option<&str> {
 }
 
 /// Where the user says `exec` or `e`. So short a word may also be a flag's value.
-fn subcommand(args: &[String]) -> Option<usize> {
+pub(super) fn subcommand(args: &[String]) -> Option<usize> {
     let stated = |at: usize| at == 0 || !args[at - 1].starts_with('-');
     (0..args.len()).find(|&at| args[at] == "exec" || (args[at] == "e" && stated(at)))
 }

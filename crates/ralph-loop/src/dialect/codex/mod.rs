@@ -1,6 +1,7 @@
 //! Codex.
 
 mod command;
+mod interactive;
 mod planning;
 mod sentences;
 mod stream;

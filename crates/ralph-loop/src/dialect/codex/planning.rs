@@ -50,7 +50,13 @@ fn conversation_line(
         PlanningSession::New(_) => argv.push(format!("Read {instructions} and plan with me as it says.")),
         PlanningSession::Resumed(id) => argv.extend(["resume".to_owned(), id.to_owned()]),
     }
-    CommandLine { argv, stdin: PromptVia::Argument, output: Dialect::Codex, answer: AnswerIn::Stdout }
+    CommandLine {
+        argv,
+        stdin: PromptVia::Argument,
+        output: Dialect::Codex,
+        answer: AnswerIn::Stdout,
+        handed_over: None,
+    }
 }
 
 #[cfg(test)]

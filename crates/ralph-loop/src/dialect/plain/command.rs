@@ -2,7 +2,8 @@
 
 use crate::dialect::Dialect;
 use crate::dialect::command::{
-    ARGUMENT_MAX, AnswerIn, Built, CommandLine, CommandLineError, Invocation, Prompt, PromptVia,
+    ARGUMENT_MAX, AnswerIn, Built, CommandLine, CommandLineError, Invocation, Prompt, PromptVia, Terminal,
+    Wants, typed,
 };
 
 pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> Built {
@@ -39,7 +40,11 @@ pub(super) fn command_line(invocation: &Invocation<'_>, prompt: &Prompt<'_>) -> 
     if invocation.model.is_some() && !model_passed {
         return Err(CommandLineError::NoModelFlag { program: invocation.program.to_owned() });
     }
-    Ok(CommandLine { argv, stdin, output: Dialect::Plain, answer: AnswerIn::Stdout })
+    // One that has the prompt in its arguments gets a terminal, and nothing is typed.
+    if let (Wants::Terminal(Terminal { prompt_as, .. }), PromptVia::Stdin) = (invocation.wants, stdin) {
+        return typed(argv, invocation, prompt_as, prompt);
+    }
+    Ok(CommandLine { argv, stdin, output: Dialect::Plain, answer: AnswerIn::Stdout, handed_over: None })
 }
 
 #[derive(Clone, Copy)]
@@ -74,7 +79,7 @@ fn parts(argument: &str) -> Vec<Part<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::command::tests::{ASK, Ask, build, build_for, check};
+    use crate::dialect::command::tests::{ASK, Ask, TERMINAL, build, build_for, check};
 
     #[test]
     fn a_plain_command_is_left_as_it_is() {
@@ -108,5 +113,14 @@ mod tests {
         let line = build_for("agent", &ask, &prompt);
         assert_eq!(line, Err(CommandLineError::PromptTooLong { bytes: ARGUMENT_MAX }));
         assert!(build_for("agent", &ask, &prompt[1..]).is_ok());
+    }
+
+    #[test]
+    fn in_a_terminal_the_prompt_is_typed_unless_an_argument_has_it() {
+        let line = build("./agent", &Ask { wants: TERMINAL, args: &["-x"], ..ASK }).unwrap();
+        assert_eq!((line.argv.join(" "), line.stdin), ("./agent -x".to_owned(), PromptVia::Typed));
+        assert_eq!(line.handed_over.unwrap().text, "say {model}");
+        let filled = build("./agent", &Ask { wants: TERMINAL, args: &["{prompt}"], ..ASK }).unwrap();
+        assert_eq!((filled.stdin, filled.handed_over), (PromptVia::Argument, None));
     }
 }

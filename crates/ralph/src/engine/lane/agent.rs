@@ -208,13 +208,13 @@ impl Lane {
                 copied(prompt, &shared.run_dir)?.into()
             }
             PromptVia::Stdin => File::open(&prompt_file)?.into(),
-            PromptVia::Argument | PromptVia::File => File::open("/dev/null")?.into(),
+            PromptVia::Argument | PromptVia::File | PromptVia::Typed => File::open("/dev/null")?.into(),
         };
         let (stdout, agents_stdout) = pipe::large()?;
         let (stderr, agents_stderr) = pipe::large()?;
         let most = match (run.keep_streams, request.wants) {
             (0, _) => u64::MAX,
-            (most, Wants::Events) => most,
+            (most, Wants::Events | Wants::Terminal(_)) => most,
             (most, Wants::LastWords { .. }) => most.max(LEAST_KEPT),
         };
         if run.keep_streams > 0 {
