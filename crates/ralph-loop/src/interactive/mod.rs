@@ -6,14 +6,18 @@
 //! headless agent has no words for there are ralph's own (`dialect/own_line.rs`).
 //!
 //! Pure, as all of the policy: time comes in with each input, and [`Listener::wake_at`] says by when one has to.
+//!
+//! Any other program is watched on its screen: [`Watcher`].
 
 mod claude;
 mod codex;
 mod hook;
 mod person;
 mod prompt;
+mod screen;
 
 pub use prompt::dropped_characters;
+pub use screen::{LAST_LINES, LOOK_EVERY_MS, Patterns, ScreenEffect, Watcher};
 
 use crate::dialect::Dialect;
 use claude::Claude;
