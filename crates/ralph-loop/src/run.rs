@@ -7,6 +7,7 @@
 use crate::check::CheckSpec;
 use crate::dialect::{Dialect, can_commit};
 use crate::guard::GuardSpec;
+use crate::interactive::Permissions;
 use crate::limits::{Limits, is_zero};
 use crate::plan::{Item, Plan};
 use crate::price::Price;
@@ -58,6 +59,9 @@ pub struct Run {
     /// How its work is proven; runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofSpec>,
+    /// Its agents are on a terminal, where people can watch and type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<Interactive>,
     /// Where what happens is logged as well, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<PathBuf>,
@@ -124,6 +128,26 @@ impl AgentSpec {
     pub fn can_commit(&self, sandboxed: bool) -> bool {
         can_commit(self.dialect, &self.args, sandboxed)
     }
+}
+
+/// How agents work on a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interactive {
+    /// An agent that shows no sign of life for so long waits for a person.
+    pub ready_within_ms: u64,
+    pub permissions: Permissions,
+    /// The iteration ends once so many percent of the agent's context are full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_context: Option<u8>,
+    /// What is on the screen of a plain program that is ready, as regular expressions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ready_patterns: Vec<String>,
+    /// Look for the done pattern while a plain program works, and not only when it rests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub check_done_continuously: bool,
+    /// The prompt is appended to the agent's system prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_system_prompt: bool,
 }
 
 /// Which of a run's agents do one kind of work only.

@@ -31,6 +31,7 @@ struct Heard {
 fn expects(prompt: &str) -> Expects {
     Expects {
         prompt: prompt.to_owned(),
+        lead_in: String::new(),
         ready_within_ms: 30_000,
         permissions: Permissions::Ask,
         end_at_context: None,

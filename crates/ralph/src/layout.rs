@@ -445,6 +445,16 @@ impl RunDir {
         self.dir.join(CONTROL)
     }
 
+    /// Where people reach the terminal of the agent at work.
+    pub fn terminal_socket(&self) -> PathBuf {
+        self.dir.join(TERMINAL_SOCKET)
+    }
+
+    /// Where the hooks of that agent report to.
+    pub fn turn_socket(&self) -> PathBuf {
+        self.dir.join(TURN_SOCKET)
+    }
+
     /// The git directory that programs in the run's sandbox see.
     pub fn git_view(&self) -> PathBuf {
         self.dir.join("git-view")
@@ -488,6 +498,12 @@ impl RunDir {
 
 /// The name of a loop's socket in the directory of its run.
 pub const CONTROL: &str = "control.sock";
+
+/// The same for the terminal of its agent.
+pub const TERMINAL_SOCKET: &str = "terminal.sock";
+
+/// The same for that agent's hooks.
+pub const TURN_SOCKET: &str = "turn.sock";
 
 /// The same for the function that is its agent.
 pub const FUNCTION: &str = "function.sock";

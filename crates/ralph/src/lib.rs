@@ -65,6 +65,7 @@ mod tally;
 mod target;
 mod tasks;
 mod template;
+mod terminal;
 mod texts;
 mod tmux;
 mod top;

@@ -117,6 +117,14 @@ pub struct CommandLine {
     pub handed_over: Option<HandedOver>,
 }
 
+impl CommandLine {
+    /// Whether the agent is told of a file.
+    pub fn names(&self, file: &str) -> bool {
+        let asked = self.handed_over.iter().map(|handed| &handed.text);
+        self.argv.iter().chain(asked).any(|text| text.contains(file))
+    }
+}
+
 /// How the agent gets its prompt. Without it standard input is empty: an open pipe would be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptVia {

@@ -137,6 +137,13 @@ impl StreamReader {
         }
     }
 
+    /// For an agent in a terminal: lines of ralph's own count, also between those of a plain one. What that one prints
+    /// is only what was on its screen.
+    pub fn in_terminal(mut self) -> StreamReader {
+        self.person.is_heard = true;
+        self
+    }
+
     /// The next bytes of output. Events are lent to `sink` for the length of the call.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) {
         let StreamReader { lines, reader, person, seen } = self;
@@ -184,8 +191,8 @@ impl StreamReader {
 impl Reader {
     fn line(&mut self, line: Line<'_>, person: &mut Person, seen: &mut StreamSummary, sink: Sink<'_>) {
         // What a plain agent prints can be anything, also a line like one of ralph's.
-        let is_stream = !matches!(self, Reader::Plain(_));
-        if is_stream && matches!(line, Line::Whole(bytes) if person.takes(bytes, seen, sink)) {
+        let is_heard = person.is_heard || !matches!(self, Reader::Plain(_));
+        if is_heard && matches!(line, Line::Whole(bytes) if person.takes(bytes, seen, sink)) {
             return;
         }
         match self {

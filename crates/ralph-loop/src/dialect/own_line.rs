@@ -143,6 +143,8 @@ impl<'a> OwnLine<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Person {
     pub(super) awaited: Option<String>,
+    /// Lines of ralph's own count, whatever the dialect.
+    pub(super) is_heard: bool,
 }
 
 impl Person {

@@ -9,6 +9,7 @@
 //!
 //! Any other program is watched on its screen: [`Watcher`].
 
+mod answer;
 mod claude;
 mod codex;
 mod hook;
@@ -22,6 +23,7 @@ pub use screen::{LAST_LINES, LOOK_EVERY_MS, Patterns, ScreenEffect, Watcher};
 use crate::dialect::Dialect;
 use claude::Claude;
 use codex::Codex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -51,10 +53,12 @@ pub enum Effect {
 }
 
 /// What is known about a turn before it begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expects {
     /// As handed over; may be empty.
     pub prompt: String,
+    /// What of it was added in front, so that it is taken as text.
+    pub lead_in: String,
     /// Without a sign of life for so long, a person has to look.
     pub ready_within_ms: u64,
     pub permissions: Permissions,
@@ -63,7 +67,8 @@ pub struct Expects {
 }
 
 /// Who answers when an agent asks for leave to use a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Permissions {
     Ask,
     Allow,
@@ -95,6 +100,14 @@ impl Listener {
         match &mut self.0 {
             Kind::Claude(claude) => claude.hear(now_ms, input),
             Kind::Codex(codex) => codex.hear(now_ms, input),
+        }
+    }
+
+    /// What has to be typed to give the agent an answer that it waits for.
+    pub fn keys_for(&self, text: &str) -> Vec<u8> {
+        match &self.0 {
+            Kind::Claude(claude) => claude.keys_for(text),
+            Kind::Codex(codex) => codex.keys_for(text),
         }
     }
 

@@ -91,6 +91,11 @@ impl Person {
         self.requests.push(Request { why, text, tool: tool.to_owned(), input: input.clone(), call });
     }
 
+    /// What is waited for now, and the input of its tool.
+    pub(super) fn first_request(&self) -> Option<(NeedsPerson, &Value)> {
+        self.requests.first().map(|request| (request.why, &request.input))
+    }
+
     /// A tool call began.
     pub(super) fn called(&mut self, id: &str, tool: &str, input: &Value) {
         let is_this = |request: &&mut Request| {

@@ -1,6 +1,6 @@
 //! Prompts as agents in a terminal receive them.
 
-use super::Effect;
+use super::{Effect, Expects};
 use crate::dialect::{Dialect, OwnLine};
 use std::borrow::Cow;
 
@@ -19,20 +19,29 @@ pub fn dropped_characters(dialect: Dialect, prompt: &str) -> Vec<&'static str> {
 pub(super) enum Handover {
     Expected {
         prompt: String,
+        lead_in: String,
     },
     /// Whatever comes now was typed.
     Done,
 }
 
 impl Handover {
-    pub(super) fn new(prompt: String) -> Handover {
-        if prompt.is_empty() { Handover::Done } else { Handover::Expected { prompt } }
+    pub(super) fn new(expects: &Expects) -> Handover {
+        match expects.prompt.is_empty() {
+            true => Handover::Done,
+            false => Handover::Expected { prompt: expects.prompt.clone(), lead_in: expects.lead_in.clone() },
+        }
     }
 
     /// A prompt has reached the agent.
     pub(super) fn submitted(&mut self, prompt: &str, effects: &mut Vec<Effect>) {
         let line = match std::mem::replace(self, Handover::Done) {
-            Handover::Expected { prompt: handed_over } => {
+            Handover::Expected { prompt: handed_over, lead_in } => {
+                if !lead_in.is_empty() {
+                    let text =
+                        format!("the prompt was handed over with {lead_in:?} in front, to be taken as text");
+                    effects.push(Effect::Print(OwnLine::Notice { text: text.into() }.write()));
+                }
                 OwnLine::Received { bytes: prompt.len() as u64, whole: prompt == handed_over }
             }
             Handover::Done => OwnLine::Typed { text: Cow::Borrowed(prompt) },

@@ -3,7 +3,9 @@
 //! The screen is looked at every [`LOOK_EVERY_MS`]. Its text comes without escape sequences, line by line, and the last
 //! [`LAST_LINES`] count. What is new on it is printed as plain text, so that an unchanged screen is silence.
 
+use crate::dialect::{NeedsPerson, OwnLine};
 use regex::Regex;
+use std::borrow::Cow;
 
 pub const LOOK_EVERY_MS: u64 = 2_000;
 pub const LAST_LINES: usize = 20;
@@ -30,6 +32,16 @@ pub struct Patterns {
     pub done: Option<Regex>,
     /// Also while it works, and not only at rest.
     pub done_at_once: bool,
+    /// Without a ready screen for so long, a person has to look; never, without one.
+    pub ready_within_ms: Option<u64>,
+}
+
+impl Patterns {
+    /// Of regular expressions.
+    pub fn new(ready: &[String], done: Option<&str>) -> Result<Patterns, regex::Error> {
+        let ready = ready.iter().map(|pattern| Regex::new(pattern)).collect::<Result<_, _>>()?;
+        Ok(Patterns { ready, done: done.map(Regex::new).transpose()?, ..Patterns::default() })
+    }
 }
 
 /// What is to be done about a screen.
@@ -59,6 +71,8 @@ pub struct Watcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Starting,
+    /// A person was asked to look.
+    Waiting,
     Working,
     Over,
 }
@@ -82,7 +96,7 @@ impl Watcher {
 
     /// Whether the prompt was typed.
     pub fn is_ready(&self) -> bool {
-        self.stage != Stage::Starting
+        !matches!(self.stage, Stage::Starting | Stage::Waiting)
     }
 
     /// The screen as it is now.
@@ -102,16 +116,25 @@ impl Watcher {
         }
         let rests = self.since_ms.is_some_and(|since| now_ms.saturating_sub(since) >= AT_REST_MS);
         match self.stage {
-            Stage::Starting if self.shows_ready(rests) => {
+            Stage::Starting | Stage::Waiting if self.shows_ready(rests) => {
+                if self.stage == Stage::Waiting {
+                    effects.push(ScreenEffect::Print(OwnLine::Working.write()));
+                }
                 self.stage = Stage::Working;
                 self.since_ms = Some(now_ms);
                 effects.push(ScreenEffect::TypePrompt);
+            }
+            Stage::Starting if self.patterns.ready_within_ms.is_some_and(|most| now_ms >= most) => {
+                self.stage = Stage::Waiting;
+                let text = Cow::Borrowed("it does not show that it is ready");
+                let waiting = OwnLine::Waiting { why: NeedsPerson::NotReady, text };
+                effects.push(ScreenEffect::Print(waiting.write()));
             }
             Stage::Working if (rests || self.patterns.done_at_once) && self.is_done => {
                 self.stage = Stage::Over;
                 effects.push(ScreenEffect::End);
             }
-            Stage::Starting | Stage::Working | Stage::Over => {}
+            Stage::Starting | Stage::Waiting | Stage::Working | Stage::Over => {}
         }
         effects
     }
@@ -168,7 +191,7 @@ mod tests {
     fn watcher(ready: &[&str], done: &str, done_at_once: bool, prompt: &str) -> Watcher {
         let ready = ready.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
         let done = (!done.is_empty()).then(|| Regex::new(done).unwrap());
-        Watcher::new(Patterns { ready, done, done_at_once }, prompt)
+        Watcher::new(Patterns { ready, done, done_at_once, ready_within_ms: None }, prompt)
     }
 
     /// What is done at each moment: `type`, `end`, and the lines that are printed.

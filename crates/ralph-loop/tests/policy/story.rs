@@ -131,6 +131,7 @@ pub fn run(asked: &str) -> Run {
         keep_streams: 0,
         scm: None,
         prompt: PromptOptions { context: false, iteration_count: false, may_be_empty: false },
+        interactive: None,
         log: None,
         notify: None,
         proof: None,

@@ -5,8 +5,11 @@ use crate::error::CliError;
 use crate::layout::{Home, Project};
 use crate::planner::intent;
 use crate::report::{Display, say};
+use crate::request::InteractiveTerms;
 use clap::{Args, ValueEnum};
 use jiff::SpanRelativeTo;
+use ralph_loop::done_pattern::DonePattern;
+use ralph_loop::interactive::Permissions;
 use ralph_loop::limits::Totals;
 use ralph_loop::money::Usd;
 use ralph_loop::text::printable;
@@ -85,6 +88,63 @@ pub struct WatchArgs {
     /// disk space
     #[arg(long, value_name = "COMMAND")]
     pub notify: Option<String>,
+}
+
+// For agents that people watch and type into. (Likewise no doc comment.)
+#[derive(Args)]
+pub struct InteractiveArgs {
+    /// Run the agent on a terminal: watch it and type into it, here or with `ralph attach`
+    #[arg(long)]
+    interactive: bool,
+    /// Say that the agent waits for you if it is not ready after this time [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "interactive")]
+    ready_timeout: Option<u64>,
+    /// What an interactive agent's request for a permission gets: ask (the default) waits for you
+    #[arg(long, value_name = "HOW", value_parser = permissions, requires = "interactive")]
+    permissions: Option<Permissions>,
+    /// End the iteration once the agent's context is this full, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interactive")]
+    max_context: Option<u8>,
+    /// Add the prompt to the agent's system prompt, instead of typing it
+    #[arg(long, requires = "interactive")]
+    append_system_prompt: bool,
+    /// For a program that ralph does not know: what is on its screen once it is ready; can be repeated
+    #[arg(long, value_name = "REGEX", requires = "interactive", value_parser = pattern)]
+    ready_pattern: Vec<String>,
+    /// For such a program: look for --done-pattern while it works, not only when it rests
+    #[arg(long, requires = "interactive")]
+    check_done_continuous: bool,
+}
+
+impl InteractiveArgs {
+    pub fn terms(&self) -> Option<InteractiveTerms> {
+        self.interactive.then(|| InteractiveTerms {
+            ready_timeout: self.ready_timeout,
+            ready_patterns: self.ready_pattern.clone(),
+            check_done_continuously: self.check_done_continuous,
+            max_context: self.max_context,
+            permissions: self.permissions,
+            as_system_prompt: self.append_system_prompt,
+        })
+    }
+}
+
+fn permissions(text: &str) -> Result<Permissions, String> {
+    match text {
+        "ask" => Ok(Permissions::Ask),
+        "allow" => Ok(Permissions::Allow),
+        _ => Err("expected ask or allow".to_string()),
+    }
+}
+
+/// `80` or `80%`
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.trim_end_matches('%').parse().ok().filter(|number| (1..=100).contains(number));
+    number.ok_or_else(|| "expected a percentage from 1 to 100".to_string())
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    DonePattern::new(text).map(|_| text.to_string()).map_err(|cause| cause.to_string())
 }
 
 #[derive(Args)]

@@ -4,11 +4,12 @@
 use super::fail;
 use super::format::Format;
 use crate::error::{CliError, with_causes};
-use crate::process::foreground_main;
+use crate::process::{foreground_main, on_terminal_main};
 use crate::report::say;
 use crate::sandbox::enter::{EnterError, Entry};
 use ralph_loop::text::printable;
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
 pub(super) fn main(args: &[OsString]) -> ExitCode {
@@ -26,7 +27,17 @@ pub(super) fn main(args: &[OsString]) -> ExitCode {
 /// `ralph __foreground`: what is started in place of a program that gets the terminal.
 pub(super) fn foreground(args: &[OsString]) -> ExitCode {
     let error = foreground_main(args);
-    let program = args.get(1).map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    cannot_start(args.get(1), &error)
+}
+
+/// `ralph __on_terminal`: what is started in place of a program that gets a terminal of its own.
+pub(super) fn on_terminal(args: &[OsString]) -> ExitCode {
+    let error = on_terminal_main(args);
+    cannot_start(args.first(), &error)
+}
+
+fn cannot_start(program: Option<&OsString>, error: &io::Error) -> ExitCode {
+    let program = program.map(|program| program.to_string_lossy()).unwrap_or_default();
     say(&printable(&format!("ralph: error: cannot start {program}: {error}")));
     ExitCode::from(127)
 }

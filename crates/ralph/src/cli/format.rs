@@ -6,11 +6,14 @@
 use super::args::OutputArgs;
 use super::home;
 use crate::error::CliError;
+use crate::layout::Home;
 use crate::report::{Human, HumanOptions, Ndjson, Out, Reporter, RunResult, Silent, Style, Verbose};
 use crate::session::{self, Ended, SessionError};
+use crate::worker;
 use clap::ValueEnum;
 use ralph_loop::text::printable;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 /// What is printed, by every command that has `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -136,6 +139,13 @@ pub enum Stream {
     Hidden,
 }
 
+/// Whether a person sees what is printed, and can type.
+pub fn is_for_a_person() -> bool {
+    worker::current().is_none()
+        && rustix::stdio::stdin().is_terminal()
+        && rustix::stdio::stdout().is_terminal()
+}
+
 /// Lives a run with the reporter that was asked for, and reports how it ended. What follows from that is the caller's.
 pub fn report_on(
     output: &OutputArgs,
@@ -152,6 +162,7 @@ pub fn report_on(
                 display: output.display(),
                 stream: stream == Stream::Shown,
                 timestamps: output.timestamps,
+                agents_terminals: Home::find().filter(|_| is_for_a_person()),
             };
             let mut human = Human::new(Style::of_stdout(), options);
             let ended = live(&mut human)?;

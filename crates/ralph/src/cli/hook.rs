@@ -54,6 +54,11 @@ Examples:
   ralph hook guard --always < call.json
   ralph guard check 'git push --force'    # the same, explained")]
     Guard(GuardArgs),
+    /// Tell ralph what an agent on a terminal does
+    #[command(after_help = "\
+Example:
+  ralph hook turn < call.json")]
+    Turn,
     /// Check the drafts after a turn of a planning conversation
     #[command(after_help = "\
 Example:
@@ -98,6 +103,7 @@ pub fn hook(args: &HookArgs, exit: Exit) -> Result<ExitCode, CliError> {
         HookCommand::ContextMonitor(args) => (Hook::ContextMonitor, args.whose()),
         HookCommand::SessionStart(args) => (Hook::SessionStart, args.whose()),
         HookCommand::Stop => (Hook::Stop, Whose::Ours),
+        HookCommand::Turn => (Hook::Turn, Whose::Ours),
         HookCommand::PlanStop => (Hook::PlanStop, Whose::Ours),
     };
     Ok(answer(hook, whose))
@@ -112,6 +118,7 @@ pub fn at_once(args: &[OsString], exit: Exit) -> Option<ExitCode> {
         ["context-monitor", "--always"] => (Hook::ContextMonitor, Whose::Everybodys),
         ["session-start"] => (Hook::SessionStart, Whose::Ours),
         ["stop"] => (Hook::Stop, Whose::Ours),
+        ["turn"] => (Hook::Turn, Whose::Ours),
         ["guard", "--policy", file] => return Some(answer_guard(&GuardBy::Policy(file.into()), exit)),
         ["guard", "--always"] => return Some(answer_guard(&GuardBy::Session(Whose::Everybodys), exit)),
         ["guard"] => return Some(answer_guard(&GuardBy::Session(Whose::Ours), exit)),

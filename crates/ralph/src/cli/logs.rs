@@ -11,9 +11,11 @@ use crate::layout::{Home, RunDir};
 use crate::lock::{NameLock, RunLock};
 use crate::report::Out;
 use crate::target::{self, Kind, Target};
+use crate::terminal::{self, Watched};
 use crate::tmux::Tmux;
 use crate::worker::record::Record;
 use clap::Args;
+use ralph_loop::text::printable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, PipeReader};
 use std::path::Path;
@@ -40,6 +42,9 @@ pub struct LogsArgs {
     /// Start with the last N lines
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
+    /// Show the terminal of an interactive agent as it is now, again and again with --follow
+    #[arg(long, conflicts_with_all = ["events", "window"])]
+    live: bool,
     /// Print the start and end of iterations instead of the output
     #[arg(long)]
     events: bool,
@@ -50,6 +55,9 @@ pub struct LogsArgs {
 pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let target = asked_for(&home, args)?;
+    if args.live {
+        return live(&target, args);
+    }
     let unreadable =
         |cause: ReadError| CliError::failed(format!("cannot read the log of {target}")).cause(cause);
     // Without its record it is gone for good.
@@ -65,7 +73,10 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     }
     // Watched before it is read, so that nothing falls in between.
     let watch = if args.follow {
-        Some(Watch::over(dir, &target).map_err(|cause| unreadable(cause.into()))?)
+        Some(
+            Watch::over(dir, &target, if args.window { Window::Here } else { Window::None })
+                .map_err(|cause| unreadable(cause.into()))?,
+        )
     } else {
         None
     };
@@ -77,12 +88,53 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
         if woken != Woken::Changed || !out.is_heard() || !record.exists() {
             break;
         }
+        if args.window && terminal::watch(&target.run_dir).is_ok_and(|watched| watched == Watched::ToTheEnd) {
+            // What the agent did was on this screen.
+            view.skip().map_err(unreadable)?;
+        }
         woken = watch.wait();
     }
     if args.window {
         Tmux::of(&home).detach_from(&target.name);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How often the terminal of an agent is shown again.
+const REFRESH: Duration = Duration::from_secs(2);
+
+/// The terminal of the agent at work.
+fn live(target: &Target, args: &LogsArgs) -> Result<ExitCode, CliError> {
+    let mut out = Out::stdout();
+    let end =
+        end_of(target).map_err(|cause| CliError::failed(format!("cannot follow {target}")).cause(cause))?;
+    let mut shown: Vec<String> = Vec::new();
+    loop {
+        let lines = match terminal::ask_for_screen(&target.run_dir) {
+            Ok(lines) => lines,
+            // Between two agents there is none.
+            Err(terminal::TypeError::NoTerminal) if args.follow => Vec::new(),
+            Err(cause) => {
+                return Err(CliError::failed(format!("cannot show the terminal of {target}: {cause}"))
+                    .hint(format!("see what was printed: ralph logs {}", target.name)));
+            }
+        };
+        let first = lines.len().saturating_sub(args.lines.map_or(usize::MAX, |lines| lines as usize));
+        if lines != shown {
+            lines.iter().skip(first).for_each(|line| out.line(&printable(line)));
+            if args.follow {
+                out.line("");
+            }
+            out.flush();
+            shown = lines;
+        }
+        let limit = Timespec::try_from(REFRESH).ok();
+        let ended =
+            || poll(&mut [PollFd::new(&end, PollFlags::IN)], limit.as_ref()).is_ok_and(|ready| ready > 0);
+        if !args.follow || !out.is_heard() || ended() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
 }
 
 /// Prints the end of what a worker and its agents said.
@@ -135,6 +187,14 @@ impl View {
             log.skip_to_last(lines)?;
         }
         Ok(View::File(log))
+    }
+
+    /// Leaves out what was not printed yet.
+    fn skip(&mut self) -> Result<(), ReadError> {
+        match self {
+            View::File(log) => Ok(log.skip_to_last(0)?),
+            View::Run(_) | View::Events { .. } => Ok(()),
+        }
     }
 
     fn is_missing(&self) -> bool {
@@ -195,7 +255,7 @@ const LOOK: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Watch {
-    fn over(dir: &Path, target: &Target) -> io::Result<Watch> {
+    fn over(dir: &Path, target: &Target, window: Window) -> io::Result<Watch> {
         let end = end_of(target)?;
         #[cfg(target_os = "linux")]
         {
@@ -203,6 +263,10 @@ impl Watch {
             let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             let changes = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
             add_watch(&inotify, dir, changes)?;
+            // Where the terminal of an agent appears.
+            if window == Window::Here {
+                add_watch(&inotify, target.run_dir.dir(), WatchFlags::CREATE)?;
+            }
             if !target.is_worker() {
                 add_watch(&inotify, target.run_dir.streams(), changes)?;
             }
@@ -210,7 +274,7 @@ impl Watch {
         }
         #[cfg(not(target_os = "linux"))]
         {
-            let _ = dir;
+            let _ = (dir, window);
             Ok(Watch { end })
         }
     }
@@ -238,6 +302,13 @@ impl Watch {
             (false, false) => Woken::Changed,
         }
     }
+}
+
+/// Whether this is a worker's tmux window, which also shows the terminal of its agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Here,
+    None,
 }
 
 #[derive(PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What the commands that run a loop have in common: their flags, and how a run is lived.
 
-use super::args::{OutputArgs, ProjectArgs, WatchArgs, count, dollars, duration};
+use super::args::{InteractiveArgs, OutputArgs, ProjectArgs, WatchArgs, count, dollars, duration};
 use super::config::refused;
+use super::format::{Format, is_for_a_person};
 use super::habits;
 use super::in_the_way::{Question, Reply, allow};
 use super::{INTERRUPTED, Stream, code, home, report_on};
@@ -94,6 +95,8 @@ pub struct LoopArgs {
     no_stream_agent_output: bool,
     #[command(flatten)]
     watch: WatchArgs,
+    #[command(flatten)]
+    interactive: InteractiveArgs,
     /// Work in a separate git worktree and leave this directory alone
     #[arg(long)]
     worktree: bool,
@@ -135,6 +138,7 @@ impl LoopArgs {
             silence: self.watch.inactivity_timeout,
             tool_silence: self.watch.tool_timeout,
             notify: self.watch.notify.clone(),
+            interactive: self.interactive.terms(),
             seated: worker::current().is_some(),
             unplanned: worker::current().is_some_and(|worker| worker.unplanned),
         }
@@ -201,8 +205,17 @@ impl LoopArgs {
         }
     }
 
+    /// Those of workers are shown by `ralph attach`.
+    fn can_show_terminals(&self) -> bool {
+        worker::current().is_some() || (self.output.format == Format::Human && is_for_a_person())
+    }
+
     fn live_once(&self, requested: RequestedRun, settings: &Settings, asks: bool) -> Result<Ended, CliError> {
         let (home, dir) = (home()?, self.project.dir()?);
+        if requested.run.interactive.is_some() && !self.can_show_terminals() {
+            return Err(CliError::usage("--interactive needs a terminal to show the agent's")
+                .hint("in the background: ralph spawn --name NAME --interactive …"));
+        }
         let ignored = self.watch.tool_timeout.and_then(|_| request::tool_timeout_warning(&requested.run));
         for warning in request::warnings(&requested.run).into_iter().chain(ignored) {
             say(&format!("ralph: warning: {warning}"));

@@ -42,6 +42,7 @@ mod table;
 mod tasks;
 mod template;
 mod top;
+mod typing;
 mod undo;
 mod watch;
 mod workers;
@@ -55,6 +56,7 @@ use crate::report::{say, say_panic, shown};
 use crate::sandbox::ENTER;
 use crate::session::Ended;
 use crate::similar;
+use crate::terminal;
 use crate::worker;
 use crate::worker::workers::check_name;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -129,6 +131,10 @@ enum Command {
     Set(steer::SetArgs),
     /// Add a note to the next prompt of a worker or run
     Say(steer::SayArgs),
+    /// Type keys into the terminal of an interactive agent
+    Send(typing::SendArgs),
+    /// Answer an interactive agent that waits for you
+    Answer(typing::AnswerArgs),
     /// Remove a worker
     Rm(watch::RmArgs),
     /// List runs, newest first
@@ -193,6 +199,8 @@ pub fn main(exit: hook::Exit) -> ExitCode {
         Some(process::KEEPER) => return process::keeper_main(),
         Some(ENTER) => return enter::main(&args[1..]),
         Some(process::FOREGROUND) => return enter::foreground(&args[1..]),
+        Some(process::ON_TERMINAL) => return enter::on_terminal(&args[1..]),
+        Some(terminal::TERMINAL) => return terminal::main(),
         Some(OWN_COMMIT) => return own_commit::main(&args[1..]),
         Some(library::FUNCTION) => return function::main(&args[1..]),
         Some(fake_agent::SUBCOMMAND) => return fake_agent::main(&args[1..]),
@@ -294,6 +302,8 @@ fn act(args: &[OsString], exit: hook::Exit) -> ExitCode {
         Command::Wait(args) => (Format::Human, watch::wait(args)),
         Command::Set(args) => (Format::Human, steer::set(args)),
         Command::Say(args) => (Format::Human, steer::say_to(args)),
+        Command::Send(args) => (Format::Human, typing::send(args)),
+        Command::Answer(args) => (Format::Human, typing::answer(args)),
         Command::Rm(args) => (Format::Human, watch::rm(args)),
         Command::Template => (Format::Human, template::template()),
         Command::Runs(args) => (Format::Human, runs::runs(args)),

@@ -5,6 +5,7 @@
 
 use super::args::{ProjectArgs, TotalArgs};
 use super::home;
+use super::typing::type_into;
 use crate::control::{Command, CommandResult, LONGEST_NOTE, Sender, TalkError, end_listener, talk};
 use crate::engine::why_not;
 use crate::error::CliError;
@@ -15,6 +16,7 @@ use crate::report::{Out, changed, say};
 use crate::session;
 use crate::settings::{self, MOST};
 use crate::target::{self, Target, find_or_here};
+use crate::terminal::Want;
 use crate::texts::Texts;
 use crate::tmux::Tmux;
 use crate::worker::record::Status;
@@ -99,13 +101,17 @@ fn mebibytes(text: &str) -> Result<u64, String> {
     after_help = "\
 Examples:
   ralph say \"the tests need a running database\"   # to the run in this directory
-  ralph say night \"leave the migrations alone\""
+  ralph say night \"leave the migrations alone\"
+  ralph say night --now \"stop, and read the README first\"   # an interactive agent"
 )]
 pub struct SayArgs {
     /// Worker name, run id or id prefix [default: the run in this directory]
     name: Option<String>,
     /// Text to add to the next prompt
     text: String,
+    /// Type it into the terminal of the agent at work, instead of waiting for the next prompt
+    #[arg(long)]
+    now: bool,
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -257,6 +263,15 @@ fn changes(args: &SetArgs) -> Result<Changes, CliError> {
 pub fn say_to(args: &SayArgs) -> Result<ExitCode, CliError> {
     let home = home()?;
     let target = find_or_here(&home, args.name.as_deref(), &args.project.dir()?)?;
+    if args.now {
+        let text = args.text.trim();
+        if text.is_empty() {
+            return Err(CliError::usage("the note is empty"));
+        }
+        type_into(&target, &Want::Paste { text: text.to_owned(), submit: true })?;
+        print(&format!("typed into {}", target.name));
+        return Ok(ExitCode::SUCCESS);
+    }
     say_one(&home, &target, &args.text)?;
     print(&format!("added to the next prompt of {}", target.name));
     Ok(ExitCode::SUCCESS)

@@ -81,7 +81,8 @@ pub(super) fn forms(
     set: Option<HookSet>,
 ) -> io::Result<HookForms> {
     let guard = guarded::prepare(run, run_dir, ralph)?;
-    let calls = HookCalls { program: ralph, set, guard: Some(&guard) };
+    let terminal = run.interactive.is_some();
+    let calls = HookCalls { program: ralph, set, guard: Some(&guard), terminal };
     let settings = run_dir.hooks();
     fsx::write_whole(&settings, hook::claude_settings(&calls).to_string().as_bytes())?;
     // Looked at for every agent: the one before may have written some.

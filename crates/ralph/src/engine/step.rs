@@ -73,7 +73,7 @@ pub(super) struct AgentStep {
     pub(super) gap_warned: bool,
     pub(super) prompt: String,
     /// Where it reads its prompt, if that is not in the record.
-    pub(super) _handed: Option<HandedFile>,
+    pub(super) handed: Vec<HandedFile>,
     pub(super) price: Option<Price>,
     pub(super) started: Instant,
     pub(super) activity: Activity,

@@ -27,22 +27,46 @@ pub struct HookCalls<'a> {
     pub set: Option<HookSet>,
     /// The script that asks the guard.
     pub guard: Option<&'a Path>,
+    /// Whether the agent is on a terminal, whose host has to hear what it does.
+    pub terminal: bool,
 }
+
+/// What the host of a terminal hears of Claude. What else there is shows in its transcript.
+const CLAUDE_EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PermissionRequest",
+    "Notification",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+/// The same of Codex, which knows fewer.
+const CODEX_EVENTS: &[&str] =
+    &["SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Stop"];
 
 /// For `claude --settings`.
 pub fn claude_settings(calls: &HookCalls<'_>) -> Value {
-    let mut hooks = hooks(calls);
+    let mut hooks = hooks(calls, CLAUDE_EVENTS);
     // A hook that takes too long denies.
     if let Some(guard) = hooks.get_mut("PreToolUse").and_then(|calls| calls.pointer_mut("/0/hooks/0")) {
         guard["onFailure"] = "block".into();
     }
-    json!({"hooks": hooks})
+    let mut settings = json!({"hooks": hooks});
+    if calls.terminal {
+        let command = format!("{} hook turn", shell_word(&calls.program.to_string_lossy()));
+        settings["statusLine"] = json!({"type": "command", "command": command});
+        // It asks before it works without asking.
+        settings["skipDangerousModePermissionPrompt"] = true.into();
+    }
+    settings
 }
 
 /// For `codex -c`: a line an event. There is no file that could be left behind in a
 /// project.
 pub fn codex_config(calls: &HookCalls<'_>) -> Vec<String> {
-    hooks(calls).iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
+    hooks(calls, CODEX_EVENTS).iter().map(|(event, calls)| format!("hooks.{event}={}", toml(calls))).collect()
 }
 
 /// Whether Codex would find hooks of the project's own. To have ours called it must trust all
@@ -70,7 +94,7 @@ fn toml(value: &Value) -> String {
     }
 }
 
-fn hooks(calls: &HookCalls<'_>) -> Map<String, Value> {
+fn hooks(calls: &HookCalls<'_>, terminal_events: &[&str]) -> Map<String, Value> {
     let program = shell_word(&calls.program.to_string_lossy());
     let call = |hook: &str| json!([{"type": "command", "command": format!("{program} hook {hook}"), "timeout": SECONDS}]);
     let mut hooks = Map::new();
@@ -84,6 +108,13 @@ fn hooks(calls: &HookCalls<'_>) -> Map<String, Value> {
             hooks.insert("Stop".into(), json!([{"hooks": call("plan-stop")}]));
         }
         None => {}
+    }
+    if calls.terminal {
+        for event in terminal_events {
+            // The others pass it on themselves.
+            let turn = || json!([{"hooks": call("turn")}]);
+            hooks.entry(*event).or_insert_with(turn);
+        }
     }
     if let Some(script) = calls.guard {
         let command = format!("/bin/sh {}", shell_word(&script.to_string_lossy()));
@@ -104,6 +135,7 @@ mod tests {
             program: Path::new("/opt/my ralph"),
             set: Some(HookSet::Tasks),
             guard: Some(Path::new("/runs/r 1/guard.sh")),
+            terminal: false,
         });
         let hooks = &made["hooks"];
         assert_eq!(hooks.as_object().unwrap().len(), 4);
@@ -125,6 +157,7 @@ mod tests {
                 program: Path::new("/opt/my \"ralph\""),
                 set: Some(HookSet::Tasks),
                 guard: Some(Path::new("/runs/1/guard.sh")),
+                terminal: false,
             }),
             [
                 format!("hooks.PostToolUse=[{{hooks=[{}],matcher=\"*\"}}]", call("context-monitor")),

@@ -18,6 +18,7 @@ mod plan;
 mod session;
 mod state;
 mod stop;
+mod turn;
 
 pub use assignment::{ASSIGNMENT, Assignment};
 pub use guard::{GuardBy, RUN_CODES, guard, guard_failed};
@@ -48,6 +49,8 @@ pub enum Hook {
     Stop,
     /// The end of a turn in a planning conversation.
     PlanStop,
+    /// Whatever an interactive agent does.
+    Turn,
 }
 
 /// In whose sessions a hook acts.
@@ -158,12 +161,26 @@ pub fn answer(hook: Hook, whose: Whose, input: Result<&[u8], String>) -> HookAns
     if around.run.is_none() && whose == Whose::Ours {
         return HookAnswer::nothing();
     }
+    if hook == Hook::Turn {
+        return input.map_or_else(HookAnswer::failed, turn::pass_on);
+    }
+    let bytes = input.clone().unwrap_or_default();
     let input = input.and_then(|bytes| serde_json::from_slice::<Input>(bytes).map_err(|why| why.to_string()));
+    let answer = answer_known(hook, &around, input);
+    let goes_on = answer.output.as_ref().is_some_and(|output| output["decision"] == "block");
+    if matches!(hook, Hook::Stop | Hook::SessionStart) && !goes_on {
+        let passed_on = turn::pass_on(bytes);
+        return passed_on.remarks.into_iter().fold(answer, HookAnswer::remark);
+    }
+    answer
+}
+
+fn answer_known(hook: Hook, around: &Surroundings, input: Result<Input, String>) -> HookAnswer {
     match (hook, input) {
-        (Hook::PlanStop, _) => HookAnswer::nothing(),
-        (Hook::Stop, input) => stop::stop(&around, input),
-        (Hook::ContextMonitor, Ok(input)) => context::monitor(&around, &input),
-        (Hook::SessionStart, Ok(input)) => session::start(&around, &input),
+        (Hook::PlanStop | Hook::Turn, _) => HookAnswer::nothing(),
+        (Hook::Stop, input) => stop::stop(around, input),
+        (Hook::ContextMonitor, Ok(input)) => context::monitor(around, &input),
+        (Hook::SessionStart, Ok(input)) => session::start(around, &input),
         (Hook::ContextMonitor | Hook::SessionStart, Err(why)) => {
             HookAnswer::failed(format!("cannot read the hook's input: {why}"))
         }

@@ -215,7 +215,12 @@ mod tests {
 
     #[test]
     fn its_hooks_are_those_that_ralph_gives_its_agents() {
-        let ours = HookCalls { program: Path::new("ralph"), set: Some(HookSet::Tasks), guard: None };
+        let ours = HookCalls {
+            program: Path::new("ralph"),
+            set: Some(HookSet::Tasks),
+            guard: None,
+            terminal: false,
+        };
         let (ours, plugins) = (hook::claude_settings(&ours), json(HOOKS));
         assert_eq!(calls(&plugins["hooks"]), calls(&ours["hooks"]));
         assert_eq!(plugins["hooks"]["PostToolUse"][0]["matcher"], ".*");

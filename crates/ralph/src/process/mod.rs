@@ -27,6 +27,7 @@ pub mod groups;
 mod keeper;
 #[cfg(target_os = "linux")]
 mod lineage;
+mod on_terminal;
 #[cfg(target_os = "linux")]
 mod ours;
 #[cfg(target_os = "linux")]
@@ -73,6 +74,7 @@ pub use self::survivors::end_survivors;
 pub use self::detach::{Detached, command_in_terminal, in_terminal};
 pub use self::exec::exec;
 pub use self::foreground::{FOREGROUND, Foreground, foreground_main, in_foreground};
+pub use self::on_terminal::{ON_TERMINAL, OnTerminal, on_terminal_main};
 pub use self::signals::Signals;
 pub use self::told::is_told_to_stop;
 

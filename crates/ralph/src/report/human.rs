@@ -9,6 +9,7 @@ use super::stream::{Detail, StreamView};
 use super::style::{Style, Tone, count, fit, fold};
 use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked, style};
 use crate::guard;
+use crate::layout::Home;
 use crate::place;
 use crate::sandbox;
 use jiff::Zoned;
@@ -29,13 +30,15 @@ use std::io::Write;
 use std::time::Duration;
 
 /// What is shown of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HumanOptions {
     pub display: Display,
     /// What the agent does, while it does it.
     pub stream: bool,
     /// `[HH:MM:SS]` before each line.
     pub timestamps: bool,
+    /// Where the runs are, if the terminals of their agents are shown here.
+    pub agents_terminals: Option<Home>,
 }
 
 /// How much is shown.
@@ -55,6 +58,8 @@ pub struct Human {
     options: HumanOptions,
     /// The line with the marks of the plan, as it was shown last.
     marks: Option<String>,
+    /// The terminal is the agent's.
+    is_lent: bool,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
@@ -66,7 +71,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 impl HumanOptions {
-    fn is_quiet(self) -> bool {
+    fn is_quiet(&self) -> bool {
         self.display == Display::Quiet
     }
 }
@@ -82,7 +87,8 @@ impl Human {
 
     /// Everything, within each call.
     pub fn to_writer(writer: Box<dyn Write>, style: Style) -> Human {
-        let options = HumanOptions { display: Display::Full, stream: true, timestamps: false };
+        let options =
+            HumanOptions { display: Display::Full, stream: true, timestamps: false, agents_terminals: None };
         Human::on(Screen::to_writer(writer), style, options)
     }
 
@@ -91,7 +97,7 @@ impl Human {
             Display::Full | Display::Quiet => Detail::Full,
             Display::Compact => Detail::Lines,
         };
-        Human { screen, stream: StreamView::new(style, detail), style, options, marks: None }
+        Human { screen, stream: StreamView::new(style, detail), style, options, marks: None, is_lent: false }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
@@ -107,6 +113,13 @@ impl Human {
         // The terminal may have another size by now.
         let width = style::columns(rustix::stdio::stderr());
         self.screen.show_status(status(view, up_ms, &Zoned::now(), width.saturating_sub(1)));
+    }
+
+    /// The agent is over, and so is its terminal.
+    fn take_back(&mut self) {
+        if std::mem::take(&mut self.is_lent) {
+            self.screen.agent_ended();
+        }
     }
 
     fn line(&mut self, text: &str) {
@@ -377,6 +390,9 @@ impl Human {
 
     fn moment(&mut self, update: &Update<'_>, moment: &Moment<'_>) {
         let (run, state) = (update.run, update.state);
+        if let Moment::AgentEnded { .. } | Moment::StepLost { .. } | Moment::StepImpossible { .. } = moment {
+            self.take_back();
+        }
         match moment {
             Moment::Opened => self.opened(run, state),
             Moment::Resumed => {
@@ -387,6 +403,10 @@ impl Human {
             &Moment::AgentBegan { iteration, attempt, item, .. } => {
                 let agent = update.agent_name();
                 self.agent_began(update, &IterationTitle { iteration, attempt, item, agent });
+                if let (Some(home), Some(_)) = (&self.options.agents_terminals, &run.interactive) {
+                    self.screen.lend_to_agent(home.run(&run.id));
+                    self.is_lent = true;
+                }
             }
             Moment::CheckBegan { check, round } => {
                 let on = proof::runs_on(state, *round).map_or_else(String::new, |on| format!(" {on}"));
@@ -482,19 +502,19 @@ impl Reporter for Human {
         for moment in &update.moments {
             self.moment(update, moment);
         }
-        if self.screen.has_status() {
+        if self.screen.has_status() && !self.is_lent {
             self.show_status(&update.view(), update.event.up_ms);
         }
     }
 
     fn agent(&mut self, event: &AgentEvent<'_>) {
-        if self.options.stream && !self.options.is_quiet() {
+        if self.options.stream && !self.options.is_quiet() && !self.is_lent {
             self.stream.show(&mut self.screen, event);
         }
     }
 
     fn agent_stderr(&mut self, line: &str) {
-        if self.options.stream && !self.options.is_quiet() {
+        if self.options.stream && !self.options.is_quiet() && !self.is_lent {
             self.screen.stderr_line(&printable(line));
         }
     }
@@ -509,6 +529,7 @@ impl Reporter for Human {
 
     fn tick_every(&mut self) -> Option<Duration> {
         match (self.screen.has_status(), self.options.is_quiet()) {
+            _ if self.is_lent => None,
             (true, _) => Some(REDRAW),
             (false, true) => None,
             (false, false) => Some(SIGN_OF_LIFE),

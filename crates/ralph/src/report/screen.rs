@@ -9,6 +9,8 @@
 
 use super::out::{Out, say, shown, shown_json};
 use super::status_line::{Status, StatusLine};
+use crate::layout::RunDir;
+use crate::terminal::{self, Watched};
 use jiff::Zoned;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -49,6 +51,10 @@ enum Job {
     Aside(String),
     Status(Status),
     ClearStatus,
+    /// The terminal of this run's agent, until the agent ends. Everything else waits.
+    AgentsTerminal(RunDir),
+    /// That agent has ended, also if it never had a terminal.
+    AgentEnded,
 }
 
 /// So much is handed over at once, and may wait to be printed.
@@ -165,6 +171,17 @@ impl Screen {
         self.hand_over(Job::ClearStatus);
     }
 
+    /// Gives the terminal to the agent that begins.
+    pub(super) fn lend_to_agent(&mut self, run: RunDir) {
+        self.flush();
+        self.hand_over(Job::ClearStatus);
+        self.hand_over(Job::AgentsTerminal(run));
+    }
+
+    pub(super) fn agent_ended(&mut self) {
+        self.hand_over(Job::AgentEnded);
+    }
+
     fn hand_over(&mut self, job: Job) {
         match &mut self.outlet {
             Outlet::Printer(printer) => printer.hand_over(job),
@@ -232,7 +249,7 @@ impl Job {
             Job::Out(bytes) => bytes.len(),
             Job::Aside(text) => text.len(),
             Job::Status(status) => status.line.len(),
-            Job::ClearStatus => 0,
+            Job::ClearStatus | Job::AgentsTerminal(_) | Job::AgentEnded => 0,
         }
     }
 }
@@ -277,6 +294,12 @@ impl Queue {
         Some(job)
     }
 
+    /// Whether the agent that was to be shown has ended, or the run.
+    fn has_agent_ended(&self) -> bool {
+        let waiting = self.lock();
+        waiting.closed || waiting.jobs.iter().any(|job| matches!(job, Job::AgentEnded))
+    }
+
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -301,7 +324,22 @@ fn print(queue: &Queue, mut line: Option<StatusLine>) {
             (Job::Aside(text), None) => say(&text),
             (Job::Status(status), Some(line)) => line.show(status),
             (Job::ClearStatus, Some(line)) => line.clear(),
-            (Job::Status(_) | Job::ClearStatus, None) => {}
+            (Job::AgentsTerminal(run), _) => show_agent(&run, queue),
+            (Job::Status(_) | Job::ClearStatus, None) | (Job::AgentEnded, _) => {}
+        }
+    }
+}
+
+/// How often it is looked whether the agent has a terminal by now.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Shows the agent's terminal here, from the moment that there is one.
+fn show_agent(run: &RunDir, queue: &Queue) {
+    while !queue.has_agent_ended() {
+        match terminal::watch(run) {
+            Ok(Watched::Nothing) => queue.wait_for_room(LOOK),
+            Ok(Watched::ToTheEnd) | Ok(Watched::ViewerGone) => return,
+            Err(cause) => return say(&format!("ralph: warning: cannot show the agent's terminal: {cause}")),
         }
     }
 }
@@ -311,6 +349,6 @@ fn write(job: Job, writer: &mut dyn Write) {
     let _ = match job {
         Job::Out(bytes) => writer.write_all(&bytes),
         Job::Aside(text) => writer.write_all(format!("{text}\n").as_bytes()),
-        Job::Status(_) | Job::ClearStatus => Ok(()),
+        Job::Status(_) | Job::ClearStatus | Job::AgentsTerminal(_) | Job::AgentEnded => Ok(()),
     };
 }

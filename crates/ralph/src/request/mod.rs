@@ -20,11 +20,12 @@ use crate::hook;
 use crate::layout::{self, Project};
 use crate::place::{self, PlaceError};
 use crate::sandbox;
-use crate::settings::{ProofSettings, Settings};
+use crate::settings::{ProofSettings, Settings, WorkersSettings};
 use ralph_loop::Run;
 use ralph_loop::check::CheckSpec;
 use ralph_loop::dialect::{Dialect, OutputKind};
 use ralph_loop::guard::GuardSpec;
+use ralph_loop::interactive::Permissions;
 use ralph_loop::limits::{
     Backoff, DEFAULT_MAX_OUTAGE_MS, Limits, Patience, WORKER_SILENCE_MS, WORKER_TEXT_SILENCE_MS,
     WORKER_TOOL_MS,
@@ -32,7 +33,7 @@ use ralph_loop::limits::{
 use ralph_loop::money::Usd;
 use ralph_loop::plan::Plan;
 use ralph_loop::proof::{ProofMode, ProofSpec};
-use ralph_loop::run::{PromptOptions, Roles};
+use ralph_loop::run::{Interactive, PromptOptions, Roles};
 use ralph_loop::sandbox::SandboxChoice;
 use ralph_loop::scm::ScmSpec;
 use std::io;
@@ -72,17 +73,45 @@ pub struct Terms {
     pub notify: Option<String>,
     /// For a worker, which runs unattended: it is not silent for long.
     pub seated: bool,
+    /// On a terminal; the settings have a say for workers only.
+    pub interactive: Option<InteractiveTerms>,
     /// Spawned without a plan's name: its iterations are the work, unless it is told when it is done.
     pub unplanned: bool,
 }
 
+/// How an agent is to work on a terminal. Whatever is missing comes from the settings.
+#[derive(Clone, Debug, Default)]
+pub struct InteractiveTerms {
+    pub ready_timeout: Option<u64>,
+    pub ready_patterns: Vec<String>,
+    pub check_done_continuously: bool,
+    pub max_context: Option<u8>,
+    pub permissions: Option<Permissions>,
+    pub as_system_prompt: bool,
+}
+
 impl Terms {
-    fn patience(&self) -> Patience {
-        let of_worker = |ms| self.seated.then_some(ms);
+    fn interactive(&self, settings: &WorkersSettings) -> Option<Interactive> {
+        let of_worker = (self.seated && settings.interactive).then(InteractiveTerms::default);
+        let terms = self.interactive.clone().or(of_worker)?;
+        Some(Interactive {
+            ready_within_ms: terms.ready_timeout.unwrap_or((settings.ready_timeout.max(0.0) * 1000.0) as u64),
+            permissions: terms.permissions.unwrap_or(settings.permissions),
+            max_context: terms.max_context,
+            ready_patterns: terms.ready_patterns,
+            check_done_continuously: terms.check_done_continuously,
+            as_system_prompt: terms.as_system_prompt,
+        })
+    }
+
+    /// The hooks of an agent on a terminal show that its turn goes on, so that silence means nothing there.
+    fn patience(&self, interactive: bool) -> Patience {
+        let of_worker = |ms| (self.seated && !interactive).then_some(ms);
+        let of_screen = |ms| (self.seated || interactive).then_some(ms);
         Patience {
             silence_ms: self.silence.or(of_worker(WORKER_SILENCE_MS)),
             tool_ms: self.tool_silence.or(of_worker(WORKER_TOOL_MS)),
-            text_ms: of_worker(WORKER_TEXT_SILENCE_MS).filter(|_| self.silence.is_none()),
+            text_ms: of_screen(WORKER_TEXT_SILENCE_MS).filter(|_| self.silence.is_none()),
         }
     }
 }
@@ -108,7 +137,7 @@ fn limits(terms: &Terms, settings: &Settings) -> Limits {
         stall_after: terms.stall_after.unwrap_or(settings.stall_after),
         agent_timeout_ms: terms.timeout.or(settings.timeout.map(ms)),
         max_outage_ms: terms.max_outage.unwrap_or(DEFAULT_MAX_OUTAGE_MS),
-        patience: terms.patience(),
+        patience: terms.patience(terms.interactive(&settings.workers).is_some()),
         min_free: settings.min_free_bytes(),
         backoff: Backoff { base_ms: ms(settings.backoff.base), cap_ms: ms(settings.backoff.cap) },
     }
@@ -164,6 +193,7 @@ fn assemble(
             may_be_empty: terms.unplanned,
         },
         proof: Some(proof(terms, settings)),
+        interactive: terms.interactive(&settings.workers),
         log,
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),
     };

@@ -5,7 +5,7 @@
 
 use super::canary::Works;
 use super::surroundings::Surroundings;
-use super::{Inside, Role, Sandbox, sockets};
+use super::{Inside, Sandbox, sockets};
 use crate::proof::mounts::{Access, Mounts};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ const RESOLVER: &str = "/etc/resolv.conf";
 
 /// Adds all of it to mounts without any.
 pub fn mount(mounts: &mut Mounts, sandbox: &Sandbox, inside: &Inside<'_>) {
-    if inside.role == Role::User {
+    if inside.on_terminal {
         mounts.keep_terminal();
     }
     system(mounts, sandbox);

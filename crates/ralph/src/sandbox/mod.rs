@@ -112,11 +112,13 @@ pub struct Inside<'a> {
     pub reads: &'a [PathBuf],
     /// Those that it writes; they have to exist.
     pub writes: &'a [PathBuf],
+    /// It has a terminal of its own, which it may control.
+    pub on_terminal: bool,
 }
 
 impl Inside<'_> {
     pub fn of(role: Role) -> Inside<'static> {
-        Inside { role, mounts: None, reads: &[], writes: &[] }
+        Inside { role, mounts: None, reads: &[], writes: &[], on_terminal: role == Role::User }
     }
 }
 
@@ -372,6 +374,19 @@ impl Sandbox {
         match &self.network {
             Some(network) => network.enter(entry),
             None => entry,
+        }
+    }
+
+    /// Whether an agent inside has a configuration of its own, made from the user's.
+    pub fn has_own_config(&self) -> bool {
+        matches!(self.works, Works::Bwrap(_))
+    }
+
+    /// Where files and directories are that programs see at another path, by that path.
+    pub fn moved(&self, role: Role) -> Vec<(PathBuf, PathBuf)> {
+        match (&self.works, &self.private) {
+            (Works::Bwrap(_), Some(private)) => private.moved(role),
+            (Works::Bwrap(_), None) | (Works::Landlock, _) => Vec::new(),
         }
     }
 

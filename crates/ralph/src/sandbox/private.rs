@@ -136,6 +136,11 @@ impl Private {
         }
     }
 
+    /// Where files and directories are that a program sees at another path, by that path.
+    pub fn moved(&self, role: Role) -> Vec<(PathBuf, PathBuf)> {
+        self.visible(role).moved()
+    }
+
     fn visible(&self, role: Role) -> Visible {
         let mut visible = self.home.visible.clone();
         visible.extend(&self.caches.visible);

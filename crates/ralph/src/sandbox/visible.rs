@@ -50,6 +50,12 @@ impl Visible {
         }
     }
 
+    /// What is at another path outside, by its path inside.
+    pub fn moved(&self) -> Vec<(PathBuf, PathBuf)> {
+        let moved = self.binds.iter().filter(|(path, bind)| **path != bind.from);
+        moved.map(|(path, bind)| (path.clone(), bind.from.clone())).collect()
+    }
+
     fn link(&mut self, view: &View, path: &Path, target: PathBuf) {
         if view.is_hidden(path) {
             self.links.insert(path.to_path_buf(), target);

@@ -38,6 +38,7 @@ use crate::secrets;
 use file::{Role, Source};
 use ralph_loop::check::FailAction;
 use ralph_loop::guard::{Category, Level};
+use ralph_loop::interactive::Permissions;
 use ralph_loop::money::Usd;
 use ralph_loop::price::Price;
 use ralph_loop::proof::ProofMode;
@@ -88,6 +89,7 @@ pub struct Settings {
     pub keep_streams: f64,
     pub stories: StoriesSettings,
     pub tasks: TasksSettings,
+    pub workers: WorkersSettings,
     pub agents: AgentsSettings,
     /// A command.
     pub notify: Option<String>,
@@ -149,6 +151,15 @@ pub struct StoriesSettings {
 pub struct TasksSettings {
     pub commit_left: bool,
     pub hooks: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkersSettings {
+    pub interactive: bool,
+    /// Seconds.
+    pub ready_timeout: f64,
+    pub permissions: Permissions,
 }
 
 /// Programs that do one kind of work only.

@@ -244,6 +244,12 @@ pub const KEYS: &[Key] = &[
         doc: "How `ralph tasks` works through `ralph/tasks.json`.",
     },
     Key {
+        name: "workers",
+        kind: Kind::Group(WORKERS),
+        default: Fallback::Group,
+        doc: "How workers run their agents: see docs/interactive.md.",
+    },
+    Key {
         name: "agents",
         kind: Kind::Group(AGENTS),
         default: Fallback::Group,
@@ -386,6 +392,29 @@ const STORIES: &[Key] = &[
         kind: Kind::Switch,
         default: Fallback::Switch(false),
         doc: "Commit each story when it is done, as `[1.1] Title`, on a branch for the run (`--commit`).",
+    },
+];
+
+const WORKERS: &[Key] = &[
+    Key {
+        name: "interactive",
+        kind: Kind::Switch,
+        default: Fallback::Switch(false),
+        doc: "Run the agents of workers on a terminal that people can watch and type into (`--interactive`).",
+    },
+    Key {
+        name: "readyTimeout",
+        kind: Kind::Number { zero: false },
+        default: Fallback::Count(30),
+        doc: "Seconds until an agent that shows no sign of being ready is reported as waiting for you \
+              (`--ready-timeout`).",
+    },
+    Key {
+        name: "permissions",
+        kind: Kind::Choice(&["ask", "allow"]),
+        default: Fallback::Text("ask"),
+        doc: "What becomes of an interactive agent's request for a permission: `ask` waits for you, `allow` \
+              grants it (`--permissions`).",
     },
 ];
 

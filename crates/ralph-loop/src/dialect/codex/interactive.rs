@@ -14,6 +14,9 @@ use crate::dialect::command::{
 const ARGUMENT_BYTES: usize = 120 << 10;
 /// What makes a `!` at the beginning a text.
 const LEAD_IN: &str = "\n";
+/// It asks users of these models whether they want the newer one, unless they were asked; that goes by both names. A
+/// model that is not here makes it wait for a person, once.
+const SEEN_MODELS: &str = r#"notice.model_migrations={"gpt-5.5"="gpt-6-sol","gpt-5.6-sol"="gpt-6-sol","gpt-5.6-terra"="gpt-6-sol","gpt-5.6-luna"="gpt-6-luna"}"#;
 /// Flags of `exec`.
 const HEADLESS: [&str; 2] = ["--skip-git-repo-check", "--output-schema"];
 const APPROVAL: [&str; 3] = ["--ask-for-approval", "-a", "--approve-for-me"];
@@ -58,6 +61,7 @@ pub(super) fn command_line(
     if !user.given().any(|arg| arg.trim_start_matches("--config=").starts_with("projects")) {
         add(&["-c", &trusted]);
     }
+    add(&["-c", SEEN_MODELS]);
     if let Some(hooks) = invocation.hooks.filter(|hooks| !hooks.config.is_empty()) {
         for line in hooks.config {
             add(&["-c", line]);
@@ -101,7 +105,8 @@ mod tests {
     #[track_caller]
     fn check(ask: &Ask<'_>, typed: &str) {
         let line = build("codex", ask).unwrap();
-        assert_eq!(line.argv.join(" "), format!("codex {typed} -- say {{model}}"));
+        let (seen_models, typed) = (format!(" -c {SEEN_MODELS}"), format!("codex {typed} -- say {{model}}"));
+        assert_eq!(line.argv.join(" ").replacen(&seen_models, "", 1), typed);
         assert_eq!((line.stdin, line.output), (PromptVia::Argument, Dialect::Codex));
     }
 

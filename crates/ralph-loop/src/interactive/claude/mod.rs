@@ -12,6 +12,7 @@
 mod result;
 mod transcript;
 
+use super::answer::Keys;
 use super::hook::Hook;
 use super::person::{Person, Ready};
 use super::prompt::Handover;
@@ -91,7 +92,7 @@ impl Claude {
         Claude {
             ready: Ready::Unstarted,
             person: Person::default(),
-            handover: Handover::new(expects.prompt.clone()),
+            handover: Handover::new(&expects),
             turn: Turn::Open,
             session: String::new(),
             model: String::new(),
@@ -127,6 +128,10 @@ impl Claude {
             self.complete(now_ms, &mut effects);
         }
         effects
+    }
+
+    pub(super) fn keys_for(&self, text: &str) -> Vec<u8> {
+        self.person.keys_for(text, &Keys { grant: "1" })
     }
 
     pub(super) fn wake_at(&self) -> Option<u64> {

@@ -9,6 +9,7 @@
 
 mod rollout;
 
+use super::answer::Keys;
 use super::hook::Hook;
 use super::person::{Person, Ready};
 use super::prompt::Handover;
@@ -45,7 +46,7 @@ impl Codex {
         Codex {
             ready: Ready::Unstarted,
             person: Person::default(),
-            handover: Handover::new(expects.prompt.clone()),
+            handover: Handover::new(&expects),
             thread: String::new(),
             is_over: false,
             usage: Usage::default(),
@@ -77,6 +78,10 @@ impl Codex {
         }
         self.ready.tick(now_ms, &self.expects, &mut self.person, &mut effects);
         effects
+    }
+
+    pub(super) fn keys_for(&self, text: &str) -> Vec<u8> {
+        self.person.keys_for(text, &Keys { grant: "y" })
     }
 
     pub(super) fn wake_at(&self) -> Option<u64> {

@@ -42,7 +42,7 @@ pub fn hold(prepared: &Prepared, told: &str, lock: WorkspaceLock) -> Result<Exit
     let failed = |cause| PlannerError::Record { dir: record.dir().to_path_buf(), cause };
     let instructions = Instructions::of(prepared, told).map_err(failed)?;
     let ralph = std::env::current_exe().map_err(failed)?;
-    let calls = HookCalls { program: &ralph, set: Some(HookSet::Planning), guard: None };
+    let calls = HookCalls { program: &ralph, set: Some(HookSet::Planning), guard: None, terminal: false };
     let settings = hook::claude_settings(&calls).to_string();
     fsx::write_private(&record.settings(), settings.as_bytes()).map_err(failed)?;
     let config = hook::codex_config(&calls);

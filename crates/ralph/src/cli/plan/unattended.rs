@@ -21,7 +21,8 @@ use std::time::Duration;
 const ROUNDS: u32 = 4;
 
 pub fn plan(prepared: &Prepared, format: Format) -> Result<ExitCode, PlannerError> {
-    let options = HumanOptions { display: Display::Compact, stream: true, timestamps: false };
+    let options =
+        HumanOptions { display: Display::Compact, stream: true, timestamps: false, agents_terminals: None };
     // One for all questions: it reads the terminal from the first one on.
     let mut asker = None;
     let mut planned = match format {

@@ -1,5 +1,6 @@
 //! Agents: started for an iteration, or asked for a commit message.
 
+use super::on_terminal::{self, OnTerminal};
 use super::{Lane, Launch, LaunchSite, Program, Shared, StartError, Told};
 use crate::engine::activity::Activity;
 use crate::engine::assignment::{HandedOut, TaskAgent, agent_can_commit, forms};
@@ -19,7 +20,8 @@ use crate::process::Stdio3;
 use crate::sandbox::{Inside, Role};
 use crate::secrets;
 use ralph_loop::dialect::{
-    AnswerIn, CommandLine, Dialect, Hooks, Invocation, Lines, PromptVia, StreamReader, Wants, command_line,
+    AnswerIn, Dialect, Hooks, Invocation, Lines, PromptAs, PromptVia, StreamReader, Terminal, Wants,
+    command_line,
 };
 use ralph_loop::done_pattern::DonePattern;
 use ralph_loop::event::How;
@@ -120,11 +122,22 @@ impl Lane {
         let forms = takes_hooks.then(|| forms(run, &shared.run_dir, &ralph, handed_out.hooks)).transpose()?;
         let hooks = forms.as_ref();
         let hooks = hooks.map(|forms| Hooks { settings: &forms.settings, config: &forms.config });
+        let workspace = run.workspace.to_string_lossy();
+        let wants = match &run.interactive {
+            Some(interactive) => Wants::Terminal(Terminal {
+                workspace: &workspace,
+                prompt_as: match interactive.as_system_prompt {
+                    true => PromptAs::SystemPrompt,
+                    false => PromptAs::Question,
+                },
+            }),
+            None => Wants::Events,
+        };
         let request = AgentRequest {
             iteration,
             agent,
             prompt: &prompt,
-            wants: Wants::Events,
+            wants,
             session: Some(&session),
             budget,
             hooks,
@@ -192,11 +205,11 @@ impl Lane {
         let hash = shared.texts.put(prompt)?;
         let recorded = shared.run_dir.text(&hash);
         let invocation = request.invocation(spec);
-        let line = |file: &Path| command_line(spec.dialect, &invocation, &file.to_string_lossy(), prompt);
-        let (line, handed) = match line(&recorded)? {
-            CommandLine { stdin: PromptVia::File, .. } if *shown != *prompt => {
+        let built = |file: &Path| command_line(spec.dialect, &invocation, &file.to_string_lossy(), prompt);
+        let (line, handed) = match built(&recorded)? {
+            line if *shown != *prompt && line.names(&recorded.to_string_lossy()) => {
                 let handed = HandedFile::instead_of(&recorded, &shared.run_dir.home(), prompt.as_bytes())?;
-                (line(handed.path())?, Some(handed))
+                (built(handed.path())?, Some(handed))
             }
             line => (line, None),
         };
@@ -236,7 +249,7 @@ impl Lane {
             room: Room::of(most),
             gap_warned: false,
             prompt: hash,
-            _handed: handed,
+            handed: handed.into_iter().collect(),
             price: spec.price,
             started: Instant::now(),
             activity: Activity::of(line.output, request.patience, Instant::now()),
@@ -246,7 +259,26 @@ impl Lane {
             blocker_recorded: None,
             problem: None,
         };
-        let mut env = request.extra_env;
+        let role = Role::Agent(agents::agent(&spec.program));
+        let on_terminal = match (&run.interactive, request.wants) {
+            (Some(interactive), Wants::Terminal(_)) => {
+                let heard = request.hooks.is_some_and(|hooks| hooks.are_in(&line.argv));
+                if line.output != Dialect::Plain && !heard {
+                    return Err(StartError::NotHeard { agent: spec.name.clone() });
+                }
+                step.reader = step.reader.in_terminal();
+                let on_terminal = OnTerminal::of(interactive, &line, request.pattern);
+                Some(on_terminal.within(shared.sandbox.as_deref(), role))
+            }
+            _ => None,
+        };
+        let (mut env, mut own_config) = (request.extra_env, None);
+        if on_terminal.is_some() {
+            let (of_terminal, config) = on_terminal::env(spec, shared)?;
+            env.extend(of_terminal);
+            own_config = config.as_ref().and_then(|file| Some(file.path().parent()?.to_path_buf()));
+            step.handed.extend(config);
+        }
         // Only where ralph's own hooks cannot be passed, those of the plugin take their place.
         if request.hooks.is_none_or(|hooks| hooks.are_in(&line.argv)) {
             env.push((hook::PLUGINS_HOOKS, hook::OFF.to_owned()));
@@ -260,14 +292,24 @@ impl Lane {
             step.raw_out.open()?;
         }
         let told = Told::Run { iteration: request.iteration, extra: env };
-        let files = RecordFiles::of(&shared.run_dir, prompt_file, &line.answer, shared.sandbox.is_some())?;
+        let mut files =
+            RecordFiles::of(&shared.run_dir, prompt_file, &line.answer, shared.sandbox.is_some())?;
+        if on_terminal.is_some() {
+            files.writes.push(shared.run_dir.turn_socket());
+            files.writes.extend(own_config);
+        }
         let inside = Inside {
             reads: &files.reads,
             writes: &files.writes,
-            ..Inside::of(Role::Agent(agents::agent(&spec.program)))
+            on_terminal: on_terminal.is_some(),
+            ..Inside::of(role)
         };
         let site = LaunchSite::Inside(inside);
-        self.spawn(run, shared, Launch { argv, cwd: &run.workspace, stdio, told, site })?;
+        self.spawn(
+            run,
+            shared,
+            Launch { argv, cwd: &run.workspace, stdio, told, site, terminal: on_terminal },
+        )?;
         // Making a file takes longer than anything else between two agents, so where it can wait
         // it is made while the agent starts. An agent whose words cannot be kept is ended at once.
         if let Err(cause) = step.raw_out.open() {

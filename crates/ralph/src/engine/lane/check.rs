@@ -47,7 +47,11 @@ impl Lane {
         let copy = shared.copy.as_ref().ok_or(StartError::NoCopy)?;
         let (cwd, mounts) = (copy.entered_at(&run.workspace), copy.mounts(shared.has_own_tmp()));
         let site = LaunchSite::Inside(Inside { mounts, ..Inside::of(Role::Check) });
-        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site })?;
+        self.spawn(
+            run,
+            shared,
+            Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site, terminal: None },
+        )?;
         Ok(Program::Setup(SetupStep { log, output, pipe, started: Instant::now() }))
     }
 }
@@ -108,7 +112,11 @@ impl Lane {
             | Round::StartGates
             | Round::OldSource => LaunchSite::Inside(Inside { mounts, ..Inside::of(Role::Check) }),
         };
-        self.spawn(run, shared, Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site })?;
+        self.spawn(
+            run,
+            shared,
+            Launch { argv, cwd: &cwd, stdio, told: Told::Nothing, site, terminal: None },
+        )?;
         // Without a thread the log is not held to its cap, and the check is run all the same.
         let guard = LogGuard::over(&output, run, spec).unwrap_or(None);
         let (started, began) = (Instant::now(), SystemTime::now());

@@ -81,7 +81,14 @@ impl Lane {
         self.spawn(
             run,
             shared,
-            Launch { argv, cwd, stdio, told, site: LaunchSite::Inside(Inside::of(Role::Commit)) },
+            Launch {
+                argv,
+                cwd,
+                stdio,
+                told,
+                site: LaunchSite::Inside(Inside::of(Role::Commit)),
+                terminal: None,
+            },
         )?;
         Ok(Program::OwnCommit(OwnCommitStep { own_commit, output }))
     }

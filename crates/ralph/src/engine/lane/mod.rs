@@ -9,6 +9,7 @@ mod agent;
 mod check;
 mod commit;
 mod lanes;
+mod on_terminal;
 mod prepare;
 mod program;
 mod shared;
@@ -30,6 +31,7 @@ use crate::git;
 use crate::place;
 use crate::process::{self, Keeper, KeeperEvent, ProcessError, Stdio3};
 use crate::sandbox::{Inside, Role};
+use on_terminal::OnTerminal;
 use ralph_loop::Run;
 use ralph_loop::dialect::CommandLineError;
 use ralph_loop::event::{End, Fact, How, StepId};
@@ -111,6 +113,10 @@ pub(super) enum StartError {
         "hooks have appeared in .codex/ since the run began, so {agent} would work without the guard: remove them, or start another run"
     )]
     GuardLost { agent: String },
+    #[error(
+        "ralph cannot hear {agent} on a terminal without its hooks: it has settings or hooks of its own (agent.flags, .codex/)"
+    )]
+    NotHeard { agent: String },
     #[error("internal error: there is no copy to check")]
     NoCopy,
 }
@@ -129,6 +135,7 @@ struct Launch<'a> {
     stdio: Stdio3,
     told: Told,
     site: LaunchSite<'a>,
+    terminal: Option<OnTerminal>,
 }
 
 /// On which side of the run's sandbox a program runs.
@@ -241,8 +248,11 @@ impl Lane {
     }
 
     fn spawn(&mut self, run: &Run, shared: &Shared, launch: Launch<'_>) -> Result<(), StartError> {
-        let Launch { argv, cwd, stdio, told, site } = launch;
-        let (env, env_remove) = told.env(run, shared);
+        let Launch { argv, cwd, mut stdio, told, site, terminal } = launch;
+        let (env, mut env_remove) = told.env(run, shared);
+        if terminal.is_some() {
+            env_remove.extend(on_terminal::OTHER_TERMINALS.map(OsString::from));
+        }
         let env = env.into_iter().map(|(name, value)| (name.to_string(), value));
         // For checks, too: what git leaves running in the background is ended with its step, half way
         // and with its lock.
@@ -257,6 +267,14 @@ impl Lane {
                 place::command(shared.sandbox.as_deref(), &inside, command)
             }
             LaunchSite::Outside => place::command(None, &Inside::of(Role::Check), command),
+        };
+        let command = match terminal {
+            Some(terminal) => {
+                let (command, told) = terminal.command(command, shared)?;
+                stdio.stdin = told.into();
+                command
+            }
+            None => command,
         };
         let keeper = match &mut self.keeper {
             Some(keeper) => keeper,
