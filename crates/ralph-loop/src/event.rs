@@ -6,7 +6,7 @@
 
 use crate::ask::{Ask, Silence};
 use crate::check::CheckEnd;
-use crate::dialect::{Answer, Blocker, Exit, StreamSummary};
+use crate::dialect::{Answer, Blocker, Exit, NeedsPerson, StreamSummary};
 use crate::gates::GateChange;
 use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
@@ -94,6 +94,9 @@ pub enum Fact {
         /// What a person is to do about it, in its terminal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
+        /// Why it needs one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<NeedsPerson>,
     },
     /// Work was to begin, and there is too little room for it.
     LowDisk(Shortage),

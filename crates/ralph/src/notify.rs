@@ -5,9 +5,10 @@
 //! it does the run goes on.
 
 use crate::process::tool::Tool;
-use crate::report::{low_disk, say};
+use crate::report::{Seen, low_disk, say, waits_for_you};
 use crate::secrets;
 use ralph_loop::ask::Ask;
+use ralph_loop::dialect::Awaited;
 use ralph_loop::event::{StopKind, StopReason};
 use ralph_loop::state::Stopped;
 use ralph_loop::text::printable;
@@ -75,7 +76,7 @@ impl Notifier {
 
     pub fn update(&mut self, update: &Update<'_>) {
         for moment in &update.moments {
-            let Some((event, note)) = news(moment) else { continue };
+            let Some((event, note)) = news(moment, &update.run.id, self.worker) else { continue };
             let view = update.view();
             if view.reason.is_some() && view.reason == self.untold {
                 continue;
@@ -121,7 +122,7 @@ impl Notifier {
 }
 
 /// What is worth a message, and a note with it.
-fn news(moment: &Moment<'_>) -> Option<(&'static str, Option<String>)> {
+fn news(moment: &Moment<'_>, run: &str, worker: Option<&str>) -> Option<(&'static str, Option<String>)> {
     match moment {
         Moment::Stopped { stopped, success, .. } => {
             Some((word(stopped.reason, *success)?, stopped.note.clone()))
@@ -131,8 +132,13 @@ fn news(moment: &Moment<'_>) -> Option<(&'static str, Option<String>)> {
         Moment::WaitBegan(Wait::Network) => {
             Some(("waiting", Some("the agent is waiting for the network".to_string())))
         }
-        Moment::WaitBegan(Wait::Person { text }) => {
-            Some(("waiting", Some(format!("the agent is waiting for a person: {text}"))))
+        Moment::WaitBegan(Wait::Person { why, text }) => {
+            let awaited = Awaited { why: *why, text: (*text).to_string() };
+            let (name, seen) = match worker {
+                Some(name) => (name, Seen::Window),
+                None => (run, Seen::ItsTerminal),
+            };
+            Some(("waiting", Some(waits_for_you(&awaited, name, seen))))
         }
         Moment::WaitBegan(Wait::Service { why }) => Some(("waiting", Some((*why).to_string()))),
         _ => None,

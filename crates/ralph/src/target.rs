@@ -12,6 +12,7 @@ use crate::tmux;
 use crate::worker::record::{Record, WorkerState};
 use crate::worker::{self, WorkerError, workers};
 use jiff::Zoned;
+use ralph_loop::dialect::Awaited;
 use ralph_loop::text::natural_order;
 use ralph_loop::view::RunView;
 use serde::{Serialize, Serializer};
@@ -88,6 +89,12 @@ impl Target {
     /// Its loop works, waits or is paused.
     pub fn is_live(&self) -> bool {
         self.alive && self.state.reason.is_none()
+    }
+
+    /// What its agent needs a person for now.
+    pub fn waits_for_person(&self) -> Option<&Awaited> {
+        let waits = self.view.as_ref()?.waits_for_person.as_ref()?;
+        self.is_live().then_some(&waits.awaited)
     }
 
     /// The directory that its run was started in.

@@ -36,8 +36,8 @@ pub use command::{
 };
 pub use event::{AgentEvent, ResultInfo, TodoItem, TodoStatus, ToolInput};
 pub use lines::{Line, Lines};
-pub use own_line::NeedsPerson;
 pub(crate) use own_line::OwnLine;
+pub use own_line::{Awaited, NeedsPerson};
 pub use planning::{Conversation, Planning, PlanningSession, Talk, can_ask, can_plan, planning_command};
 pub(crate) use questions::questions_of;
 pub use questions::{
@@ -171,8 +171,8 @@ impl StreamReader {
     }
 
     /// What a person is to do about an agent that is blocked by one.
-    pub fn awaited(&self) -> Option<&str> {
-        self.person.awaited.as_deref()
+    pub fn awaited(&self) -> Option<&Awaited> {
+        self.person.awaited.as_ref()
     }
 
     /// The output is over; what it came to.

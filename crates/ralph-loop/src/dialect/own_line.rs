@@ -139,10 +139,19 @@ impl<'a> OwnLine<'a> {
     }
 }
 
-/// What an agent in a terminal waits for a person to do, as its stream has said so far.
+/// What an agent in a terminal waits for a person to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaited {
+    /// Nothing where the journal does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<NeedsPerson>,
+    pub text: String,
+}
+
+/// What an agent in a terminal waits for, as its stream has said so far.
 #[derive(Debug, Default)]
 pub(super) struct Person {
-    pub(super) awaited: Option<String>,
+    pub(super) awaited: Option<Awaited>,
     /// Lines of ralph's own count, whatever the dialect.
     pub(super) is_heard: bool,
 }
@@ -164,7 +173,8 @@ impl Person {
     fn hear(&mut self, line: OwnLine<'_>, seen: &mut StreamSummary, sink: Sink<'_>) {
         match line {
             OwnLine::Waiting { why, text } => {
-                self.awaited = Some(clip(&text, TEXT_CHARS).into_owned());
+                let clipped = clip(&text, TEXT_CHARS).into_owned();
+                self.awaited = Some(Awaited { why: Some(why), text: clipped });
                 sink(AgentEvent::Waiting { why, text });
             }
             OwnLine::Working => {

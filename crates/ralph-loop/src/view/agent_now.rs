@@ -21,9 +21,6 @@ pub struct AgentNow {
     /// Of the turn that it is in, as far as that cost includes it.
     #[serde(default)]
     paid: Tokens,
-    /// What it waits for a person to do in its terminal.
-    #[serde(default)]
-    pub awaited: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,13 +60,8 @@ impl AgentNow {
                 self.finished += result.tokens;
                 (self.turn, self.paid) = (Tokens::default(), Tokens::default());
                 self.cost = result.cost.or(self.cost);
-                self.awaited = None;
             }
             AgentEvent::Cost(usd) => (self.cost, self.paid) = (Some(*usd), self.turn),
-            AgentEvent::Waiting { text, .. } => {
-                self.awaited = Some(clip(&printable(text), WORDS).into_owned());
-            }
-            AgentEvent::Working => self.awaited = None,
             _ => {}
         }
     }
@@ -98,7 +90,7 @@ impl AgentNow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::{NeedsPerson, ResultInfo};
+    use crate::dialect::ResultInfo;
 
     #[test]
     fn a_cost_that_is_known_meanwhile_is_no_estimate_until_more_is_used() {
@@ -108,15 +100,6 @@ mod tests {
         assert_eq!(now.cost(price()), Some(Cost { usd: Usd::from_dollars(7.0), estimated: false }));
         now.follow(&AgentEvent::Usage(tokens(1_000_001)), None);
         assert!(now.cost(price()).unwrap().estimated);
-    }
-
-    #[test]
-    fn what_a_person_is_waited_for_is_known_until_the_agent_goes_on() {
-        let mut now = AgentNow::default();
-        now.follow(&AgentEvent::Waiting { why: NeedsPerson::Question, text: "Which?".into() }, None);
-        assert_eq!(now.awaited.as_deref(), Some("Which?"));
-        now.follow(&AgentEvent::Working, None);
-        assert_eq!(now.awaited, None);
     }
 
     fn tokens(input: u64) -> Tokens {

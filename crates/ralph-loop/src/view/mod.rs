@@ -19,4 +19,4 @@ pub use history::{CheckReport, EndKind, Iteration};
 pub use moment::{Moment, Update, Wait};
 pub use moments::Moments;
 pub use plan_view::{ItemView, Mark, items};
-pub use run_view::{Assignment, CheckView, Doing, RunView, Totals, Work};
+pub use run_view::{Assignment, CheckView, Doing, RunView, Totals, WaitsForPerson, Work};

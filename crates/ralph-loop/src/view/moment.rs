@@ -4,7 +4,7 @@ use super::history::Iteration;
 use super::run_view::{RunView, Totals};
 use crate::ask::Ask;
 use crate::check::{CheckEnd, CheckOutcome, CheckSpec};
-use crate::dialect::{Blocker, Exit};
+use crate::dialect::{Blocker, Exit, NeedsPerson};
 use crate::event::{AgentEnd, Event, How, RestoreEnd, SnapshotEnd, UncommittedEnd, Why};
 use crate::low_disk::Shortage;
 use crate::plan::Item;
@@ -145,6 +145,7 @@ pub enum Wait<'e> {
     },
     /// In the agent's terminal.
     Person {
+        why: Option<NeedsPerson>,
         text: &'e str,
     },
 }

@@ -6,7 +6,7 @@ use super::run_view::{RunView, Totals};
 use super::{AgentNow, Iteration};
 use crate::ask::Ask;
 use crate::check::CheckOutcome;
-use crate::dialect::{AgentEvent, Answer, Blocker, Exit};
+use crate::dialect::{AgentEvent, Answer, Awaited, Blocker, Exit};
 use crate::event::{AgentEnd, End, Event, Fact, How, Step, StepId, Why};
 use crate::next::{next, wake_at};
 use crate::plan::{Plan, PlanEnd};
@@ -126,11 +126,13 @@ impl Moments {
                 [Moment::Asked(ask)].into_iter().chain(paused).collect()
             }
             Fact::Silent { .. } => vec![Moment::Silent],
-            Fact::Blocked { by, text, .. } => {
+            Fact::Blocked { by, text, why, .. } => {
+                let text = text.as_deref().unwrap_or_default();
+                self.totals.awaited = Awaited { why: *why, text: text.to_string() };
                 let wait = match by {
                     Some(Blocker::Network) => self.begins_to_wait().then_some(Wait::Network),
                     // Each time is another thing to do.
-                    Some(Blocker::Person) => Some(Wait::Person { text: text.as_deref().unwrap_or_default() }),
+                    Some(Blocker::Person) => Some(Wait::Person { why: *why, text }),
                     Some(Blocker::Login) | None => None,
                 };
                 [Moment::Blocked(*by)].into_iter().chain(wait.map(Moment::WaitBegan)).collect()

@@ -2,7 +2,7 @@
 
 use super::AgentNow;
 use crate::check::CheckOutcome;
-use crate::dialect::{Dialect, Tokens};
+use crate::dialect::{Awaited, Dialect, Tokens};
 use crate::event::{Step, StopReason};
 use crate::low_disk::Shortage;
 use crate::money::{Cost, Usd};
@@ -26,6 +26,8 @@ pub struct Totals {
     pub(super) failures: u32,
     pub(super) tokens: Tokens,
     pub(super) agent_now: AgentNow,
+    /// What a person was last waited for.
+    pub(super) awaited: Awaited,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +69,9 @@ pub struct RunView {
     pub tokens: Tokens,
     pub max_cost: Option<Usd>,
     pub agent_now: AgentNow,
+    /// What the agent at work waits for a person to do in its terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for_person: Option<WaitsForPerson>,
     /// As the user asked.
     pub paused: bool,
     pub leaving: bool,
@@ -92,6 +97,14 @@ pub struct RunView {
 pub struct CheckView {
     pub command: String,
     pub outcome: CheckOutcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitsForPerson {
+    /// In the run's own time.
+    pub since_ms: u64,
+    #[serde(flatten)]
+    pub awaited: Awaited,
 }
 
 /// What goes on.
@@ -187,6 +200,7 @@ impl RunView {
             tokens,
             max_cost: state.ledger.limits.max_cost,
             agent_now: totals.agent_now.clone(),
+            waits_for_person: waits_for_person(state, totals),
             paused: state.asked.paused(),
             leaving: state.asked.leaving,
             stops_asked: state.asked.stops,
@@ -245,6 +259,12 @@ fn doing(run: &Run, state: &State) -> Doing {
         }
     };
     Doing::Step { work, since_ms: *since_ms }
+}
+
+/// Nothing once the run has stopped: the agent was ended.
+fn waits_for_person(state: &State, totals: &Totals) -> Option<WaitsForPerson> {
+    let flight = state.first_flight().filter(|_| state.stopped.is_none())?;
+    Some(WaitsForPerson { since_ms: flight.waits_for_person()?, awaited: totals.awaited.clone() })
 }
 
 fn assignment(run: &Run, state: &State) -> Assignment {

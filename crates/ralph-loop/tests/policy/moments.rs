@@ -3,6 +3,7 @@
 use crate::life::deterministic_lives;
 use crate::story::{Story, play};
 use ralph_loop::State;
+use ralph_loop::dialect::{Awaited, Blocker, NeedsPerson};
 use ralph_loop::event::{End, Event, Fact};
 use ralph_loop::view::{Doing, Moment, Moments, RunView, Wait, Work};
 
@@ -115,6 +116,28 @@ fn the_view_of_any_life_can_be_written_and_read() {
             assert!(view.reason.is_some() || !view.success, "{view:?}");
         });
     }
+}
+
+#[test]
+fn the_view_says_what_a_person_is_waited_for_until_the_agent_goes_on() {
+    let since = |words: &str| {
+        let (mut story, _) = play("", words);
+        for event in &mut story.events {
+            if let Fact::Blocked { by: Some(Blocker::Person), text, why, .. } = &mut event.fact {
+                (*text, *why) = (Some("Which?".into()), Some(NeedsPerson::Question));
+            }
+        }
+        let mut last = None;
+        follow(&story.events, |_, view| last = view.waits_for_person);
+        let awaited = Awaited { why: Some(NeedsPerson::Question), text: "Which?".into() };
+        assert!(last.as_ref().is_none_or(|waits| waits.awaited == awaited), "{last:?}");
+        last.map(|waits| waits.since_ms)
+    };
+    assert_eq!(since("start 10s person"), Some(10_000));
+    assert_eq!(since("start 10s person 20s online"), None);
+    assert_eq!(since("start 10s person talk"), None);
+    assert_eq!(since("start 10s person resumed"), None);
+    assert_eq!(since("start offline"), None);
 }
 
 #[test]

@@ -379,7 +379,7 @@ impl Story {
     }
 
     fn blocked(&self, by: Option<Blocker>) -> Fact {
-        Fact::Blocked { id: self.state.position.steps_begun, by, text: None }
+        Fact::Blocked { id: self.state.position.steps_begun, by, text: None, why: None }
     }
 
     /// Actions as text; if there are none, what the policy waits for.

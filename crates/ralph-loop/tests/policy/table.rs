@@ -94,7 +94,7 @@ fn fact(story: &Story, name: &str) -> Fact {
         })),
         "say" => Fact::Asked(Ask::Say { text: "h".into() }),
         "silent" => Fact::Silent { id: begun, silence: Silence { after_ms: 60_000, tool: false } },
-        "blocked" => Fact::Blocked { id: begun, by: Some(Blocker::Network), text: None },
+        "blocked" => Fact::Blocked { id: begun, by: Some(Blocker::Network), text: None, why: None },
         "low disk" => Fact::LowDisk(Shortage { free: 1, least: 2, at: "/w".into() }),
         "woke" => Fact::Woke,
         "stopped" => Fact::Stopped { reason: StopReason::Error, note: None },

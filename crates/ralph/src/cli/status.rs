@@ -6,6 +6,7 @@ use crate::error::CliError;
 use crate::layout::Home;
 use crate::report::{Out, Style, doing_now, fit, say, short, shown, up_now};
 use crate::target::{self, Target};
+use crate::worker::record::Status;
 use clap::Args;
 use jiff::Zoned;
 use ralph_loop::text::{one_line, printable};
@@ -196,7 +197,9 @@ fn lines(target: &Target, exactly: bool) -> Vec<String> {
         lines.push(format!("Time: {}", short(up_ms)));
         lines.push(format!("Cost: {}", view.cost()));
     }
-    if let Some(note) = &state.note {
+    // A loop that is gone has no agent that could be answered.
+    let awaited = state.status == Status::Waiting && target.is_abandoned();
+    if let Some(note) = state.note.as_ref().filter(|_| !awaited) {
         lines.push(format!("Note: {}", printable(note)));
     }
     lines

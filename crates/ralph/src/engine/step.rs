@@ -17,7 +17,8 @@ use ralph_loop::Run;
 use ralph_loop::ask::Silence;
 use ralph_loop::check::{CheckEnd, CheckSpec, Excerpt};
 use ralph_loop::dialect::{
-    self, AgentEvent, Answer, Blocker, Complaint, Dialect, Exit, Line, Lines, StreamReader, StreamSummary,
+    self, AgentEvent, Answer, Awaited, Blocker, Complaint, Dialect, Exit, Line, Lines, StreamReader,
+    StreamSummary,
 };
 use ralph_loop::event::{AgentEnd, End};
 use ralph_loop::price::{self, Price};
@@ -82,9 +83,16 @@ pub(super) struct AgentStep {
     pub(super) answers: u32,
     pub(super) answers_recorded: u32,
     /// What keeps it from going on, as recorded.
-    pub(super) blocker_recorded: Option<Blocker>,
+    pub(super) hindrance_recorded: Hindrance,
     /// The first failure to keep what the agent printed.
     pub(super) problem: Option<io::Error>,
+}
+
+/// What keeps an agent from going on. A person may be needed for one thing after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hindrance {
+    pub(super) by: Option<Blocker>,
+    pub(super) awaited: Option<Awaited>,
 }
 
 /// How long one of an agent's pipes is read before the loop looks at anything else: long beside
@@ -124,7 +132,7 @@ impl AgentStep {
     /// When it will have been silent for too long.
     pub(super) fn silent_at(&self) -> Option<Instant> {
         // An agent that waits for its service is expected to be silent.
-        let counts = !self.silence_recorded && self.blocker_recorded.is_none();
+        let counts = !self.silence_recorded && self.hindrance_recorded.by.is_none();
         self.activity.deadline().filter(|_| counts)
     }
 
@@ -161,14 +169,13 @@ impl AgentStep {
     }
 
     /// What keeps it from going on now, if that has changed since this was last asked.
-    pub(super) fn newly_blocked(&mut self) -> Option<Option<Blocker>> {
-        let now = self.reader.blocked();
-        (std::mem::replace(&mut self.blocker_recorded, now) != now).then_some(now)
-    }
-
-    /// What a person is to do in its terminal.
-    pub(super) fn awaited(&self) -> Option<String> {
-        self.reader.awaited().map(str::to_owned)
+    pub(super) fn newly_blocked(&mut self) -> Option<Hindrance> {
+        let (by, awaited) = (self.reader.blocked(), self.reader.awaited());
+        if (by, awaited) == (self.hindrance_recorded.by, self.hindrance_recorded.awaited.as_ref()) {
+            return None;
+        }
+        self.hindrance_recorded = Hindrance { by, awaited: awaited.cloned() };
+        Some(self.hindrance_recorded.clone())
     }
 
     fn take(&mut self, source: Source, bytes: &[u8], reporter: &mut dyn Reporter) {

@@ -231,6 +231,6 @@ fn waits_for(wait: view::Wait<'_>) -> String {
         view::Wait::Disk(shortage) => report::low_disk(shortage),
         view::Wait::Network => "the network is unavailable".to_string(),
         view::Wait::Service { why } => why.to_string(),
-        view::Wait::Person { text } => text.to_string(),
+        view::Wait::Person { text, .. } => text.to_string(),
     }
 }

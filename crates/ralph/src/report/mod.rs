@@ -6,6 +6,7 @@
 
 mod asked;
 mod assignment;
+mod awaited;
 mod human;
 pub mod in_the_way;
 mod log;
@@ -27,6 +28,7 @@ mod view_schema;
 
 pub use asked::{asked, changed};
 pub use assignment::assignment;
+pub use awaited::{Seen, awaited_words, waits_for_you};
 pub use human::{Display, Human, HumanOptions};
 pub use log::{Logged, log_lines};
 pub use ndjson::Ndjson;

@@ -1,5 +1,6 @@
 //! The status of a run, on one line.
 
+use super::awaited::awaited_words;
 use super::status_line::{Status, Taskbar};
 use super::style::{count, fit};
 use jiff::{SignedDuration, Zoned};
@@ -65,6 +66,9 @@ pub(super) fn status(view: &RunView, up_ms: u64, now: &Zoned, width: usize) -> S
         taskbar: match (&view.doing, percent) {
             (Doing::Waiting { until_ms: Some(at), .. }, _) if *at <= up_ms => Taskbar::Busy,
             (Doing::Waiting { .. }, percent) => Taskbar::Waiting(percent.unwrap_or(0)),
+            (Doing::Step { .. }, percent) if view.waits_for_person.is_some() => {
+                Taskbar::Waiting(percent.unwrap_or(0))
+            }
             (Doing::Step { .. }, Some(percent)) => Taskbar::Percent(percent),
             (Doing::Step { .. }, None) => Taskbar::Busy,
         },
@@ -122,11 +126,14 @@ fn what_and_how_long(view: &RunView, up_ms: u64, now: &Zoned) -> Option<(String,
             return waits.then(|| (String::new(), waiting(*waits_for, left_ms, now)));
         }
     };
-    let (what, since_ms) = match (work, &view.agent_now.tool) {
-        (Work::Agent { .. }, Some(tool)) => {
+    let (what, since_ms) = match (work, &view.waits_for_person, &view.agent_now.tool) {
+        (_, Some(waits), _) => {
+            (format!("waiting for you: {}", awaited_words(&waits.awaited)), waits.since_ms)
+        }
+        (Work::Agent { .. }, None, Some(tool)) => {
             (format!("{} {}", tool.name, tool.input), tool.since_ms.unwrap_or(since_ms))
         }
-        (work, _) => (name(work).to_string(), since_ms),
+        (work, None, _) => (name(work).to_string(), since_ms),
     };
     let what: Vec<&str> = what.split_whitespace().collect();
     let then = if view.paused { ", then paused" } else { "" };
@@ -175,8 +182,8 @@ fn waiting(waits_for: Option<WaitsFor>, left_ms: u64, now: &Zoned) -> String {
 pub fn doing_now(view: &RunView, now: &Zoned) -> String {
     let doing = doing(view, up_now(view, now), now);
     match (&view.agent_now.tool, &view.agent_now.words) {
-        (None, Some(words)) => format!("{doing}: {words}"),
-        (Some(_), _) | (None, None) => doing,
+        (None, Some(words)) if view.waits_for_person.is_none() => format!("{doing}: {words}"),
+        (None, Some(_)) | (Some(_), _) | (None, None) => doing,
     }
 }
 

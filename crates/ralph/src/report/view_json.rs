@@ -7,7 +7,7 @@ use super::assignment::assignment;
 use super::status::{doing_now, up_now};
 use crate::layout::RunDir;
 use jiff::Zoned;
-use ralph_loop::dialect::Tokens;
+use ralph_loop::dialect::{NeedsPerson, Tokens};
 use ralph_loop::event::StopReason;
 use ralph_loop::low_disk::Shortage;
 use ralph_loop::money::Usd;
@@ -16,7 +16,7 @@ use ralph_loop::proof::Word;
 use ralph_loop::run::Place;
 use ralph_loop::state::Resumable;
 use ralph_loop::text::one_line;
-use ralph_loop::view::{AgentNow, Assignment, CheckView, Doing, OpenTool, RunView};
+use ralph_loop::view::{AgentNow, Assignment, CheckView, Doing, OpenTool, RunView, WaitsForPerson};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,7 @@ pub struct ViewJson<'v> {
     tokens: TokensJson,
     max_cost: Option<f64>,
     agent_now: AgentJson<'v>,
+    waits_for_person: Option<PersonJson<'v>>,
     paused: bool,
     leaving: bool,
     stops_asked: u32,
@@ -71,6 +72,13 @@ pub struct ViewJson<'v> {
 struct AgentJson<'v> {
     tool: Option<ToolJson<'v>>,
     words: Option<&'v str>,
+}
+
+#[derive(Debug, Serialize)]
+struct PersonJson<'v> {
+    why: Option<NeedsPerson>,
+    text: &'v str,
+    since_ms: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,6 +133,7 @@ impl<'v> ViewJson<'v> {
             tokens,
             max_cost,
             agent_now,
+            waits_for_person,
             paused,
             leaving,
             stops_asked,
@@ -170,6 +179,9 @@ impl<'v> ViewJson<'v> {
             tokens: (*tokens).into(),
             max_cost: max_cost.map(Usd::dollars),
             agent_now: agent(agent_now),
+            waits_for_person: waits_for_person.as_ref().map(|WaitsForPerson { since_ms, awaited }| {
+                PersonJson { why: awaited.why, text: &awaited.text, since_ms: *since_ms }
+            }),
             paused: *paused,
             leaving: *leaving,
             stops_asked: *stops_asked,

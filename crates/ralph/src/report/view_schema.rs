@@ -67,6 +67,12 @@ fn what_now() -> Vec<Row> {
         ("tool", or_null(Value::Object(tool)), "The tool that the agent is using."),
         ("words", or_null(json!({"type": "string"})), "The last words of the agent."),
     ]);
+    let why = json!({"enum": ["not_ready", "permission", "question", "interrupted", "idle", null]});
+    let person = object(vec![
+        ("why", why, "What the person is needed for."),
+        ("text", json!({"type": "string"}), "The question, or what else there is to do."),
+        ("since_ms", count(), "Since when it waits."),
+    ]);
     let check = object(vec![
         ("command", json!({"type": "string"}), "The command of the check."),
         ("outcome", outcome(), "How it ended."),
@@ -87,6 +93,11 @@ fn what_now() -> Vec<Row> {
             "agent_now",
             Value::Object(agent),
             "What the current agent is doing, as far as its output shows it.",
+        ),
+        (
+            "waits_for_person",
+            or_null(Value::Object(person)),
+            "What an interactive agent waits for a person to do in its terminal: see docs/interactive.md.",
         ),
         (
             "check_results",

@@ -48,6 +48,7 @@ impl ListedRun {
             None if !self.alive => "crashed",
             None if view.is_pausing() => "pausing",
             None if view.paused => "paused",
+            None if view.waits_for_person.is_some() => "waiting",
             None => "running",
         }
     }

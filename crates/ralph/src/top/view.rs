@@ -151,7 +151,7 @@ fn list_line(run: &ListedRun, scene: &Scene<'_>, is_chosen: bool, width: usize) 
     let state = run.state();
     let tone = match state {
         "running" | "starting" => Some(Tone::Strong),
-        "pausing" | "paused" => Some(Tone::Warn),
+        "pausing" | "paused" | "waiting" => Some(Tone::Warn),
         _ if run.view.as_ref().is_some_and(|view| view.success) => Some(Tone::Good),
         _ => Some(Tone::Quiet),
     };

@@ -1,10 +1,10 @@
 //! What has happened to a worker, in the lines that people know: `[START] iteration 1/10` for
 //! its log, `[ralph] agent: starting iteration 1/10` for people who watch it.
 //!
-use crate::report::low_disk;
+use crate::report::{awaited_words, low_disk};
 use ralph_loop::State;
 use ralph_loop::ask::{Ask, Silence};
-use ralph_loop::dialect::Exit;
+use ralph_loop::dialect::{Awaited, Exit};
 use ralph_loop::event::{How, StopKind, StopReason, Why};
 use ralph_loop::state::Stopped;
 use ralph_loop::text::counted;
@@ -68,8 +68,9 @@ fn of_moment(update: &Update<'_>, moment: &Moment<'_>) -> LogLines {
         Moment::Paused => LogLines::both("PAUSE", format!("paused at iteration {}", at())),
         Moment::Asked(Ask::Continue) => LogLines::both("RESUME", format!("resumed at iteration {}", at())),
         Moment::WaitBegan(Wait::Disk(shortage)) => LogLines::both("WAIT", low_disk(shortage)),
-        Moment::WaitBegan(Wait::Person { text }) => {
-            LogLines::both("WAIT", format!("the agent is waiting for a person: {text}"))
+        Moment::WaitBegan(Wait::Person { why, text }) => {
+            let awaited = Awaited { why: *why, text: (*text).to_string() };
+            LogLines::both("WAIT", format!("waiting for you: {}", awaited_words(&awaited)))
         }
         Moment::Stopped { stopped, success, matched } => ended(state, stopped, *success, *matched),
         _ => LogLines::default(),

@@ -8,7 +8,7 @@ use super::state_file::StateFile;
 use crate::fsx;
 use crate::journal::{self, JournalError};
 use crate::layout::{RunDir, WorkerDir};
-use crate::report::low_disk;
+use crate::report::{Seen, low_disk, waits_for_you};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_loop::event::{StopKind, StopReason};
@@ -24,6 +24,8 @@ use std::path::PathBuf;
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Running,
+    /// Its agent cannot go on before a person has done something in its terminal.
+    Waiting,
     Paused,
     /// Done, at a limit, or killed.
     Stopped,
@@ -34,15 +36,22 @@ impl Status {
     pub fn word(self) -> &'static str {
         match self {
             Status::Running => "running",
+            Status::Waiting => "waiting",
             Status::Paused => "paused",
             Status::Stopped => "stopped",
             Status::Failed => "failed",
         }
     }
 
+    /// Only while its process is there.
+    pub fn is_at_work(self) -> bool {
+        matches!(self, Status::Running | Status::Waiting)
+    }
+
     fn of(view: &RunView) -> Status {
         match view.reason.map(StopReason::kind) {
             None if view.paused || view.leaving => Status::Paused,
+            None if view.waits_for_person.is_some() => Status::Waiting,
             None => Status::Running,
             Some(StopKind::Paused | StopKind::Interrupted) => Status::Paused,
             Some(StopKind::Done | StopKind::Limit | StopKind::Stalled | StopKind::Killed) => Status::Stopped,
@@ -84,6 +93,8 @@ impl WorkerState {
     pub fn of(name: &str, view: RunView) -> WorkerState {
         let precise = |at| local(at, "%Y-%m-%dT%H:%M:%S%.6f");
         let status = Status::of(&view);
+        // A run without a worker goes by its id.
+        let seen = if name == view.id { Seen::ItsTerminal } else { Seen::Window };
         WorkerState {
             worker_name: name.to_string(),
             max_iterations: view.max_iterations,
@@ -94,14 +105,15 @@ impl WorkerState {
             consecutive_failures: view.consecutive_failures,
             total_failures: view.total_failures,
             inactivity_timeout: view.silence_ms.and_then(in_seconds),
-            note: match (view.reason, &view.low_disk) {
-                (Some(_), _) => view.note.clone(),
-                (None, Some(shortage)) => Some(low_disk(shortage)),
+            note: match (view.reason, &view.waits_for_person, &view.low_disk) {
+                (Some(_), ..) => view.note.clone(),
+                (None, Some(waits), _) => Some(waits_for_you(&waits.awaited, name, seen)),
+                (None, None, Some(shortage)) => Some(low_disk(shortage)),
                 // A user who wants to edit the same files should know.
-                (None, None) if status == Status::Paused && !view.is_between_steps() => {
+                (None, None, None) if status == Status::Paused && !view.is_between_steps() => {
                     Some(format!("iteration {} is not finished yet", view.iteration))
                 }
-                (None, None) => None,
+                (None, None, None) => None,
             },
             reason: view.reason.map(|reason| reason.word().to_string()),
             success: view.success,

@@ -4,7 +4,7 @@
 //! the projections, which cost the same whatever the length of a journal, wherever nothing can
 //! have kept them from being up to date; a command about one worker reads its journal.
 
-use super::record::{Status, WorkerState};
+use super::record::WorkerState;
 use super::{WorkerError, WorkerRecord};
 use crate::catalog;
 use crate::fsx;
@@ -114,7 +114,7 @@ fn projected(dir: &WorkerDir, run_dir: &RunDir, alive: bool) -> Option<WorkerSta
     let state = read(dir)?;
     let modified = |path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let current = alive || modified(dir.state())? >= modified(run_dir.journal())?;
-    (alive || (current && state.status != Status::Running)).then_some(state)
+    (alive || (current && !state.status.is_at_work())).then_some(state)
 }
 
 fn read(dir: &WorkerDir) -> Option<WorkerState> {

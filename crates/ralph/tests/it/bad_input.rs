@@ -223,7 +223,7 @@ fn a_journal_from_a_newer_version_is_shown_and_not_resumed() {
         &sandbox,
         &id,
         "newer",
-        "was written by a newer ralph (version 99, this one supports 8)",
+        "was written by a newer ralph (version 99, this one supports 9)",
     );
     sandbox.ralph(&["show", &id, "--format", "ndjson"]).exits(0).says("\"dreamt\"");
 }

@@ -286,13 +286,15 @@ fn a_journal_of_the_sixth_version_still_tells_what_the_sandbox_broke() {
 }
 
 #[test]
-fn a_journal_of_the_eighth_version_still_tells_of_an_agent_that_waited_for_a_person() {
+fn a_journal_of_the_ninth_version_still_tells_of_an_agent_that_waited_for_a_person() {
     let sandbox = Sandbox::bare();
-    let journal = include_str!("fixtures/journal-v8-person.jsonl");
+    let journal = include_str!("fixtures/journal-v9-person.jsonl");
     let (_, dir) = recorded(&sandbox, journal);
     let run = sandbox.listed();
     assert_eq!((&run["status"], &run["iterations"]), (&"completed".into(), &1.into()), "{run:#}");
-    assert!(journal.contains(r#""by":"person","text":"Which database? (SQLite, Postgres)""#));
+    assert!(
+        journal.contains(r#""by":"person","text":"Which database? (SQLite, Postgres)","why":"question""#)
+    );
     can_go_on_after(&sandbox, &dir, journal, [4, 5, 6, 7, 9]);
 }
 

@@ -7,7 +7,7 @@ use crate::engine::lane::{
     LaneEvent, LaneNumber, MadeReady, ProgramEnded, Sinks, SnapshotTaken, Thread, ThreadEnd, Work,
 };
 use crate::engine::projections::Projections;
-use crate::engine::step::{EndedBy, ProgramEnd};
+use crate::engine::step::{EndedBy, Hindrance, ProgramEnd};
 use crate::git::checkpoint::Restored;
 use crate::git::restore::PutAside;
 use crate::git::shadow::ShadowError;
@@ -16,7 +16,7 @@ use crate::process::KeeperEvent;
 use crate::proof::after_check::Found;
 use crate::report::{self, Reporter};
 use ralph_loop::check::CheckEnd;
-use ralph_loop::dialect::AgentEvent;
+use ralph_loop::dialect::{AgentEvent, Awaited};
 use ralph_loop::event::{
     End, Fact, How, MessageEnd, RestoreEnd, SnapshotEnd, Step, StepId, Why, directory_gone,
 };
@@ -220,9 +220,9 @@ impl RealHost<'_> {
         if step.has_answered() {
             self.inbox.post(Fact::Answered { id });
         }
-        if let Some(by) = step.newly_blocked() {
-            let text = step.awaited();
-            self.inbox.post(Fact::Blocked { id, by, text });
+        if let Some(Hindrance { by, awaited }) = step.newly_blocked() {
+            let (text, why) = awaited.map_or((None, None), |Awaited { why, text }| (Some(text), why));
+            self.inbox.post(Fact::Blocked { id, by, text, why });
         }
         self.inbox.due()
     }

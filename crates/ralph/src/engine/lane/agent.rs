@@ -9,7 +9,7 @@ use crate::engine::pipe;
 use crate::engine::projections::Projections;
 use crate::engine::raw_log::RawLog;
 use crate::engine::scm::MessageIn;
-use crate::engine::step::AgentStep;
+use crate::engine::step::{AgentStep, Hindrance};
 use crate::engine::streams::{LEAST_KEPT, Room};
 use crate::fsx;
 use crate::guard::{self, can_be_watched};
@@ -256,7 +256,7 @@ impl Lane {
             silence_recorded: false,
             answers: 0,
             answers_recorded: 0,
-            blocker_recorded: None,
+            hindrance_recorded: Hindrance::default(),
             problem: None,
         };
         let role = Role::Agent(agents::agent(&spec.program));
