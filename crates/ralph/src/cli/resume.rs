@@ -4,6 +4,7 @@ use super::advice::ALL_RUNS;
 use super::args::{OutputArgs, ProjectArgs, TotalArgs};
 use super::spawn::seat_worker;
 use super::steer::{change, refuse_agents};
+use super::typing::type_into;
 use super::workers::show_window;
 use super::{Stream, code, home, report_on};
 use crate::catalog::{self, RunLine};
@@ -11,14 +12,16 @@ use crate::control::{Command, CommandResult, TalkError, talk};
 use crate::error::CliError;
 use crate::layout::Home;
 use crate::lock::{LockError, RunLock};
-use crate::report::{Out, say};
+use crate::report::{Out, awaited_words, say};
 use crate::session::{self, SessionOptions};
 use crate::target::{self, Kind, Target};
+use crate::terminal::Want;
 use crate::worker;
 use crate::worker::record::Status;
 use crate::worker::workers;
 use clap::Args;
 use ralph_loop::ask::Changes;
+use ralph_loop::dialect::{Awaited, NeedsPerson};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +31,7 @@ use std::process::ExitCode;
 The plan, limits, counters and cost carry over; an interrupted iteration runs again. \
 A run that reached a limit needs a higher one: the values are new totals for the whole run. \
 Without RUN, continues the paused run in this directory; if there is none, the newest run there that \
-can be resumed.
+can be resumed. An interactive agent that you interrupted with Esc is told to continue.
 
 Examples:
   ralph resume
@@ -82,7 +85,7 @@ impl ResumeArgs {
 fn live_or_worker(home: &Home, args: &ResumeArgs) -> Result<Option<Target>, CliError> {
     let Some(name) = &args.run else {
         let mut here = target::here(home, &args.project.dir()?)?;
-        here.retain(|target| target.state.status == Status::Paused);
+        here.retain(|target| matches!(target.state.status, Status::Paused | Status::Waiting));
         return Ok(target::only(here)?);
     };
     if let Some(worker) = workers::look_for(home, name)? {
@@ -102,6 +105,9 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
         change(home, target, &args.changes())?;
     }
     let asked = target.alive.then(|| talk(&target.run_dir, &Command::Continue));
+    if let (Some(Ok(CommandResult::Already)), Some(awaited)) = (&asked, target.waits_for_person()) {
+        return continue_agent(target, awaited).map(Some);
+    }
     match (asked, &target.kind) {
         (Some(Ok(CommandResult::Done)), _) => {}
         (Some(Ok(CommandResult::Already)), Kind::Worker { .. }) => {
@@ -137,6 +143,32 @@ fn continue_it(home: &Home, target: &Target, args: &ResumeArgs) -> Result<Option
     out.line(&format!("resumed ralph loop for {name}"));
     out.flush();
     Ok(Some(ExitCode::SUCCESS))
+}
+
+/// What an agent that was interrupted is told.
+const CONTINUE: &str = "Continue.";
+
+/// An agent that a person has interrupted is told to go on. One that needs something else is not.
+fn continue_agent(target: &Target, awaited: &Awaited) -> Result<ExitCode, CliError> {
+    let name = &target.name;
+    let waits = || CliError::failed(format!("{target} is waiting for you: {}", awaited_words(awaited)));
+    match awaited.why {
+        Some(NeedsPerson::Interrupted | NeedsPerson::Idle) => {
+            type_into(target, &Want::Paste { text: CONTINUE.to_string(), submit: true })?;
+            let mut out = Out::stdout();
+            out.line(&format!("typed \"{CONTINUE}\" into the terminal of {name}"));
+            out.flush();
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(NeedsPerson::Permission) => {
+            Err(waits().hint(format!("ralph answer {name} yes, or ralph answer {name} no")))
+        }
+        Some(NeedsPerson::Question) => Err(waits().hint(format!("ralph answer {name} TEXT"))),
+        Some(NeedsPerson::NotReady) | None if target.is_worker() => {
+            Err(waits().hint(format!("look at its terminal: ralph attach {name}")))
+        }
+        Some(NeedsPerson::NotReady) | None => Err(waits().hint("look at the terminal that it runs in")),
+    }
 }
 
 fn newest_resumable(home: &Home, dir: &Path, changes: &Changes) -> Result<String, CliError> {
