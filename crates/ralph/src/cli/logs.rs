@@ -1,6 +1,7 @@
 //! `ralph logs`: what a worker or a run and its agents say.
 
 use super::args::ProjectArgs;
+use super::format::is_for_a_person;
 use super::home;
 use super::run_log::RunLog;
 use crate::catalog;
@@ -22,6 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -42,7 +44,7 @@ pub struct LogsArgs {
     /// Start with the last N lines
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
-    /// Show the terminal of an interactive agent as it is now, again and again with --follow
+    /// Show what is on the terminal of an interactive agent; with --follow, whenever it changes
     #[arg(long, conflicts_with_all = ["events", "window"])]
     live: bool,
     /// Print the start and end of iterations instead of the output
@@ -74,7 +76,7 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
     // Watched before it is read, so that nothing falls in between.
     let watch = if args.follow {
         Some(
-            Watch::over(dir, &target, if args.window { Window::Here } else { Window::None })
+            Watch::over(dir, &target, if args.window { Shows::Terminals } else { Shows::Output })
                 .map_err(|cause| unreadable(cause.into()))?,
         )
     } else {
@@ -134,6 +136,41 @@ fn live(target: &Target, args: &LogsArgs) -> Result<ExitCode, CliError> {
         if !args.follow || !out.is_heard() || ended() {
             return Ok(ExitCode::SUCCESS);
         }
+    }
+}
+
+/// How following a worker from its start has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Followed {
+    ToItsEnd,
+    /// The user has pressed Ctrl+C, or what is printed is no longer read.
+    Left,
+}
+
+/// What a worker and its agents say, until it ends. A person also sees the terminals of interactive agents.
+pub(super) fn follow_worker(worker: &Target) -> Result<Followed, CliError> {
+    let failed = |cause: ReadError| CliError::failed(format!("cannot follow {worker}")).cause(cause);
+    let Kind::Worker { dir, .. } = &worker.kind else { return Ok(Followed::ToItsEnd) };
+    let shows = if is_for_a_person() { Shows::Terminals } else { Shows::Output };
+    let watch = Watch::over(dir.dir(), worker, shows).and_then(Watch::and_interrupts);
+    let watch = watch.map_err(|cause| failed(cause.into()))?;
+    let mut out = Out::stdout();
+    let mut view = View::File(GrowingLog::of(Source::Output(dir.output())));
+    let mut woken = Woken::Changed;
+    loop {
+        view.print(&mut out).map_err(failed)?;
+        match woken {
+            Woken::Changed if out.is_heard() => {}
+            Woken::Ended => return Ok(Followed::ToItsEnd),
+            Woken::Changed | Woken::ReaderGone | Woken::Interrupted => return Ok(Followed::Left),
+        }
+        if shows == Shows::Terminals
+            && terminal::watch(&worker.run_dir).is_ok_and(|watched| watched == Watched::ToTheEnd)
+        {
+            // What the agent did was on this screen.
+            view.skip().map_err(failed)?;
+        }
+        woken = watch.wait();
     }
 }
 
@@ -246,6 +283,8 @@ struct Watch {
     inotify: rustix::fd::OwnedFd,
     /// Its other end is closed once the worker or run has ended.
     end: PipeReader,
+    /// Its other end is closed once the user has pressed Ctrl+C; without it, that ends this process.
+    interrupt: Option<PipeReader>,
 }
 
 /// Where the system cannot report a change, or forgets to.
@@ -255,7 +294,7 @@ const LOOK: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Watch {
-    fn over(dir: &Path, target: &Target, window: Window) -> io::Result<Watch> {
+    fn over(dir: &Path, target: &Target, shows: Shows) -> io::Result<Watch> {
         let end = end_of(target)?;
         #[cfg(target_os = "linux")]
         {
@@ -264,51 +303,72 @@ impl Watch {
             let changes = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
             add_watch(&inotify, dir, changes)?;
             // Where the terminal of an agent appears.
-            if window == Window::Here {
+            if shows == Shows::Terminals {
                 add_watch(&inotify, target.run_dir.dir(), WatchFlags::CREATE)?;
             }
             if !target.is_worker() {
                 add_watch(&inotify, target.run_dir.streams(), changes)?;
             }
-            Ok(Watch { inotify, end })
+            Ok(Watch { inotify, end, interrupt: None })
         }
         #[cfg(not(target_os = "linux"))]
         {
-            let _ = (dir, window);
-            Ok(Watch { end })
+            let _ = (dir, shows);
+            Ok(Watch { end, interrupt: None })
         }
+    }
+
+    /// Ctrl+C is something to wake up for.
+    fn and_interrupts(self) -> io::Result<Watch> {
+        let (interrupt, waiting) = io::pipe()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        // Before the first look: one that comes earlier ends this process.
+        let mut pressed = {
+            let _entered = runtime.enter();
+            signal(SignalKind::interrupt())?
+        };
+        std::thread::Builder::new().spawn(move || {
+            runtime.block_on(pressed.recv());
+            drop(waiting);
+        })?;
+        Ok(Watch { interrupt: Some(interrupt), ..self })
     }
 
     /// A reader that has gone is noticed also while nothing is written.
     fn wait(&self) -> Woken {
         let limit = Timespec::try_from(LOOK).ok();
         let gone = PollFlags::ERR | PollFlags::HUP;
+        let interrupt = self.interrupt.as_ref().unwrap_or(&self.end);
         let mut watched = vec![
             PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty()),
             PollFd::new(&self.end, PollFlags::IN),
+            PollFd::new(interrupt, PollFlags::IN),
         ];
         #[cfg(target_os = "linux")]
         watched.push(PollFd::new(&self.inotify, PollFlags::IN));
         let _ = poll(&mut watched, limit.as_ref());
-        let [reader, end] = [0, 1].map(|at| watched[at].revents().intersects(gone));
+        let [reader, end, interrupted] = [0, 1, 2].map(|at| watched[at].revents().intersects(gone));
         #[cfg(target_os = "linux")]
         {
             let mut events = [0; 4096];
             while rustix::io::read(&self.inotify, &mut events).is_ok_and(|read| read > 0) {}
         }
-        match (reader, end) {
-            (true, _) => Woken::ReaderGone,
-            (false, true) => Woken::Ended,
-            (false, false) => Woken::Changed,
+        match (reader, end, interrupted) {
+            (true, ..) => Woken::ReaderGone,
+            (false, true, _) => Woken::Ended,
+            (false, false, true) => Woken::Interrupted,
+            (false, false, false) => Woken::Changed,
         }
     }
 }
 
-/// Whether this is a worker's tmux window, which also shows the terminal of its agent.
+/// What is shown of a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Window {
-    Here,
-    None,
+enum Shows {
+    /// What it prints.
+    Output,
+    /// The terminal of its agent as well, while there is one.
+    Terminals,
 }
 
 #[derive(PartialEq, Eq)]
@@ -316,6 +376,7 @@ enum Woken {
     Changed,
     Ended,
     ReaderGone,
+    Interrupted,
 }
 
 /// A pipe that hangs up at the end of a worker's process or of a run. A lock can only be waited for by a

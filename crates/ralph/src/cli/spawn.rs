@@ -1,15 +1,16 @@
 //! `ralph spawn`: any loop as a named worker in the background.
 
+use super::logs::{Followed, follow_worker};
 use super::steer::{end, refuse_agents};
 use super::workers::{end_of, forget, show_window};
-use super::{check_loop, home, run};
+use super::{INTERRUPTED, check_loop, home, run};
 use crate::error::{CliError, Code};
 use crate::layout::Home;
 use crate::lock::NameLock;
 use crate::process::{Detached, Exit};
 use crate::report::{Out, say};
 use crate::tmux;
-use crate::worker::workers::{check_name, look_for};
+use crate::worker::workers::{check_name, find, look_for};
 use crate::worker::{self, Opened, WorkerError};
 use clap::Args;
 use ralph_loop::text::shell_word;
@@ -25,6 +26,10 @@ pub struct SpawnArgs {
     /// Wait until the worker ends, and exit with its code
     #[arg(long)]
     wait: bool,
+    /// Show what the worker does in this terminal until it ends, and exit with its code; Ctrl+C
+    /// leaves it running
+    #[arg(long)]
+    foreground: bool,
     /// Replace the worker of this name; if it is running, kill it first
     #[arg(long)]
     replace: bool,
@@ -52,6 +57,8 @@ Examples:
   ralph spawn --name night --worktree -f PROMPT.md -n 50 --check \"make test\"
   ralph spawn --name epic-2 stories
   ralph spawn --name agent -f PROMPT.md -n 10 --wait && notify-send done
+  ralph spawn --name agent -f PROMPT.md -n 10 --foreground
+  ralph spawn --name agent -f PROMPT.md -n 10 --interactive; ralph attach agent
   ralph spawn --name agent --replace -f OTHER.md -n 10
 
 `spawn run`, `spawn stories` and `spawn tasks` end as they do without spawn. A prompt without `run` is \
@@ -71,9 +78,19 @@ const LOOPS: &[&str] = &["run", "loop", "stories", "tasks"];
 /// The worker's own flags, apart from those of its loop.
 struct Own {
     name: Option<String>,
-    wait: bool,
+    then: Then,
     former: Former,
     rest: Vec<OsString>,
+}
+
+/// What follows once the worker runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    /// Its end is waited for.
+    Wait,
+    /// What it does is shown until its end.
+    Show,
 }
 
 /// What becomes of a worker that has the name already and could go on.
@@ -95,7 +112,12 @@ impl SpawnArgs {
             (false, true) => Former::Forgotten,
             (false, false) => Former::Stays,
         };
-        let mut own = Own { name: self.name.clone(), wait: self.wait, former, rest: Vec::new() };
+        let then = match (self.foreground, self.wait) {
+            (true, _) => Then::Show,
+            (false, true) => Then::Wait,
+            (false, false) => Then::Nothing,
+        };
+        let mut own = Own { name: self.name.clone(), then, former, rest: Vec::new() };
         let mut words = self.rest.iter();
         while let Some(word) = words.next() {
             match word.to_str() {
@@ -108,7 +130,9 @@ impl SpawnArgs {
                     let value = words.next().and_then(|value| value.to_str());
                     own.name = Some(value.ok_or_else(|| CliError::usage("--name needs a name"))?.to_string());
                 }
-                Some("--wait") => own.wait = true,
+                Some("--foreground") => own.then = Then::Show,
+                Some("--wait") if own.then == Then::Nothing => own.then = Then::Wait,
+                Some("--wait") => {}
                 Some("--replace") => own.former = Former::Replaced,
                 Some("--clean-state") if own.former == Former::Stays => own.former = Former::Forgotten,
                 Some("--clean-state") => {}
@@ -151,7 +175,24 @@ pub fn spawn(args: &SpawnArgs) -> Result<ExitCode, CliError> {
     let mut out = Out::stdout();
     out.line(&format!("spawned {name} ({window}) [ralph mode: iteration {iteration}/{of}]"));
     out.flush();
-    if own.wait { end_of(&home, &run, Some(&name)) } else { Ok(ExitCode::SUCCESS) }
+    match own.then {
+        Then::Nothing => Ok(ExitCode::SUCCESS),
+        Then::Wait => end_of(&home, &run, Some(&name)),
+        Then::Show => in_foreground(&home, &run, &name),
+    }
+}
+
+/// Stays with a worker until its end, or until the user has seen enough.
+fn in_foreground(home: &Home, run: &str, name: &str) -> Result<ExitCode, CliError> {
+    match follow_worker(&find(home, name)?)? {
+        Followed::ToItsEnd => end_of(home, run, Some(name)),
+        Followed::Left => {
+            say(&format!(
+                "ralph: {name} keeps running; watch it: ralph attach {name}, stop it: ralph kill {name}"
+            ));
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+    }
 }
 
 /// Refuses a plan behind flags: it would be taken for the prompt.
