@@ -7,7 +7,9 @@ use super::args::OutputArgs;
 use super::home;
 use crate::error::CliError;
 use crate::layout::Home;
-use crate::report::{Human, HumanOptions, Ndjson, Out, Reporter, RunResult, Silent, Style, Verbose};
+use crate::report::{
+    AgentsTerminals, Human, HumanOptions, Ndjson, Out, Reporter, RunResult, Silent, Style, Verbose,
+};
 use crate::session::{self, Ended, SessionError};
 use crate::worker;
 use clap::ValueEnum;
@@ -162,7 +164,11 @@ pub fn report_on(
                 display: output.display(),
                 stream: stream == Stream::Shown,
                 timestamps: output.timestamps,
-                agents_terminals: Home::find().filter(|_| is_for_a_person()),
+                agents_terminals: match (worker::current(), Home::find()) {
+                    (Some(worker), _) => AgentsTerminals::Worker(&worker.name),
+                    (None, Some(home)) if is_for_a_person() => AgentsTerminals::Here(home),
+                    (None, _) => AgentsTerminals::Nowhere,
+                },
             };
             let mut human = Human::new(Style::of_stdout(), options);
             let ended = live(&mut human)?;

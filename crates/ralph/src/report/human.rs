@@ -9,7 +9,7 @@ use super::stream::{Detail, StreamView};
 use super::style::{Style, Tone, count, fit, fold};
 use super::{EDITED, Reporter, Summary, filled_in, left, low_disk, stop_asked, style};
 use crate::guard;
-use crate::layout::Home;
+use crate::layout::{Home, RunDir};
 use crate::place;
 use crate::sandbox;
 use jiff::Zoned;
@@ -37,8 +37,18 @@ pub struct HumanOptions {
     pub stream: bool,
     /// `[HH:MM:SS]` before each line.
     pub timestamps: bool,
-    /// Where the runs are, if the terminals of their agents are shown here.
-    pub agents_terminals: Option<Home>,
+    pub agents_terminals: AgentsTerminals,
+}
+
+/// Where people see the terminal of an interactive agent.
+#[derive(Clone, Debug)]
+pub enum AgentsTerminals {
+    /// In the terminal of this process; the runs are in this directory.
+    Here(Home),
+    /// In the window of this worker.
+    Worker(&'static str),
+    /// In none: there is no interactive agent.
+    Nowhere,
 }
 
 /// How much is shown.
@@ -58,8 +68,16 @@ pub struct Human {
     options: HumanOptions,
     /// The line with the marks of the plan, as it was shown last.
     marks: Option<String>,
-    /// The terminal is the agent's.
-    is_lent: bool,
+    lending: Lending,
+}
+
+/// Whose the terminal is.
+#[derive(Debug)]
+enum Lending {
+    Own,
+    /// An agent of this run is about to start, and will get it.
+    Promised(RunDir),
+    Lent,
 }
 
 /// Columns that `[HH:MM:SS] ` takes.
@@ -87,8 +105,12 @@ impl Human {
 
     /// Everything, within each call.
     pub fn to_writer(writer: Box<dyn Write>, style: Style) -> Human {
-        let options =
-            HumanOptions { display: Display::Full, stream: true, timestamps: false, agents_terminals: None };
+        let options = HumanOptions {
+            display: Display::Full,
+            stream: true,
+            timestamps: false,
+            agents_terminals: AgentsTerminals::Nowhere,
+        };
         Human::on(Screen::to_writer(writer), style, options)
     }
 
@@ -97,7 +119,14 @@ impl Human {
             Display::Full | Display::Quiet => Detail::Full,
             Display::Compact => Detail::Lines,
         };
-        Human { screen, stream: StreamView::new(style, detail), style, options, marks: None, is_lent: false }
+        Human {
+            screen,
+            stream: StreamView::new(style, detail),
+            style,
+            options,
+            marks: None,
+            lending: Lending::Own,
+        }
     }
 
     /// The closing lines: why it stopped, what it took, what to do next.
@@ -117,9 +146,13 @@ impl Human {
 
     /// The agent is over, and so is its terminal.
     fn take_back(&mut self) {
-        if std::mem::take(&mut self.is_lent) {
+        if let Lending::Lent = std::mem::replace(&mut self.lending, Lending::Own) {
             self.screen.agent_ended();
         }
+    }
+
+    fn is_lent(&self) -> bool {
+        matches!(self.lending, Lending::Lent)
     }
 
     fn line(&mut self, text: &str) {
@@ -157,6 +190,21 @@ impl Human {
         }
         if let Some(place) = place::description(&run.place) {
             self.line(&field("place", &place));
+        }
+        if run.interactive.is_some() {
+            let lines = match &self.options.agents_terminals {
+                AgentsTerminals::Here(_) => vec![
+                    ("screen", "interactive: the agent gets this terminal, and Ctrl+C".to_string()),
+                    ("stop", format!("from another terminal: ralph pause, or ralph kill {}", run.id)),
+                ],
+                AgentsTerminals::Worker(name) => {
+                    vec![("screen", format!("interactive: watch it and type with ralph attach {name}"))]
+                }
+                AgentsTerminals::Nowhere => Vec::new(),
+            };
+            for (name, text) in lines {
+                self.line(&field(name, &text));
+            }
         }
         self.line(&field("sandbox", &sandbox::description(&run.confinement)));
         if let Some(guard) = guard::description(run) {
@@ -403,9 +451,10 @@ impl Human {
             &Moment::AgentBegan { iteration, attempt, item, .. } => {
                 let agent = update.agent_name();
                 self.agent_began(update, &IterationTitle { iteration, attempt, item, agent });
-                if let (Some(home), Some(_)) = (&self.options.agents_terminals, &run.interactive) {
-                    self.screen.lend_to_agent(home.run(&run.id));
-                    self.is_lent = true;
+                if let (AgentsTerminals::Here(home), Some(_)) =
+                    (&self.options.agents_terminals, &run.interactive)
+                {
+                    self.lending = Lending::Promised(home.run(&run.id));
                 }
             }
             Moment::CheckBegan { check, round } => {
@@ -502,19 +551,27 @@ impl Reporter for Human {
         for moment in &update.moments {
             self.moment(update, moment);
         }
-        if self.screen.has_status() && !self.is_lent {
+        if self.screen.has_status() && !self.is_lent() {
             self.show_status(&update.view(), update.event.up_ms);
         }
     }
 
+    /// What there is to say about the start of an agent is on the screen before the agent is.
+    fn prompt(&mut self, _: &str) {
+        if let Lending::Promised(run) = std::mem::replace(&mut self.lending, Lending::Own) {
+            self.screen.lend_to_agent(run);
+            self.lending = Lending::Lent;
+        }
+    }
+
     fn agent(&mut self, event: &AgentEvent<'_>) {
-        if self.options.stream && !self.options.is_quiet() && !self.is_lent {
+        if self.options.stream && !self.options.is_quiet() && !self.is_lent() {
             self.stream.show(&mut self.screen, event);
         }
     }
 
     fn agent_stderr(&mut self, line: &str) {
-        if self.options.stream && !self.options.is_quiet() && !self.is_lent {
+        if self.options.stream && !self.options.is_quiet() && !self.is_lent() {
             self.screen.stderr_line(&printable(line));
         }
     }
@@ -529,7 +586,7 @@ impl Reporter for Human {
 
     fn tick_every(&mut self) -> Option<Duration> {
         match (self.screen.has_status(), self.options.is_quiet()) {
-            _ if self.is_lent => None,
+            _ if self.is_lent() => None,
             (true, _) => Some(REDRAW),
             (false, true) => None,
             (false, false) => Some(SIGN_OF_LIFE),

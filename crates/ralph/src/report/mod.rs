@@ -29,7 +29,7 @@ mod view_schema;
 pub use asked::{asked, changed};
 pub use assignment::assignment;
 pub use awaited::{Seen, awaited_words, waits_for_you};
-pub use human::{Display, Human, HumanOptions};
+pub use human::{AgentsTerminals, Display, Human, HumanOptions};
 pub use log::{Logged, log_lines};
 pub use ndjson::Ndjson;
 pub use out::{Out, say, say_panic, shown};

@@ -5,6 +5,7 @@ use super::root::RefusesRoot;
 use crate::guard::DecidedError;
 use crate::place::PlaceError;
 use crate::sandbox::SandboxError;
+use ralph_loop::dialect::CommandLineError;
 use std::io;
 use thiserror::Error;
 
@@ -17,6 +18,13 @@ pub enum RequestError {
     /// The agent's command has no place for it.
     #[error("cannot pass the model to the agent: {program}")]
     ModelWithoutPlace { program: String, model: String },
+    /// It could not be started on a terminal.
+    #[error("cannot run {program} with --interactive")]
+    NotInteractive {
+        program: String,
+        #[source]
+        cause: CommandLineError,
+    },
     #[error(transparent)]
     Root(#[from] RefusesRoot),
     #[error("the command of a check is empty")]

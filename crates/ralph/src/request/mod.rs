@@ -7,6 +7,7 @@
 pub mod agents;
 mod checks;
 mod error;
+mod interactive;
 pub mod prompt;
 pub mod root;
 pub mod stories;
@@ -198,6 +199,7 @@ fn assemble(
         notify: terms.notify.clone().or_else(|| settings.notify.clone()),
     };
     root::check_all(&run)?;
+    interactive::check(&run)?;
     Ok(run)
 }
 
@@ -214,6 +216,7 @@ pub fn warnings(run: &Run) -> Vec<String> {
         warnings.push(format!("high iteration count (>{MANY_ITERATIONS}) may consume significant resources"));
     }
     warnings.extend(hook_warning(run));
+    warnings.extend(interactive::warnings(run));
     warnings.extend(sandbox::notices(&run.confinement));
     warnings
 }

@@ -94,6 +94,7 @@ mod terminal;
 mod terminal_runs;
 mod top;
 mod undo_checked;
+mod waiting;
 mod workers;
 mod worktree;
 mod worktree_killed;

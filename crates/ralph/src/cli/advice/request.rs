@@ -6,7 +6,7 @@ use crate::request::prompt::PromptError;
 use crate::request::root::{self, RefusesRoot};
 use crate::request::stories::StoriesError;
 use crate::request::tasks::TasksError;
-use ralph_loop::dialect::Dialect;
+use ralph_loop::dialect::{CommandLineError, Dialect};
 use ralph_loop::done_pattern::DonePatternError;
 
 impl From<&RequestError> for CliError {
@@ -22,6 +22,10 @@ impl From<&RequestError> for CliError {
             RequestError::ModelWithoutPlace { model, .. } => usage
                 .cause(format!("the model is {model}, but the command has no {{model}} placeholder"))
                 .hint("put {model} where it belongs: -- COMMAND --model {model}"),
+            RequestError::NotInteractive { cause: CommandLineError::NoSystemPrompt { .. }, .. } => {
+                usage.hint("leave out --append-system-prompt")
+            }
+            RequestError::NotInteractive { .. } => usage.hint("or run it without --interactive"),
             RequestError::Root(error) => error.into(),
             RequestError::EmptyCheck => usage.hint("give it a command: --check \"make test\""),
             RequestError::CheckMissing { check, .. } => usage

@@ -9,7 +9,7 @@ use crate::planner::drafts::{self, Draft};
 use crate::planner::headless::{Audience, Round, RoundEnd};
 use crate::planner::instructions::Talk;
 use crate::planner::{Form, PlannerError, check, install};
-use crate::report::{Display, Human, HumanOptions, Ndjson, Reporter, Silent, Style, say};
+use crate::report::{AgentsTerminals, Display, Human, HumanOptions, Ndjson, Reporter, Silent, Style, say};
 use ralph_loop::planner::prd::QuestionAnswered;
 use ralph_loop::planner::{Proposal, Spent};
 use ralph_loop::strict::{Finding, Rule};
@@ -21,8 +21,12 @@ use std::time::Duration;
 const ROUNDS: u32 = 4;
 
 pub fn plan(prepared: &Prepared, format: Format) -> Result<ExitCode, PlannerError> {
-    let options =
-        HumanOptions { display: Display::Compact, stream: true, timestamps: false, agents_terminals: None };
+    let options = HumanOptions {
+        display: Display::Compact,
+        stream: true,
+        timestamps: false,
+        agents_terminals: AgentsTerminals::Nowhere,
+    };
     // One for all questions: it reads the terminal from the first one on.
     let mut asker = None;
     let mut planned = match format {

@@ -7,6 +7,7 @@ use crate::engine::scm::{self, Task};
 use crate::place::Access;
 use crate::process::ProcessError;
 use ralph_loop::event::{End, Fact, SnapshotEnd, Step, StepId, directory_gone};
+use ralph_loop::interactive::dropped_characters;
 use ralph_loop::scm::{Message, TaskOutcome};
 use ralph_loop::{Run, State};
 
@@ -45,6 +46,9 @@ impl RealHost<'_> {
             Step::Agent { iteration, attempt, agent, .. } => {
                 let start = AgentStart { iteration: *iteration, attempt: *attempt, agent: *agent };
                 let (program, prompt) = lane.start_agent(shared, run, state, &start, &self.projections)?;
+                if let Some(warning) = prompt_warning(run, *agent, &prompt) {
+                    self.reporter.warn(&warning);
+                }
                 self.reporter.prompt(&prompt);
                 Ok(program.into())
             }
@@ -137,6 +141,14 @@ impl RealHost<'_> {
         };
         Begun::Over(End::Scm(TaskOutcome::Failed { why: refused }))
     }
+}
+
+/// What an agent on a terminal will not see of its prompt.
+fn prompt_warning(run: &Run, agent: usize, prompt: &str) -> Option<String> {
+    let agent = run.agents.get(agent).filter(|_| run.interactive.is_some())?;
+    let dropped = dropped_characters(agent.dialect, prompt);
+    (!dropped.is_empty())
+        .then(|| format!("{} drops these characters of the prompt: {}", agent.name, dropped.join(", ")))
 }
 
 fn not_begun(step: &Step, cause: &StartError) -> Begun {
