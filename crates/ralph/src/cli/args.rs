@@ -93,25 +93,26 @@ pub struct WatchArgs {
 // For agents that people watch and type into. (Likewise no doc comment.)
 #[derive(Args)]
 pub struct InteractiveArgs {
-    /// Run the agent on a terminal: watch it and type into it, here or with `ralph attach`
+    /// Run the agent on a terminal that you can watch and type into: here, or with `ralph attach`
     #[arg(long)]
     interactive: bool,
-    /// Say that the agent waits for you if it is not ready after this time [default: 30s]
+    /// Report an interactive agent as waiting for you if it is not ready after this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "interactive")]
     ready_timeout: Option<u64>,
-    /// What an interactive agent's request for a permission gets: ask (the default) waits for you
+    /// How an interactive agent's permission requests are answered: ask (by you, the default) or allow
     #[arg(long, value_name = "HOW", value_parser = permissions, requires = "interactive")]
     permissions: Option<Permissions>,
-    /// End the iteration once the agent's context is this full, in percent
+    /// End the iteration once an interactive agent's context is this full, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interactive")]
     max_context: Option<u8>,
-    /// Add the prompt to the agent's system prompt, instead of typing it
+    /// Add the prompt to the system prompt of an interactive Claude, and ask it to begin
     #[arg(long, requires = "interactive")]
     append_system_prompt: bool,
-    /// For a program that ralph does not know: what is on its screen once it is ready; can be repeated
+    /// Type the prompt once a line on the agent's screen matches; for interactive programs other than
+    /// claude and codex; can be repeated
     #[arg(long, value_name = "REGEX", requires = "interactive", value_parser = pattern)]
     ready_pattern: Vec<String>,
-    /// For such a program: look for --done-pattern while it works, not only when it rests
+    /// End such a program as soon as --done-pattern is on its screen, not only when the screen rests
     #[arg(long, requires = "interactive")]
     check_done_continuous: bool,
 }

@@ -102,7 +102,7 @@ fn mebibytes(text: &str) -> Result<u64, String> {
 Examples:
   ralph say \"the tests need a running database\"   # to the run in this directory
   ralph say night \"leave the migrations alone\"
-  ralph say night --now \"stop, and read the README first\"   # an interactive agent"
+  ralph say night --now \"read the README first\"   # to an interactive agent"
 )]
 pub struct SayArgs {
     /// Worker name, run id or id prefix [default: the run in this directory]

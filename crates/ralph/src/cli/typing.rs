@@ -29,8 +29,8 @@ pub struct SendArgs {
 
 #[derive(Args)]
 #[command(after_help = "\
-For an agent that waits for you: `ralph status` and --notify tell what it wants. A choice is given by its number or \
-its name, a permission with yes or no; other text is typed and sent.
+`ralph status` shows what an agent waits for, and --notify is told. Answer a request for permission with yes or no, and \
+a question with the number or the name of a choice; other text is typed and sent.
 
 Examples:
   ralph answer night yes

@@ -40,7 +40,9 @@ fn settings(layer: usize) -> Value {
         "backoff": {"base": n, "cap": n}, "context": on, "checkpoints": on,
         "largestFile": n, "minFreeSpace": n, "keepRuns": n, "keepCheckpoints": n, "keepStreams": n,
         "stories": {"order": [text], "rules": [text], "verify": [text], "maxRetries": n, "commit": on},
-        "tasks": {"commitLeft": on, "hooks": on}, "agents": {"review": text, "fix": text}, "notify": text, "mask": [text],
+        "tasks": {"commitLeft": on, "hooks": on},
+        "workers": {"interactive": on, "readyTimeout": n, "permissions": if on { "allow" } else { "ask" }},
+        "agents": {"review": text, "fix": text}, "notify": text, "mask": [text],
     })
 }
 

@@ -90,6 +90,9 @@ fn every_setting_is_a_line_with_its_source() {
     stories.commit = false                   default
     tasks.commitLeft = true                  default
     tasks.hooks = true                       default
+    workers.interactive = false              default
+    workers.readyTimeout = 30                default
+    workers.permissions = "ask"              default
     agents.review = null                     default
     agents.fix = null                        default
     notify = null                            default
