@@ -1,7 +1,8 @@
 //! Windows onto workers, in a tmux server of ralph's own.
 //!
-//! A window runs `ralph logs NAME --follow` and nothing else: closing it, or killing the server,
-//! never hurts the work. It closes when its worker ends, and the server ends with its last window.
+//! A window runs `ralph logs NAME --follow --window` and nothing else: the log of its worker, and the terminal of an
+//! interactive agent while there is one (`terminal`). Closing it, or killing the server, never hurts the work: the
+//! agent's terminal is a pty of ralph's own. It closes when its worker ends, and the server ends with its last window.
 //! The server is not the user's, so neither their sessions nor a `$TMUX`
 //! that ralph is called from are touched; their configuration and keys apply.
 //!
