@@ -274,7 +274,7 @@ impl Lane {
         };
         let (mut env, mut own_config) = (request.extra_env, None);
         if on_terminal.is_some() {
-            let (of_terminal, config) = on_terminal::env(spec, shared)?;
+            let on_terminal::Given { env: of_terminal, config } = on_terminal::given(spec, shared)?;
             env.extend(of_terminal);
             own_config = config.as_ref().and_then(|file| Some(file.path().parent()?.to_path_buf()));
             step.handed.extend(config);

@@ -84,11 +84,15 @@ impl OnTerminal {
     }
 }
 
-/// What an agent on a terminal finds in its environment, and what has to be there for as long as it works.
-pub(super) fn env(
-    agent: &AgentSpec,
-    shared: &Shared,
-) -> Result<(Vec<(&'static str, String)>, Option<HandedFile>), StartError> {
+/// What an agent on a terminal is given.
+#[derive(Default)]
+pub(super) struct Given {
+    pub(super) env: Vec<(&'static str, String)>,
+    /// A configuration of its own, for as long as it works.
+    pub(super) config: Option<HandedFile>,
+}
+
+pub(super) fn given(agent: &AgentSpec, shared: &Shared) -> Result<Given, StartError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (mut env, mut config) = (Vec::new(), None);
     if variable("TERM").is_none_or(|term| term == "dumb") {
@@ -107,5 +111,5 @@ pub(super) fn env(
             config = Some(file);
         }
     }
-    Ok((env, config))
+    Ok(Given { env, config })
 }
