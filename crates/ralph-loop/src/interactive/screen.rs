@@ -139,6 +139,18 @@ impl Watcher {
         effects
     }
 
+    /// What is new on the last screen: the program has ended.
+    pub fn last_lines(&mut self, lines: &[&str]) -> Vec<String> {
+        let lines = last(lines);
+        let new = match self.stage {
+            Stage::Over => Vec::new(),
+            Stage::Starting | Stage::Waiting | Stage::Working => new_lines(&self.screen, lines),
+        };
+        let new = new.into_iter().map(String::from).collect();
+        self.stage = Stage::Over;
+        new
+    }
+
     /// The prompt that was typed is on the screen too, and is no claim of the program's.
     fn note(&mut self, line: &str) {
         let matches = self.patterns.done.as_ref().is_some_and(|done| done.is_match(line));

@@ -12,7 +12,7 @@ use crate::layout::{Home, RunDir};
 use crate::lock::{NameLock, RunLock};
 use crate::report::Out;
 use crate::target::{self, Kind, Target};
-use crate::terminal::{self, Watched};
+use crate::terminal;
 use crate::tmux::Tmux;
 use crate::worker::record::Record;
 use clap::Args;
@@ -90,9 +90,12 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
         if woken != Woken::Changed || !out.is_heard() || !record.exists() {
             break;
         }
-        if args.window && terminal::watch(&target.run_dir).is_ok_and(|watched| watched == Watched::ToTheEnd) {
+        if args.window {
             // What the agent did was on this screen.
-            view.skip().map_err(unreadable)?;
+            let mut skipped = Ok(());
+            let watched = terminal::watch(&target.run_dir, || skipped = view.skip());
+            skipped.map_err(unreadable)?;
+            watched.map_err(|cause| unreadable(cause.into()))?;
         }
         woken = watch.wait();
     }

@@ -336,7 +336,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Shows the agent's terminal here, from the moment that there is one.
 fn show_agent(run: &RunDir, queue: &Queue) {
     while !queue.has_agent_ended() {
-        match terminal::watch(run) {
+        match terminal::watch(run, || ()) {
             Ok(Watched::Nothing) => queue.wait_for_room(LOOK),
             Ok(Watched::ToTheEnd) | Ok(Watched::ViewerGone) => return,
             Err(cause) => return say(&format!("ralph: warning: cannot show the agent's terminal: {cause}")),

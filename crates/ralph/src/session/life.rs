@@ -12,6 +12,7 @@ use crate::notify::Notifier;
 use crate::place;
 use crate::report::{Logged, Reporter};
 use crate::sandbox::Sandbox;
+use crate::terminal;
 use crate::worker::WorkerFiles;
 use crate::worker::record::Record;
 use ralph_loop::event::{Fact, StopReason};
@@ -81,6 +82,9 @@ pub(super) fn live(
     };
     runtime.block_on(host.close_control());
     let closed = host.close(&run, &state);
+    if run.interactive.is_some() {
+        terminal::remove_sockets(&run_dir);
+    }
     if state.resumable() == Resumable::Never {
         // The clean copy has shown what it was made for, and may be large. One that cannot be removed
         // goes with the run's record.

@@ -30,6 +30,9 @@ const CAPTURE: Duration = Duration::from_secs(2);
 /// How long an agent may take to end once it was asked to. The keeper ends it then.
 const ENDING: Duration = Duration::from_secs(5);
 
+/// So much is read of what was printed before the end.
+const MOST_AFTER_END: usize = 8 << 20;
+
 /// SIGKILL
 const KILLED: i32 = 9;
 
@@ -132,7 +135,11 @@ impl Host {
                 },
                 Some(told) = self.told.recv() => self.hook(told)?,
                 Some(act) = self.acts.recv() => self.act(act),
-                _ = looks.tick() => self.look()?,
+                _ = looks.tick() => {
+                    self.look()?;
+                    let screen = &self.screen;
+                    self.viewers.catch_up(|| screen.repaint());
+                }
                 _ = captures.tick() => self.capture()?,
                 () = self.signals.next() => self.end_agent(None),
                 () = sleep_until(wake.unwrap_or_else(Instant::now).into()), if wake.is_some() => {
@@ -145,14 +152,39 @@ impl Host {
             }
         };
         // What it wrote last.
+        self.read_rest(&mut buffer);
         self.look()?;
+        self.last_capture()?;
         if self.stage == Stage::Working && exit != Exit::Code(0) {
             self.say_why();
         }
-        Ok(match self.stage {
+        let exit = match self.stage {
             Stage::Ending { as_if: Some(exit), .. } => exit,
             Stage::Working | Stage::Ending { as_if: None, .. } => exit,
-        })
+        };
+        self.close().await;
+        Ok(exit)
+    }
+
+    /// What was printed before the end, and is still on its way. What the program has left behind may print on.
+    fn read_rest(&mut self, buffer: &mut [u8]) {
+        let mut left = MOST_AFTER_END;
+        while left > 0 {
+            match self.pty.read_now(buffer) {
+                0 => return,
+                read => {
+                    self.printed(&buffer[..read]);
+                    left = left.saturating_sub(read);
+                }
+            }
+        }
+    }
+
+    /// Lets everyone go who looks. Nothing can be reached any more before they know: who asks again finds nothing.
+    async fn close(mut self) {
+        remove_sockets(&self.run);
+        let (viewers, last) = (std::mem::take(&mut self.viewers), self.screen.below());
+        viewers.end(last, &mut self.acts).await;
     }
 
     /// What is on the screen of an agent that has ended by itself is why.
@@ -180,7 +212,7 @@ impl Host {
 
     fn printed(&mut self, bytes: &[u8]) {
         let answers = self.screen.take(bytes);
-        if self.viewers.is_empty() {
+        if !self.viewers.can_answer() {
             self.pty.type_in(&answers);
         }
         let screen = &self.screen;
@@ -238,7 +270,7 @@ impl Host {
     fn capture(&mut self) -> io::Result<()> {
         let now = self.now_ms();
         let Ear::Screen { watcher, prompt } = &mut self.ear else { return Ok(()) };
-        let lines = self.screen.lines();
+        let lines = self.screen.text();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let mut is_over = false;
         for effect in watcher.look(now, &lines) {
@@ -257,6 +289,14 @@ impl Host {
             self.end_agent(Some(Exit::Code(0)));
         }
         Ok(())
+    }
+
+    /// What came on the screen since the last look at it.
+    fn last_capture(&mut self) -> io::Result<()> {
+        let Ear::Screen { watcher, .. } = &mut self.ear else { return Ok(()) };
+        let lines = self.screen.text();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        watcher.last_lines(&lines).iter().try_for_each(|line| print(line))
     }
 
     /// `as_if` is what its end counts as.
@@ -313,10 +353,15 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // What cannot be removed is removed by the next host.
-        let _ = fsx::remove(&self.run.turn_socket());
-        let _ = fsx::remove(&self.run.terminal_socket());
+        remove_sockets(&self.run);
     }
+}
+
+/// Nothing of a terminal can be reached any more. A host that was killed has not done this itself.
+pub fn remove_sockets(run: &RunDir) {
+    // What cannot be removed is removed by the next host.
+    let _ = fsx::remove(&run.turn_socket());
+    let _ = fsx::remove(&run.terminal_socket());
 }
 
 /// How a program is heard that is known by its screen alone.

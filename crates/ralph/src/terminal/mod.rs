@@ -27,7 +27,7 @@ mod turn;
 mod viewer;
 
 pub use client::{TypeError, ask_for_screen, type_into};
-pub use host::main;
+pub use host::{main, remove_sockets};
 pub use people::Want;
 pub use spec::{Agent, ScreenSpec, TerminalSpec};
 pub use turn::{TURN, tell};

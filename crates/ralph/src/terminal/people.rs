@@ -26,6 +26,9 @@ const LONGEST: u64 = 4 << 20;
 /// Pieces of output that a viewer may lag behind.
 const BACKLOG: usize = 64;
 
+/// So long viewers may take to show the end of it.
+const LAST_LOOK: Duration = Duration::from_millis(500);
+
 /// So many can look at once.
 const VIEWERS: usize = 32;
 
@@ -125,8 +128,9 @@ pub struct Viewer {
 pub struct Viewers(Vec<Viewer>);
 
 impl Viewers {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether a terminal is there that answers what programs ask of one. One that does not read does not answer.
+    pub fn can_answer(&self) -> bool {
+        self.0.iter().any(|viewer| !viewer.behind)
     }
 
     /// Gets the whole screen first.
@@ -144,14 +148,41 @@ impl Viewers {
     /// Shows what was printed. `screen` is the whole of it, for those who have missed something.
     pub fn show(&mut self, printed: &[u8], screen: impl Fn() -> Vec<u8>) {
         for viewer in &mut self.0 {
-            // One that catches up has to have read everything before: what is on its way is older than the screen.
-            let piece = match viewer.behind {
-                true if viewer.output.capacity() == BACKLOG => [b"\x1b[2J".as_slice(), &screen()].concat(),
-                true => continue,
-                false => printed.to_vec(),
-            };
-            viewer.behind = viewer.output.try_send(piece).is_err();
+            if !viewer.behind {
+                viewer.behind = viewer.output.try_send(printed.to_vec()).is_err();
+            }
         }
+        self.catch_up(screen);
+    }
+
+    /// Shows the whole screen to those who have missed something and read again.
+    pub fn catch_up(&mut self, screen: impl Fn() -> Vec<u8>) {
+        // One that catches up has to have read everything before: what is on its way is older than the screen.
+        let ready = |viewer: &&mut Viewer| viewer.behind && viewer.output.capacity() == BACKLOG;
+        for viewer in self.0.iter_mut().filter(ready) {
+            viewer.behind = viewer.output.try_send([b"\x1b[2J".as_slice(), &screen()].concat()).is_err();
+        }
+    }
+
+    /// Nothing more is shown. Waits a moment until those who look have seen everything: each leaves then.
+    pub async fn end(self, last: Vec<u8>, acts: &mut mpsc::Receiver<Act>) {
+        let mut waiting = Vec::new();
+        for viewer in self.0.into_iter().filter(|viewer| !viewer.behind) {
+            if viewer.output.try_send(last.clone()).is_ok() {
+                waiting.push(viewer.id);
+            }
+        }
+        let all_left = async {
+            while !waiting.is_empty() {
+                match acts.recv().await {
+                    Some(Act::Left { viewer }) => waiting.retain(|id| *id != viewer),
+                    Some(Act::Came { .. } | Act::Sent { .. } | Act::Asked { .. }) => {}
+                    None => break,
+                }
+            }
+        };
+        // One that does not read sees the rest never.
+        let _ = timeout(LAST_LOOK, all_left).await;
     }
 }
 

@@ -18,9 +18,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What agents switch on: another screen, pasting and focus told apart, mice, key protocols, a hidden cursor, colors, a
-/// part of the screen that scrolls. What follows comes below everything that they have left.
-const AS_BEFORE: &[u8] = b"\x1b[?1049l\x1b[?2004l\x1b[?1004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[>4m\x1b[?25h\x1b[0m\x1b[r\x1b[999;1H\r\n";
+/// What agents switch on: drawing held back, a scroll region, another screen, pasting and focus told apart, mice, other
+/// keys, a hidden cursor, colors. The cursor is saved first: leaving the other screen puts it where it was saved last,
+/// also if the agent never was there.
+const AS_BEFORE: &[u8] = b"\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[?1049l\x1b[?2004l\x1b[?1004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[>4m\x1b[?1l\x1b>\x1b[?7h\x1b[?25h\x1b[0m\r\n";
 
 /// What came of looking at a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,8 @@ pub enum Watched {
 }
 
 /// Shows the terminal of the run's agent in this process's terminal, and passes on what is typed, until the agent ends.
-pub fn watch(run: &RunDir) -> io::Result<Watched> {
+/// `at_end` is called then, before the run goes on.
+pub fn watch(run: &RunDir, at_end: impl FnOnce()) -> io::Result<Watched> {
     let stream = match connect(run) {
         Ok(stream) => stream,
         Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
@@ -43,22 +45,31 @@ pub fn watch(run: &RunDir) -> io::Result<Watched> {
         Err(cause) => return Err(cause),
     };
     stream.set_nonblocking(true)?;
+    // The host waits until it is closed.
+    let held = stream.try_clone()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let raw = RawTerminal::enter()?;
     let watched = runtime.block_on(async { relay(UnixStream::from_std(stream)?).await });
     drop(raw);
+    if matches!(watched, Ok(Watched::ToTheEnd)) {
+        at_end();
+    }
+    drop(held);
     watched
 }
 
-async fn relay(stream: UnixStream) -> io::Result<Watched> {
-    let (mut from_agent, mut to_agent) = stream.into_split();
+async fn relay(mut stream: UnixStream) -> io::Result<Watched> {
+    let (mut from_agent, mut to_agent) = stream.split();
     let mut resized = signal(SignalKind::window_change())?;
     // It is no pipe, but tokio waits for it as for one.
     let mut keys = Receiver::from_file_unchecked(File::from(rustix::stdio::stdin().try_clone_to_owned()?))?;
     let (rows, columns) = size();
     let mut hello = serde_json::to_vec(&Want::View { rows, columns })?;
     hello.push(b'\n');
-    to_agent.write_all(&hello).await?;
+    if to_agent.write_all(&hello).await.is_err() {
+        // It has ended in this moment.
+        return Ok(Watched::Nothing);
+    }
     let (mut shown, mut typed) = (vec![0; 64 << 10], vec![0; 4096]);
     loop {
         let frame = tokio::select! {
