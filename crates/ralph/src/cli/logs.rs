@@ -91,11 +91,7 @@ pub fn logs(args: &LogsArgs) -> Result<ExitCode, CliError> {
             break;
         }
         if args.window {
-            // What the agent did was on this screen.
-            let mut skipped = Ok(());
-            let watched = terminal::watch(&target.run_dir, || skipped = view.skip());
-            skipped.map_err(unreadable)?;
-            watched.map_err(|cause| unreadable(cause.into()))?;
+            view.give_way(&target).map_err(unreadable)?;
         }
         woken = watch.wait();
     }
@@ -167,11 +163,8 @@ pub(super) fn follow_worker(worker: &Target) -> Result<Followed, CliError> {
             Woken::Ended => return Ok(Followed::ToItsEnd),
             Woken::Changed | Woken::ReaderGone | Woken::Interrupted => return Ok(Followed::Left),
         }
-        if shows == Shows::Terminals
-            && terminal::watch(&worker.run_dir).is_ok_and(|watched| watched == Watched::ToTheEnd)
-        {
-            // What the agent did was on this screen.
-            view.skip().map_err(failed)?;
+        if shows == Shows::Terminals {
+            view.give_way(worker).map_err(failed)?;
         }
         woken = watch.wait();
     }
@@ -227,6 +220,14 @@ impl View {
             log.skip_to_last(lines)?;
         }
         Ok(View::File(log))
+    }
+
+    /// Shows the terminal of the agent at work, if it has one, to its end. What the agent does meanwhile is then not
+    /// printed as well.
+    fn give_way(&mut self, target: &Target) -> Result<(), ReadError> {
+        let mut skipped = Ok(());
+        terminal::watch(&target.run_dir, || skipped = self.skip())?;
+        skipped
     }
 
     /// Leaves out what was not printed yet.
