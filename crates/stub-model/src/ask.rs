@@ -205,18 +205,21 @@ fn session(request: &Request, body: &Value) -> Option<String> {
     }
 }
 
-/// The user's work always comes with tools. What comes without them and wants a handful of
+/// The user's work always comes with tools, and a shell among them. What comes without them and wants a handful of
 /// tokens or a title is the client's own.
 fn is_side(body: &Value, tools: &[Tool], opening: &str) -> bool {
     const LOOK_AT: usize = 4000;
-    if !tools.is_empty() {
+    // In a terminal Codex asks for a title with one tool, as if there were something to patch.
+    if tools.iter().any(|tool| tool.name != "apply_patch") {
         return false;
     }
     let limit = body["max_tokens"].as_u64().or_else(|| body["max_output_tokens"].as_u64());
-    let mut words = text_of(&body["system"]) + &text_of(&body["instructions"]);
-    words.push_str(opening);
-    let words: String = words.chars().take(LOOK_AT).collect::<String>().to_lowercase();
-    limit.is_some_and(|limit| limit <= 16) || words.contains("title") || words.contains("isnewtopic")
+    // Codex has long instructions of its own before it asks for a title.
+    let begins_with =
+        |text: &str, word: &str| text.chars().take(LOOK_AT).collect::<String>().to_lowercase().contains(word);
+    let instructions = text_of(&body["system"]) + &text_of(&body["instructions"]);
+    let is_about = |word| begins_with(&instructions, word) || begins_with(opening, word);
+    limit.is_some_and(|limit| limit <= 16) || is_about("title") || is_about("isnewtopic")
 }
 
 #[cfg(test)]
@@ -244,6 +247,17 @@ mod tests {
         let ask = Ask::of(Protocol::Anthropic, &request, &messages);
         assert_eq!((&*ask.opening, &*ask.last_user), ("Fix it.", "Fix it."));
         assert_eq!(ask.session.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn a_title_is_the_clients_own_however_long_its_instructions_are() {
+        let long = "You are an agent. ".repeat(1000);
+        let title = serde_json::json!({"instructions": long});
+        let tool = |name: &str| Tool { name: name.into(), kind: "custom".into(), schema: Value::Null };
+        assert!(is_side(&title, &[], "Generate a task title."));
+        assert!(is_side(&title, &[tool("apply_patch")], "Generate a task title."));
+        assert!(!is_side(&title, &[tool("apply_patch"), tool("exec_command")], "Generate a task title."));
+        assert!(!is_side(&title, &[], "Fix it."));
     }
 
     #[test]
