@@ -3,7 +3,7 @@
 //! With a key in the environment that it has not been asked about, or before its first use, Claude shows dialogs that
 //! no one is there to answer. Then it gets a directory of the run's: links to what the user has, and a copy of
 //! `.claude.json` with the answers. With a login nothing is done: a renewed one would be written to the wrong place,
-//! and who has logged in has been asked.
+//! and who has logged in has been asked. A token in the environment is no such login.
 
 use crate::fsx;
 use crate::handed::HandedFile;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 /// Where Claude looks for its configuration.
 pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 const KEY: &str = "ANTHROPIC_API_KEY";
+/// Of a subscription, for machines where its owner does not log in.
+const TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 const CLAUDE_JSON: &str = ".claude.json";
 const CREDENTIALS: &str = ".credentials.json";
 
@@ -43,7 +45,10 @@ pub fn prepare(
     home: &Home,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> io::Result<Option<(PathBuf, HandedFile)>> {
-    let (Some(key), Some(users)) = (variable(KEY), Users::find(variable)) else { return Ok(None) };
+    let (key, Some(users)) = (variable(KEY), Users::find(variable)) else { return Ok(None) };
+    if key.is_none() && variable(TOKEN).is_none() {
+        return Ok(None);
+    }
     let mut config: Value = match fsx::read_regular(&users.json) {
         Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Value::Null,
@@ -52,19 +57,22 @@ pub fn prepare(
     if !config.is_object() {
         config = json!({});
     }
-    let end = agent_config::key_end(&key);
+    let end = key.as_deref().map(agent_config::key_end);
     let was_asked = |answer: &str| {
         let keys = config["customApiKeyResponses"][answer].as_array();
-        keys.is_some_and(|keys| keys.iter().any(|known| *known == *end))
+        end.as_ref().is_none_or(|end| keys.is_some_and(|keys| keys.iter().any(|known| *known == **end)))
     };
     // A key that the user has refused stays refused: Claude uses the login instead.
-    if was_asked("rejected") || (was_asked("approved") && config["hasCompletedOnboarding"] == true) {
+    let is_refused = end.is_some() && was_asked("rejected");
+    if is_refused || (was_asked("approved") && config["hasCompletedOnboarding"] == true) {
         return Ok(None);
     }
     config["hasCompletedOnboarding"] = true.into();
-    match config["customApiKeyResponses"]["approved"].as_array_mut() {
-        Some(approved) => approved.push(end.into()),
-        None => config["customApiKeyResponses"] = json!({"approved": [end], "rejected": []}),
+    if let Some(end) = end {
+        match config["customApiKeyResponses"]["approved"].as_array_mut() {
+            Some(approved) => approved.push(end.into()),
+            None => config["customApiKeyResponses"] = json!({"approved": [end], "rejected": []}),
+        }
     }
     // It may have keys of MCP servers, and so is in no record.
     let file = HandedFile::instead_of(Path::new(CLAUDE_JSON), home, config.to_string().as_bytes())?;
@@ -95,14 +103,19 @@ fn link_rest(users: &Path, dir: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn prepared(home: &Path, key: Option<&str>, json: Option<Value>) -> Option<(HandedFile, PathBuf, Value)> {
+    type Prepared = Option<(HandedFile, PathBuf, Value)>;
+
+    fn prepared(home: &Path, key: Option<&str>, json: Option<Value>) -> Prepared {
+        prepared_with(home, &[(KEY, key)], json)
+    }
+
+    fn prepared_with(home: &Path, variables: &[(&str, Option<&str>)], json: Option<Value>) -> Prepared {
         if let Some(json) = json {
             fsx::write_whole(&home.join(CLAUDE_JSON), json.to_string().as_bytes()).unwrap();
         }
         let variable = |name: &str| match name {
             "HOME" => Some(home.display().to_string()),
-            KEY => key.map(String::from),
-            _ => None,
+            _ => variables.iter().find(|(known, _)| *known == name)?.1.map(String::from),
         };
         fsx::private_dir(&home.join("ralph")).unwrap();
         let (dir, file) = prepare(&Home::at(home.join("ralph")), &variable).unwrap()?;
@@ -126,6 +139,15 @@ mod tests {
         let after: Value =
             serde_json::from_slice(&fsx::read_regular(&home.path().join(CLAUDE_JSON)).unwrap()).unwrap();
         assert_eq!(after, users);
+    }
+
+    #[test]
+    fn with_a_token_claude_is_not_introduced() {
+        let home = tempfile::tempdir().unwrap();
+        let token = [(TOKEN, Some("token-0123"))];
+        let (_, _, config) = prepared_with(home.path(), &token, None).unwrap();
+        assert_eq!(config, json!({"hasCompletedOnboarding": true}));
+        assert!(prepared_with(home.path(), &token, Some(config)).is_none());
     }
 
     #[test]
