@@ -5,7 +5,8 @@
 //! - Stop comes when a turn ends. With a task in the background another one follows; a Stop hook of the user's
 //!   may keep it at work. When all Stop hooks have ended the transcript has `stop_hook_summary`, and
 //!   `turn_duration` once the turn is over.
-//! - StopFailure comes instead of Stop when the service fails, after all retries.
+//! - StopFailure comes instead of Stop when the service fails, after all retries. Until when a limit lasts is in the
+//!   transcript and on the status line, each of which may come before or after it.
 //! - Esc calls no hook; the transcript says `[Request interrupted by user`.
 //! - Hooks and transcript come on two ways: a line of the transcript may be read after a hook that came later.
 
@@ -19,7 +20,7 @@ use super::prompt::Handover;
 use super::{Effect, Expects, Input};
 use crate::dialect::{NeedsPerson, OwnLine};
 use crate::money::Usd;
-use result::{Failure, Limits, Spent};
+use result::{Failure, Limits, RATE_LIMIT, Spent, Windows};
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
@@ -56,6 +57,11 @@ enum Turn {
     Open,
     /// It works on, in the background.
     Background,
+    /// It has hit a limit, and until when is not known yet.
+    Limited {
+        words: String,
+        heard_ms: u64,
+    },
     /// Stop came; it is over unless something else comes.
     Stopping {
         words: String,
@@ -72,7 +78,7 @@ enum Turn {
 struct StatusLine {
     cost: StatusCost,
     context_window: ContextWindow,
-    rate_limits: Limits,
+    rate_limits: Windows,
 }
 
 #[derive(Default, Deserialize)]
@@ -124,8 +130,14 @@ impl Claude {
             Input::Time => {}
         }
         self.ready.tick(now_ms, &self.expects, &mut self.person, &mut effects);
-        if self.quiet_at().is_some_and(|at| now_ms >= at) {
-            self.complete(now_ms, &mut effects);
+        let is_quiet = self.quiet_at().is_some_and(|at| now_ms >= at);
+        match &self.turn {
+            Turn::Limited { words, .. } if is_quiet || self.limits.event().is_some() => {
+                let words = words.clone();
+                self.fail(now_ms, &Failure::read(RATE_LIMIT, &words), &mut effects);
+            }
+            Turn::Stopping { .. } if is_quiet => self.complete(now_ms, &mut effects),
+            _ => {}
         }
         effects
     }
@@ -141,11 +153,17 @@ impl Claude {
         [self.ready.wake_at(), self.quiet_at()].into_iter().flatten().min()
     }
 
-    /// When a turn that has stopped counts as over.
+    /// When a turn that has stopped or failed counts as over.
     fn quiet_at(&self) -> Option<u64> {
-        let Turn::Stopping { hooks_ended, heard_ms, .. } = self.turn else { return None };
-        let after = if hooks_ended || !self.has_transcript { QUIET_MS } else { STOP_HOOKS_MS };
-        Some(heard_ms.saturating_add(after))
+        match self.turn {
+            Turn::Stopping { hooks_ended: false, heard_ms, .. } if self.has_transcript => {
+                Some(heard_ms.saturating_add(STOP_HOOKS_MS))
+            }
+            Turn::Stopping { heard_ms, .. } | Turn::Limited { heard_ms, .. } => {
+                Some(heard_ms.saturating_add(QUIET_MS))
+            }
+            Turn::Open | Turn::Background | Turn::Over => None,
+        }
     }
 
     fn hook(&mut self, now_ms: u64, hook: &Hook, effects: &mut Vec<Effect>) {
@@ -173,7 +191,10 @@ impl Claude {
             "Stop" => self.stopped(now_ms, hook, effects),
             "StopFailure" => {
                 let words = hook.last_assistant_message.clone().unwrap_or_default();
-                self.fail(now_ms, &Failure::read(&hook.error, &words), effects);
+                match &*hook.error {
+                    RATE_LIMIT => self.turn = Turn::Limited { words, heard_ms: now_ms },
+                    kind => self.fail(now_ms, &Failure::read(kind, &words), effects),
+                }
             }
             // A person has closed it: what it has done until then is what there is.
             "SessionEnd" if hook.reason == "prompt_input_exit" => self.complete(now_ms, effects),
@@ -232,7 +253,7 @@ impl Claude {
 
     fn status_line(&mut self, now_ms: u64, json: &str, effects: &mut Vec<Effect>) {
         let Ok(status) = serde_json::from_str::<StatusLine>(json) else { return };
-        self.limits = status.rate_limits;
+        self.limits.update(status.rate_limits);
         if let Some(dollars) = status.cost.total_cost_usd {
             self.cost(dollars, effects);
         }

@@ -89,6 +89,9 @@ impl Spent {
     }
 }
 
+/// A limit, in the words of StopFailure.
+pub(super) const RATE_LIMIT: &str = "rate_limit";
+
 /// Why the service did not answer, in Claude's words.
 #[derive(Debug)]
 pub(super) struct Failure<'a> {
@@ -103,7 +106,7 @@ impl<'a> Failure<'a> {
     }
 
     pub(super) fn is_limit(&self) -> bool {
-        self.kind == "rate_limit"
+        self.kind == RATE_LIMIT
     }
 
     /// Claude's own words in the place of the model's, with the kind of the failure.
@@ -125,10 +128,18 @@ fn status(text: &str) -> Option<u16> {
     })
 }
 
-/// The limits of a subscription, as the status line has them.
+/// The limits of a subscription.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    windows: Windows,
+    /// The one that was hit, as the transcript has it: in the words of a headless Claude.
+    hit: Option<Value>,
+}
+
+/// As the status line has them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Limits {
+pub(super) struct Windows {
     five_hour: Option<Window>,
     seven_day: Option<Window>,
 }
@@ -142,16 +153,34 @@ struct Window {
 }
 
 impl Limits {
-    /// The event of a limit that is used up; of several, the one that lasts longest.
+    pub(super) fn update(&mut self, windows: Windows) {
+        self.windows = windows;
+    }
+
+    /// What the transcript says about a limit.
+    pub(super) fn hit(&mut self, info: &Value) {
+        if info["status"] == "rejected" && info["resetsAt"].is_number() {
+            self.hit = Some(info.clone());
+        }
+    }
+
+    /// The event of a limit that is used up.
     pub(super) fn event(&self) -> Option<String> {
+        let info = self.hit.clone().or_else(|| self.windows.used_up())?;
+        Some(json!({"type": "rate_limit_event", "rate_limit_info": info}).to_string())
+    }
+}
+
+impl Windows {
+    /// Of several, the one that lasts longest.
+    fn used_up(&self) -> Option<Value> {
         let used_up = |(kind, window): (&'static str, Option<Window>)| {
             let window = window.filter(|window| window.used_percentage.is_some_and(|used| used >= 100.0))?;
             Some((kind, window.resets_at? as i64))
         };
         let windows = [("five_hour", self.five_hour), ("seven_day", self.seven_day)];
         let (kind, resets_at) = windows.into_iter().filter_map(used_up).max_by_key(|(_, at)| *at)?;
-        let info = json!({"status": "rejected", "resetsAt": resets_at, "rateLimitType": kind});
-        Some(json!({"type": "rate_limit_event", "rate_limit_info": info}).to_string())
+        Some(json!({"status": "rejected", "resetsAt": resets_at, "rateLimitType": kind}))
     }
 }
 
@@ -177,12 +206,28 @@ mod tests {
 
     #[test]
     fn the_limit_that_is_used_up_and_lasts_longest_says_when_to_come_back() {
-        let event = |json: &str| serde_json::from_str::<Limits>(json).unwrap().event();
+        let event = |json: &str| {
+            let mut limits = Limits::default();
+            limits.update(serde_json::from_str(json).unwrap());
+            limits.event()
+        };
         assert_eq!(event("{}"), None);
         assert_eq!(event(r#"{"five_hour":{"used_percentage":99.4,"resets_at":5}}"#), None);
         let both = r#"{"five_hour":{"used_percentage":100,"resets_at":5},"seven_day":{"used_percentage":101.5,"resets_at":9}}"#;
         let line: Value = serde_json::from_str(&event(both).unwrap()).unwrap();
         let info = &line["rate_limit_info"];
         assert_eq!((&info["resetsAt"], &info["rateLimitType"]), (&json!(9), &json!("seven_day")));
+    }
+
+    #[test]
+    fn the_limit_that_was_hit_goes_before_all_others() {
+        let mut limits = Limits::default();
+        limits
+            .update(serde_json::from_str(r#"{"five_hour":{"used_percentage":100,"resets_at":5}}"#).unwrap());
+        limits.hit(&json!({"status": "allowed", "resetsAt": 7}));
+        limits.hit(&json!({"status": "rejected"}));
+        assert!(limits.event().unwrap().contains(r#""resetsAt":5"#));
+        limits.hit(&json!({"status": "rejected", "resetsAt": 8, "rateLimitType": "seven_day_opus"}));
+        assert!(limits.event().unwrap().contains(r#""resetsAt":8"#));
     }
 }

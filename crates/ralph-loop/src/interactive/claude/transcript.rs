@@ -32,6 +32,9 @@ struct Line<'a> {
     max_retries: Option<f64>,
     retry_in_ms: Option<f64>,
     error: Value,
+    /// Of a message in the place of the model's: the limit that was hit.
+    quota_limits: Value,
+    api_error_params: Value,
     /// cost-state
     #[serde(rename = "totalCostUSD")]
     total_cost_usd: Option<f64>,
@@ -103,6 +106,8 @@ impl Claude {
         let Some(message) = read(line) else { return };
         // Claude's own words about a failure; StopFailure has them too.
         if message.model == "<synthetic>" {
+            self.limits.hit(&line.quota_limits);
+            self.limits.hit(&line.api_error_params["rate_limit_info"]);
             return;
         }
         let parent = parent(line);
