@@ -23,6 +23,10 @@
 mod failures;
 mod guard;
 mod hooks;
+mod interactive;
+mod interactive_killed;
+mod interactive_people;
+mod interactive_prompts;
 mod limits;
 mod loops;
 mod partial;
@@ -35,3 +39,4 @@ mod processes;
 mod screen;
 mod stage;
 mod verify;
+mod worker;

@@ -160,6 +160,7 @@ impl Stage {
             .env("RALPH_HOME", self.home())
             .env("RALPH_SANDBOX", self.sandbox);
         command.env("TMPDIR", self.root.join("tmp")).env("LANG", "C.UTF-8").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("TMUX_TMPDIR", self.root.join("tmp"));
         // A request for another host arrives here and is refused.
         let url = self.server.url();
         command.env("HTTPS_PROXY", url).env("HTTP_PROXY", url).env("NO_PROXY", "127.0.0.1,localhost");
@@ -186,6 +187,11 @@ impl Stage {
             }
         }
         command
+    }
+
+    /// For temporary files, and for the sockets of tmux.
+    pub fn tmp(&self) -> PathBuf {
+        self.root.join("tmp")
     }
 
     /// Where ralph keeps its records.
@@ -295,6 +301,12 @@ impl Stage {
         let marker = format!("HOME={}", self.root.join("user").display());
         processes("environ").filter(|(_, environ)| environ.contains(&marker)).map(|(pid, _)| pid).collect()
     }
+
+    /// Those of them that were called with this word.
+    pub fn alive_with(&self, word: &str) -> Vec<Pid> {
+        let alive = self.alive();
+        called_with(word).into_iter().filter(|pid| alive.contains(pid)).collect()
+    }
 }
 
 impl Drop for Stage {
@@ -329,10 +341,16 @@ fn processes(list: &'static str) -> impl Iterator<Item = (Pid, Vec<String>)> {
 
 /// Waits, with an end.
 #[track_caller]
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, done: impl FnMut() -> bool) {
+    until_or(|| what.to_owned(), done);
+}
+
+/// The same, where what to say is known only then.
+#[track_caller]
+pub fn until_or(what: impl Fn() -> String, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        assert!(Instant::now() < deadline, "waited in vain for {}", what());
         sleep(Duration::from_millis(20));
     }
 }
