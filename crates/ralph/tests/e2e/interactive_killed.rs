@@ -84,6 +84,9 @@ fn does_not_hurt(real: Real, which: impl Fn(&Worker<'_>) -> Pid) {
     let mut screen = Screen::start(setsid, &[Stage::ralph(), "attach", NAME], (100, 30));
     screen.shows("I work.");
     fs::write(stage.path("go"), "").unwrap();
+    // The window closes with the worker, and leaves the person's terminal as it was.
+    let (code, left) = screen.restored();
+    assert_eq!(code, Some(0), "{left}");
     worker.ends(0, "completed", 1);
     assert_eq!(stage.read("made.txt"), "first\n");
     assert_eq!(stage.turns().len(), 2);
