@@ -126,6 +126,8 @@ pub fn note_last(args: &[OsString]) -> Vec<OsString> {
         return args.to_vec();
     }
     let (notes, mut words): (Vec<&OsString>, Vec<&OsString>) = args.iter().partition(is_note);
+    // Between an optional name and the text clap takes no flag.
+    words[1..].sort_by_key(|word| *word != "--now");
     let dashes = OsString::from("--");
     if !notes.is_empty() {
         words.push(&dashes);

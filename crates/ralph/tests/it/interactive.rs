@@ -171,7 +171,7 @@ fn a_login_is_left_to_a_person_and_is_no_failure() {
     );
     let notify = "echo \"$RALPH_NOTIFY_EVENT: $RALPH_NOTIFY_NOTE\" >> ../notified";
     yard.spawn(&["-n", "1", "--interactive", "--ready-timeout", "1", "--notify", notify], &program).exits(0);
-    yard.until_log("agent", "[WAIT] the agent is waiting for a person: ");
+    yard.until_log("agent", "[WAIT] waiting for you: ");
     until("the notification", || {
         yard.0.has("../notified") && yard.0.read("../notified").contains("waiting: ")
     });

@@ -189,7 +189,7 @@ fn keys_words_and_the_screen_of_an_agent_are_a_command_away() {
     until("its screen", || yard.0.ralph(&["logs", "agent", "--live"]).stdout.contains("iteration 1"));
     let follower = yard.0.start(&["logs", "agent", "--live", "--follow"]);
     yard.0.ralph(&["send", "agent", "ab", "Tab", "Enter"]).exits(0).says("typed into agent");
-    yard.0.ralph(&["say", "--now", "agent", "well then"]).exits(0);
+    yard.0.ralph(&["say", "agent", "--now", "well then"]).exits(0);
     let screen = || yard.0.ralph(&["logs", "agent", "--live"]).exits(0).stdout;
     until("the keys", || screen().contains("[a][b]"));
     until("the words", || screen().contains("[w][e][l][l][ ][t][h][e][n]"));
