@@ -103,11 +103,19 @@ impl Listener {
         }
     }
 
-    /// What has to be typed to give the agent an answer that it waits for.
-    pub fn keys_for(&self, text: &str) -> Vec<u8> {
+    /// What has to be typed to give the agent an answer that it waits for, or why nothing is.
+    pub fn keys_for(&self, text: &str) -> Result<Vec<u8>, &'static str> {
         match &self.0 {
             Kind::Claude(claude) => claude.keys_for(text),
             Kind::Codex(codex) => codex.keys_for(text),
+        }
+    }
+
+    /// Why a text cannot be typed now: it would be taken for an answer.
+    pub fn wants_answer(&self) -> Option<&'static str> {
+        match &self.0 {
+            Kind::Claude(claude) => claude.person.wants_answer(),
+            Kind::Codex(codex) => codex.person.wants_answer(),
         }
     }
 

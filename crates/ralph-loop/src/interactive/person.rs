@@ -91,6 +91,11 @@ impl Person {
         self.requests.push(Request { why, text, tool: tool.to_owned(), input: input.clone(), call });
     }
 
+    /// Why a person is waited for.
+    pub(super) fn waits(&self) -> Option<NeedsPerson> {
+        self.waits
+    }
+
     /// What is waited for now, and the input of its tool.
     pub(super) fn first_request(&self) -> Option<(NeedsPerson, &Value)> {
         self.requests.first().map(|request| (request.why, &request.input))

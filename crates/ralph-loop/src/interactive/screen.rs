@@ -78,15 +78,14 @@ enum Stage {
 }
 
 impl Watcher {
-    /// `prompt` is what will be typed.
-    pub fn new(patterns: Patterns, prompt: &str) -> Watcher {
-        let echoes = patterns
-            .done
-            .as_ref()
-            .map_or(0, |done| prompt.lines().filter(|line| done.is_match(line)).count());
+    /// `prompt` is what will be typed; a program that has it already is at work from the start.
+    pub fn new(patterns: Patterns, prompt: Option<&str>) -> Watcher {
+        let lines = prompt.unwrap_or_default().lines();
+        let echoes =
+            patterns.done.as_ref().map_or(0, |done| lines.filter(|line| done.is_match(line)).count());
         Watcher {
             patterns,
-            stage: Stage::Starting,
+            stage: if prompt.is_some() { Stage::Starting } else { Stage::Working },
             screen: Vec::new(),
             since_ms: None,
             echoes,
@@ -203,7 +202,7 @@ mod tests {
     fn watcher(ready: &[&str], done: &str, done_at_once: bool, prompt: &str) -> Watcher {
         let ready = ready.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
         let done = (!done.is_empty()).then(|| Regex::new(done).unwrap());
-        Watcher::new(Patterns { ready, done, done_at_once, ready_within_ms: None }, prompt)
+        Watcher::new(Patterns { ready, done, done_at_once, ready_within_ms: None }, Some(prompt))
     }
 
     /// What is done at each moment: `type`, `end`, and the lines that are printed.

@@ -69,6 +69,9 @@ pub fn prepare(
     }
     config["hasCompletedOnboarding"] = true.into();
     if let Some(end) = end {
+        if !config["customApiKeyResponses"].is_object() {
+            config["customApiKeyResponses"] = json!({});
+        }
         match config["customApiKeyResponses"]["approved"].as_array_mut() {
             Some(approved) => approved.push(end.into()),
             None => config["customApiKeyResponses"] = json!({"approved": [end], "rejected": []}),

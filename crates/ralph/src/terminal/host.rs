@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep_until};
 
@@ -76,6 +76,8 @@ struct Host {
     acts: mpsc::Receiver<Act>,
     signals: Signals,
     started: Instant,
+    /// The same by the clock that files go by.
+    began: SystemTime,
     stage: Stage,
 }
 
@@ -91,6 +93,7 @@ enum Stage {
 
 impl Host {
     fn start(spec: TerminalSpec) -> io::Result<Host> {
+        let began = SystemTime::now();
         let run = RunDir::at(spec.run_dir);
         let (told, acts) = (turn::listen(&run)?, people::listen(&run)?);
         let signals = Signals::listen()?;
@@ -116,6 +119,7 @@ impl Host {
             acts,
             signals,
             started: Instant::now(),
+            began,
             stage: Stage::Working,
         })
     }
@@ -254,7 +258,7 @@ impl Host {
                 Effect::Follow(path) => {
                     let path = outside(&self.moved, path);
                     if transcript.as_ref().is_none_or(|tail| *tail.path() != path) {
-                        *transcript = Some(Tail::of(path));
+                        *transcript = Some(Tail::of(path, self.began));
                     }
                 }
                 Effect::Answer(value) => answer = Some(value),
@@ -328,6 +332,11 @@ impl Host {
             Want::Screen => return Given::Screen(self.screen.lines()),
             Want::Keys { bytes } => self.pty.type_in(&bytes),
             Want::Paste { text, submit } => {
+                if let Ear::Hooks { listener, .. } = &self.ear
+                    && let Some(why) = listener.wants_answer()
+                {
+                    return Given::Refused(why.to_owned());
+                }
                 let pasted = self.screen.pasted(&text);
                 self.pty.type_in(&pasted);
                 if submit {
@@ -335,7 +344,10 @@ impl Host {
                 }
             }
             Want::Answer { text } => match &self.ear {
-                Ear::Hooks { listener, .. } => self.pty.type_in(&listener.keys_for(&text)),
+                Ear::Hooks { listener, .. } => match listener.keys_for(&text) {
+                    Ok(keys) => self.pty.type_in(&keys),
+                    Err(why) => return Given::Refused(why.to_owned()),
+                },
                 Ear::Screen { .. } => self.pty.type_in(format!("{text}\r").as_bytes()),
             },
             Want::View { .. } => return Given::Refused("invalid request".to_owned()),
@@ -369,7 +381,7 @@ fn eye(spec: ScreenSpec) -> io::Result<Ear> {
     let ScreenSpec { prompt, ready, done, done_at_once, ready_within_ms } = spec;
     let patterns = Patterns::new(&ready, done.as_deref()).map_err(io::Error::other)?;
     let patterns = Patterns { done_at_once, ready_within_ms: Some(ready_within_ms), ..patterns };
-    let watcher = Watcher::new(patterns, prompt.as_deref().unwrap_or_default());
+    let watcher = Watcher::new(patterns, prompt.as_deref());
     Ok(Ear::Screen { watcher, prompt })
 }
 

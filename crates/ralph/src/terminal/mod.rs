@@ -36,6 +36,7 @@ pub use viewer::{Watched, watch};
 /// The subcommand of a terminal host. Its [`TerminalSpec`] is on its standard input.
 pub const TERMINAL: &str = "__terminal";
 
-/// The size of a terminal that no one looks at.
-const ROWS: u16 = 40;
-const COLUMNS: u16 = 120;
+/// The size of a terminal that no one looks at: that of a tmux window without a client, so that most windows change
+/// nothing when they come.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;

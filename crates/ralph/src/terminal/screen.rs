@@ -110,7 +110,10 @@ impl Screen {
     /// A text as if it were pasted.
     pub fn pasted(&self, text: &str) -> Vec<u8> {
         // A program is told where a paste ends by the sequence below: in the text it would end it early.
-        let text = text.replace("\x1b[201~", "");
+        let mut text = text.to_owned();
+        while text.contains("\x1b[201~") {
+            text = text.replace("\x1b[201~", "");
+        }
         if self.parser.screen().bracketed_paste() {
             format!("\x1b[200~{text}\x1b[201~").into_bytes()
         } else {

@@ -38,7 +38,7 @@ const OWN_PROMPT: &str = "<task-notification>";
 pub(super) struct Claude {
     expects: Expects,
     ready: Ready,
-    person: Person,
+    pub(super) person: Person,
     handover: Handover,
     turn: Turn,
     session: String,
@@ -142,7 +142,7 @@ impl Claude {
         effects
     }
 
-    pub(super) fn keys_for(&self, text: &str) -> Vec<u8> {
+    pub(super) fn keys_for(&self, text: &str) -> Result<Vec<u8>, &'static str> {
         self.person.keys_for(text, &Keys { grant: "1" })
     }
 

@@ -27,7 +27,7 @@ const REMEMBERED: usize = 1000;
 pub(super) struct Codex {
     expects: Expects,
     ready: Ready,
-    person: Person,
+    pub(super) person: Person,
     handover: Handover,
     thread: String,
     is_over: bool,
@@ -80,7 +80,7 @@ impl Codex {
         effects
     }
 
-    pub(super) fn keys_for(&self, text: &str) -> Vec<u8> {
+    pub(super) fn keys_for(&self, text: &str) -> Result<Vec<u8>, &'static str> {
         self.person.keys_for(text, &Keys { grant: "y" })
     }
 

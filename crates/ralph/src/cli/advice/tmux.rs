@@ -9,9 +9,6 @@ impl From<&TmuxError> for CliError {
         match error {
             TmuxError::Missing => usage
                 .hint("install it (apt install tmux, brew install tmux), or use `ralph run` in a terminal"),
-            TmuxError::TooOld { oldest: (major, minor), .. } => {
-                usage.hint(format!("ralph needs {major}.{minor} or newer"))
-            }
             TmuxError::CannotAttach { worker, cause } => {
                 CliError::failed(error.to_string()).cause(cause).hint(format!("ralph logs {worker} --follow"))
             }
