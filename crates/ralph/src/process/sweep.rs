@@ -26,10 +26,10 @@ pub(super) fn sweep(spared: impl Fn(Pid) -> bool, mut reaped: impl FnMut(Pid, Ex
         if found.is_empty() {
             return killed;
         }
+        killed += u32::try_from(found.frozen.len()).unwrap_or(u32::MAX);
         for pid in found.frozen {
-            if kill_process(pid, Signal::KILL).is_ok() {
-                killed += 1;
-            }
+            // With the first process of a namespace the kernel has ended the others.
+            let _ = kill_process(pid, Signal::KILL);
         }
         for pid in found.children {
             match wait_for(pid) {

@@ -192,11 +192,7 @@ fn a_plan_behind_flags_is_not_taken_for_the_prompt() {
 #[test]
 fn a_worker_goes_on_without_a_window_and_does_not_begin_without_tmux() {
     let yard = Yard::new();
-    yard.0.program("tmux", "case $1 in -V) echo tmux 1.8;; *) echo 'unknown flag' >&2; exit 1;; esac");
     let spawn = ["spawn", "--name", "x", "-f", "PROMPT.md", "-n", "1", "--", "cat"];
-    let old = yard.0.ralph(&[&spawn[..1], &["--wait"], &spawn[1..]].concat()).exits(0);
-    old.says("ralph: warning: no tmux window for 'x': tmux: unknown flag\n");
-    yard.0.ralph(&["rm", "x"]).exits(0);
     // A path with everything but tmux.
     let bin = yard.0.root().join("few");
     fs::create_dir(&bin).unwrap();
@@ -207,6 +203,9 @@ fn a_worker_goes_on_without_a_window_and_does_not_begin_without_tmux() {
     let script = format!("PATH={} $RALPH {}", bin.display(), spawn.join(" "));
     yard.0.shell(&script).exits(2).says("ralph: error: spawn needs tmux, which is not installed\n");
     assert!(yard.0.runs().is_empty());
+    yard.0.program("tmux", "case $1 in -V) echo tmux 1.8;; *) echo 'unknown flag' >&2; exit 1;; esac");
+    let old = yard.0.ralph(&[&spawn[..1], &["--wait"], &spawn[1..]].concat()).exits(0);
+    old.says("ralph: warning: no tmux window for 'x': tmux: unknown flag\n");
 }
 
 #[test]
